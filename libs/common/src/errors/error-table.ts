@@ -1,0 +1,60 @@
+/** What the queue does with a job that failed with a code. */
+export type QueueAction = 'never' | 'same-job' | 'same-job-once';
+
+/** What the ledger does with the reservation of a request that ended with a code. */
+export type LedgerAction = 'none' | 'release' | 'settle-delivered';
+
+/** One row of the closed error table: a code decides everything that follows from it. */
+export interface ErrorTableEntry {
+  /** HTTP status of the answer; null where no caller is left to read one. */
+  readonly status: number | null;
+  /** `type` of the OpenAI error object. */
+  readonly type: string;
+  readonly queue: QueueAction;
+  readonly ledger: LedgerAction;
+  /** Seconds for the `retry-after` header, where a later try can succeed. */
+  readonly retryAfterSeconds?: number;
+}
+
+const invalid = { type: 'invalid_request_error', queue: 'never', ledger: 'none' } as const;
+const server = { type: 'server_error', queue: 'never', ledger: 'release' } as const;
+
+/**
+ * Every error code of the house. The codes are those of the service contract (section 17.2) but for
+ * `DEVICE_LOST` and `JOB_CANCELLED`, which are ours and never leave it. `docs/errors.md` has a row for each.
+ */
+export const errorTable = {
+  INVALID_REQUEST: { status: 400, ...invalid },
+  INVALID_MODEL: { status: 400, ...invalid },
+  TOO_MANY_TOKENS: { status: 400, ...invalid },
+  AUTHENTICATION_FAILED: { status: 401, ...invalid, type: 'authentication_error' },
+  AUTHENTICATION_FAILED_INACTIVE_KEY: { status: 401, ...invalid, type: 'authentication_error' },
+  INSUFFICIENT_BALANCE: { status: 402, ...invalid, type: 'insufficient_quota' },
+  UNAUTHORIZED: { status: 403, ...invalid, type: 'permission_error' },
+  MODEL_NOT_FOUND: { status: 404, ...invalid, type: 'not_found_error' },
+  CHARACTER_NOT_FOUND: { status: 404, ...invalid, type: 'not_found_error' },
+  NOT_FOUND: { status: 404, ...invalid, type: 'not_found_error' },
+  METHOD_NOT_ALLOWED: { status: 405, ...invalid },
+  MODEL_RETIRED: { status: 410, ...invalid, type: 'not_found_error' },
+  PAYLOAD_TOO_LARGE: { status: 413, ...invalid },
+  INVALID_CONTENT_TYPE: { status: 415, ...invalid },
+  RATE_LIMIT_EXCEEDED: { status: 429, ...invalid, type: 'rate_limit_error', retryAfterSeconds: 10 },
+  MODEL_AT_CAPACITY: { status: 503, ...server, queue: 'same-job', retryAfterSeconds: 5 },
+  MODEL_OFFLINE: { status: 503, ...server, queue: 'same-job', retryAfterSeconds: 30 },
+  SERVICE_UNAVAILABLE: { status: 503, ...server, retryAfterSeconds: 5 },
+  DEVICE_LOST: { status: 503, ...server, queue: 'same-job-once', retryAfterSeconds: 10 },
+  INFERENCE_FAILED: { status: 500, ...server },
+  UNKNOWN_ERROR: { status: 500, ...server },
+  REQUEST_TIMEOUT: { status: 504, ...server, ledger: 'settle-delivered' },
+  JOB_CANCELLED: { status: null, ...server, ledger: 'settle-delivered' },
+} as const satisfies Record<string, ErrorTableEntry>;
+
+export type ErrorCode = keyof typeof errorTable;
+
+export function isErrorCode(value: unknown): value is ErrorCode {
+  return typeof value === 'string' && Object.hasOwn(errorTable, value);
+}
+
+export function errorEntry(code: ErrorCode): ErrorTableEntry {
+  return errorTable[code];
+}

@@ -1,0 +1,5 @@
+export * from './clock.js';
+export * from './errors/error-table.js';
+export * from './errors/platform-error.js';
+export * from './request-id.js';
+export * from './usage.js';

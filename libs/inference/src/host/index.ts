@@ -1,0 +1,2 @@
+export * from './host-protocol.js';
+export type * from '../engines/text-generation.js';

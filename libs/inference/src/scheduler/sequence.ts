@@ -1,0 +1,36 @@
+import type { SamplingOptions } from '../engines/text-generation.js';
+
+/** Log-probabilities of one sampled token: natural log, under the distribution before temperature and penalties. */
+export interface TokenScore {
+  logprob: number;
+  /** Best first; as many as asked for. */
+  top: { id: number; logprob: number }[];
+}
+
+/** Why a sequence ended. `stopped` is the listener's own wish (a stop string matched). */
+export type SequenceEnd = 'eos' | 'stop-token' | 'length' | 'stopped' | 'cancelled';
+
+/** Called by the scheduler, synchronously, between two runs of the session. */
+export interface SequenceListener {
+  /** The prompt is in the cache; `cachedTokens` of it were copied from another slot's prefix. */
+  onPrompt(cachedTokens: number): void;
+  /** One more token (never an EOS). Answer `stop` to end the sequence with it. */
+  onToken(tokenId: number, score: TokenScore | null): 'continue' | 'stop';
+  onEnd(end: SequenceEnd): void;
+  onFailure(error: unknown): void;
+}
+
+/** One row of the batch: a prompt in token ids and how to continue it. */
+export interface SequenceRequest {
+  id: string;
+  /** At least 1 token; prompt and output together at most the model's context length. */
+  promptIds: Int32Array;
+  sampling: SamplingOptions;
+  /** At least 1. */
+  maxNewTokens: number;
+  eosTokenIds: ReadonlySet<number>;
+  stopTokenIds: ReadonlySet<number>;
+  /** Null: none; else alternatives per token. */
+  topLogprobs: number | null;
+  listener: SequenceListener;
+}

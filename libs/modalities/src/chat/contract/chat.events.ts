@@ -1,0 +1,37 @@
+import type { MailboxEvent } from '#queue';
+
+/** One sampled token with its log-probability (natural log). `bytes` are its UTF-8 bytes. */
+export interface TokenLogprob {
+  token: string;
+  logprob: number;
+  bytes: number[] | null;
+  topLogprobs: { token: string; logprob: number; bytes: number[] | null }[];
+}
+
+/** The engine has the prompt: its length, and how much of it a cached prefix saved. Sent once. */
+export interface PromptReadyEvent extends MailboxEvent {
+  type: 'prompt-ready';
+  promptTokens: number;
+  cachedTokens: number;
+}
+
+/** New text of one choice. Never splits a character; may stand for several tokens. */
+export interface TextDeltaEvent extends MailboxEvent {
+  type: 'text-delta';
+  /** Choice index, 0 to n-1. */
+  index: number;
+  channel: 'content' | 'reasoning';
+  text: string;
+  /** Tokens this delta stands for; zero when it only flushes held-back text. */
+  tokens: number;
+  logprobs: TokenLogprob[] | null;
+}
+
+/** One choice is complete. */
+export interface ChoiceFinishedEvent extends MailboxEvent {
+  type: 'choice-finished';
+  index: number;
+  finishReason: 'stop' | 'length';
+}
+
+export type ChatEvent = PromptReadyEvent | TextDeltaEvent | ChoiceFinishedEvent;

@@ -1,0 +1,101 @@
+import { Type } from 'class-transformer';
+import {
+  ArrayMaxSize,
+  ArrayMinSize,
+  IsArray,
+  IsBoolean,
+  IsIn,
+  IsInt,
+  IsNumber,
+  IsOptional,
+  IsString,
+  Max,
+  Min,
+  ValidateNested,
+} from 'class-validator';
+import { defineJob } from '#queue';
+
+/** One message of the conversation in the one canonical form; content parts are already joined to text. */
+export class ChatJobMessage {
+  @IsIn(['system', 'user', 'assistant', 'tool'])
+  role!: 'system' | 'user' | 'assistant' | 'tool';
+
+  @IsString()
+  content!: string;
+
+  @IsOptional()
+  @IsString()
+  name?: string;
+
+  @IsOptional()
+  @IsString()
+  reasoningContent?: string;
+}
+
+/** How to choose the next token. Absent members take the model's generation defaults. */
+export class SamplingOptions {
+  /** 0 is greedy. */
+  @IsOptional() @IsNumber() @Min(0) @Max(2) temperature?: number;
+  @IsOptional() @IsNumber() @Min(0) @Max(1) topP?: number;
+  /** 0 keeps all. */
+  @IsOptional() @IsInt() @Min(0) topK?: number;
+  @IsOptional() @IsNumber() @Min(0) @Max(1) minP?: number;
+  /** Dynamic temperature: scales between the two with the entropy of the distribution. */
+  @IsOptional() @IsNumber() @Min(0) @Max(2) minTemperature?: number;
+  @IsOptional() @IsNumber() @Min(0) @Max(2) maxTemperature?: number;
+  @IsOptional() @IsNumber() @Min(-2) @Max(2) frequencyPenalty?: number;
+  @IsOptional() @IsNumber() @Min(-2) @Max(2) presencePenalty?: number;
+  /** 1 is neutral; covers prompt and output. */
+  @IsOptional() @IsNumber() @Min(0) repetitionPenalty?: number;
+  @IsOptional() @IsInt() @Min(1) seed?: number;
+}
+
+/** A chat request as the worker sees it: no OpenAI, no HTTP, validated again on arrival. */
+export class ChatJobPayload {
+  @IsArray()
+  @ArrayMinSize(1)
+  @ValidateNested({ each: true })
+  @Type(() => ChatJobMessage)
+  messages!: ChatJobMessage[];
+
+  @ValidateNested()
+  @Type(() => SamplingOptions)
+  sampling!: SamplingOptions;
+
+  /** Choices to generate from the one prompt. */
+  @IsInt() @Min(1) @Max(128) n!: number;
+
+  /** Upper bound of generated tokens per choice; absent means up to the model's limit or the context's end. */
+  @IsOptional() @IsInt() @Min(1) maxTokens?: number;
+
+  @IsArray() @ArrayMaxSize(4) @IsString({ each: true }) stop!: string[];
+
+  @IsArray() @IsInt({ each: true }) stopTokenIds!: number[];
+
+  /** Null: no log-probabilities; else how many alternatives per token, 0 to 20. */
+  @IsOptional() @IsInt() @Min(0) @Max(20) topLogprobs!: number | null;
+
+  /** Given to the chat template as `enable_thinking`; absent leaves the template's default. */
+  @IsOptional() @IsBoolean() enableThinking?: boolean;
+
+  /** Drop `<think>` blocks instead of sending them on the reasoning channel. */
+  @IsBoolean() stripThinking!: boolean;
+
+  @IsOptional() @IsString() promptCacheKey?: string;
+}
+
+/** What a chat job leaves behind in its outcome; the text itself goes to the caller alone. */
+export class ChatJobResult {
+  @IsInt() @Min(0) promptTokens!: number;
+  @IsInt() @Min(0) cachedTokens!: number;
+  @IsInt() @Min(0) completionTokens!: number;
+  @IsInt() @Min(0) reasoningTokens!: number;
+}
+
+/** Streams run once: the client already holds half of the first answer. */
+export const chatJob = defineJob({
+  modality: 'chat',
+  payload: ChatJobPayload,
+  result: ChatJobResult,
+  policy: { attempts: 1, lockMs: 30_000, deadlineMs: 600_000, stalledMax: 0, concurrency: 32 },
+});

@@ -1,0 +1,2 @@
+export * from './chat.events.js';
+export * from './chat.job.js';

@@ -1,0 +1,51 @@
+/** A class whose instances class-validator can check. */
+export type PayloadClass<T extends object> = new () => T;
+
+/** Everything a queue must know about a kind of job. There are no defaults: each job states all of it. */
+export interface JobPolicy {
+  /** How often the queue may hand the job to a worker; streams take 1, a half-sent answer cannot be replayed. */
+  readonly attempts: number;
+  /** How long a worker owns a job without renewing, in ms. */
+  readonly lockMs: number;
+  /** Age after which the job is dropped instead of run, in ms from admission. */
+  readonly deadlineMs: number;
+  /** How often a job may be taken back from a silent worker. */
+  readonly stalledMax: number;
+  /** Jobs one worker process runs at once, per model. */
+  readonly concurrency: number;
+}
+
+/** A kind of job: what goes in, what comes out, and how the queue treats it. Made by `defineJob`. */
+export interface JobDefinition<Payload extends object, Result extends object> {
+  /** `chat`, `video`…: the first part of the queue's name, `<modality>.<model>`. */
+  readonly modality: string;
+  readonly payload: PayloadClass<Payload>;
+  readonly result: PayloadClass<Result>;
+  readonly policy: JobPolicy;
+}
+
+export function defineJob<Payload extends object, Result extends object>(
+  definition: JobDefinition<Payload, Result>,
+): JobDefinition<Payload, Result> {
+  return Object.freeze({ ...definition, policy: Object.freeze({ ...definition.policy }) });
+}
+
+/** The queue of one model. Neither part may hold a `:`; model ids are checked at registration. */
+export function queueName(modality: string, modelId: string): string {
+  return `${modality}.${modelId}`;
+}
+
+/** What travels through the queue: the payload and what the worker must know of its request. */
+export interface JobEnvelope<Payload extends object = object> {
+  /** Id of the request, of the job, and of the row. */
+  requestId: string;
+  modality: string;
+  modelId: string;
+  /** Attempt this delivery counts as, from 1; only the current attempt's outcome counts. */
+  attempt: number;
+  /** Ms since the epoch (database time) after which nobody waits for the answer any more. */
+  deadlineAtMs: number;
+  /** Mailbox address of the api replica that waits, or null for async jobs. */
+  replyTo: string | null;
+  payload: Payload;
+}

@@ -1,0 +1,189 @@
+import type { TokenUsage, WireError } from '#common';
+import type { JobDefinition, JobEnvelope } from './job-definition.js';
+
+/*
+ * The queue in interfaces. Two transports implement all of them, Redis and Postgres, and one conformance suite
+ * (`transport.conformance.ts`) proves both. Nothing outside this library imports bullmq.
+ */
+
+/** How a transport is chosen: `redis://…` or `postgres://…`. */
+export interface TransportOptions {
+  url: string;
+  /** Prefix of every key, channel and schema, so that two installations can share a server. */
+  namespace: string;
+  /** Name of this process in server-side lists and logs: `api`, `worker`, `ops`. */
+  clientName: string;
+}
+
+export interface QueueTransport {
+  readonly kind: 'redis' | 'postgres';
+  readonly producer: JobProducer;
+  readonly mailbox: Mailbox;
+  readonly cancelBus: CancelBus;
+  readonly presence: PresenceBus;
+  readonly outcomes: OutcomeQueue;
+  /** Starts taking jobs of one model. `handler` rejects with a `PlatformError` to fail the job. */
+  consume<Payload extends object, Result extends object>(
+    options: ConsumerOptions<Payload, Result>,
+  ): Promise<JobConsumer>;
+  /** Resolves when the store answers; rejects with its error. For readiness. */
+  ping(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface JobProducer {
+  /** Adds the job; a repeated request id (same attempt) adds nothing. */
+  enqueue(definition: JobDefinition<object, object>, envelope: JobEnvelope): Promise<void>;
+  /** Adds many jobs of one queue in one round trip. */
+  enqueueBulk(definition: JobDefinition<object, object>, envelopes: JobEnvelope[]): Promise<void>;
+  /** Takes back a job no worker has picked up; false when it is running, finished or unknown. */
+  remove(modality: string, modelId: string, requestId: string): Promise<boolean>;
+  /** True while the queue still holds the job, waiting or running. */
+  holds(modality: string, modelId: string, requestId: string): Promise<boolean>;
+  counts(modality: string, modelId: string): Promise<QueueCounts>;
+}
+
+export interface QueueCounts {
+  waiting: number;
+  active: number;
+  delayed: number;
+  prioritized: number;
+}
+
+export interface ConsumerOptions<Payload extends object, Result extends object> {
+  definition: JobDefinition<Payload, Result>;
+  modelId: string;
+  handler: (job: RunningJob<Payload>) => Promise<JobReport>;
+  /** Overrides the policy's concurrency, for hosts with fewer slots. */
+  concurrency?: number;
+}
+
+/** A job in a worker's hands. */
+export interface RunningJob<Payload extends object = object> {
+  readonly envelope: JobEnvelope<Payload>;
+  /** Aborts when the caller cancels, its api replica is gone, the deadline passes, or the worker stops. */
+  readonly signal: AbortSignal;
+  /** Where the caller listens; sends are ordered and never wait. A no-op for async jobs. */
+  readonly mailbox: MailboxWriter;
+}
+
+/** What a handler reports when it ends well: the consumer turns it into an outcome before completing the job. */
+export interface JobReport {
+  usage: TokenUsage | null;
+  /** True when the job ended early because its signal aborted; what was produced is in `usage`. */
+  cancelled: boolean;
+  /** Ms the engine worked on it. */
+  executionMs: number;
+}
+
+export interface JobConsumer {
+  readonly modelId: string;
+  /** Stops taking jobs; resolves when running ones have ended or `graceMs` is over. */
+  close(graceMs: number): Promise<void>;
+}
+
+/** How a request ended, once per attempt; `libs/jobs` closes the row with it. */
+export interface Outcome {
+  requestId: string;
+  attempt: number;
+  status: 'succeeded' | 'failed' | 'cancelled';
+  error: WireError | null;
+  usage: TokenUsage | null;
+  executionMs: number;
+  /** Ms since the epoch by the worker's clock; for display only. */
+  finishedAtMs: number;
+}
+
+/** Durable: a reported outcome is processed at least once, whatever dies in between. */
+export interface OutcomeQueue {
+  report(outcome: Outcome): Promise<void>;
+  /** Runs `handler` for each outcome until closed; a rejection is retried with back-off, without end. */
+  process(handler: (outcome: Outcome) => Promise<void>): Promise<{ close(): Promise<void> }>;
+}
+
+/**
+ * Events of a job on their way to the caller. `type` is a noun and a verb (`text-delta`); the slices define
+ * theirs. The last event of a request is always `job-finished` or `job-failed`, sent by the consumer.
+ */
+export interface MailboxEvent {
+  type: string;
+}
+
+export interface JobStartedEvent extends MailboxEvent {
+  type: 'job-started';
+}
+
+export interface JobFinishedEvent extends MailboxEvent {
+  type: 'job-finished';
+  usage: TokenUsage | null;
+}
+
+export interface JobFailedEvent extends MailboxEvent {
+  type: 'job-failed';
+  error: WireError;
+}
+
+/** Worker side of a mailbox. */
+export interface MailboxWriter {
+  /** Queues events for sending; events of all requests of one replica share a message. Never throws. */
+  send(...events: MailboxEvent[]): void;
+}
+
+/** Api side: one blocking reader per process, one slot per request. */
+export interface Mailbox {
+  /** Where workers send to; goes into `JobEnvelope.replyTo`. Valid once `start` has resolved. */
+  readonly address: string;
+  start(): Promise<void>;
+  /** Opens the slot of a request; open it before enqueueing. */
+  open(requestId: string): MailboxSlot;
+  writer(address: string, requestId: string): MailboxWriter;
+}
+
+/**
+ * The events of one request, in order and without gaps; a lost event ends the iteration with a
+ * `PlatformError`. The buffer is bounded (`maxBufferedBytes`): a consumer that is slower for longer gets an error.
+ */
+export interface MailboxSlot extends AsyncIterable<MailboxEvent> {
+  close(): void;
+}
+
+/** Tells every worker to stop a request. Lossy by nature: the deadline and the presence check stand behind it. */
+export interface CancelBus {
+  cancel(requestId: string): Promise<void>;
+  /** Called for every cancel; the returned function unsubscribes. */
+  subscribe(listener: (requestId: string) => void): () => void;
+}
+
+/** A model held by a worker, as it tells everyone every `heartbeatMs`. */
+export interface HeldModel {
+  modelId: string;
+  modality: string;
+  state: 'loading' | 'ready' | 'draining';
+  /** Requests it can run at once, and runs now. */
+  slots: number;
+  running: number;
+  /** Execution provider: `cpu`, `cuda`… */
+  provider: string;
+}
+
+/** One process as the others see it. */
+export interface PresenceBeat {
+  processId: string;
+  role: 'api' | 'worker' | 'ops';
+  /** Mailbox address of an api, null elsewhere. */
+  mailboxAddress: string | null;
+  models: HeldModel[];
+  /** False once: the process says good-bye. */
+  alive: boolean;
+}
+
+/** Who is there: heartbeats over the bus; a process silent for `lostAfterMs` is gone. */
+export interface PresenceBus {
+  /** Starts sending `describe()` at every beat, and at once when `announce` is called. */
+  join(describe: () => Omit<PresenceBeat, 'alive'>): Promise<void>;
+  announce(): Promise<void>;
+  /** The processes heard of within `lostAfterMs`. */
+  list(): PresenceBeat[];
+  /** Called when a process appears, changes its models, says good-bye, or falls silent. */
+  onChange(listener: (beats: PresenceBeat[]) => void): () => void;
+}
