@@ -1,0 +1,207 @@
+/*
+ * The walls of the house (STYLE, section 1). Imports point left only:
+ *   common < platform < queue, accounts, model-registry, model-store, … < jobs, inference < modalities < apps
+ * `test/house/walls.spec.ts` plants an offence against each rule and expects the rule's name.
+ */
+
+const tests = '(^test/|^bench/|[.](spec|int-spec|e2e-spec|models-spec|conformance)[.]ts$)';
+const middle = 'egress|queue|storage|media|model-registry|model-store|rate-limit|accounts|billing';
+const upper = 'jobs|inference';
+
+/** What other libraries may import of a library. */
+const doors = [
+  '^libs/(platform|modalities)/src/[^/]+/index[.]ts$',
+  '^libs/modalities/src/catalog[.]ts$',
+  '^libs/modalities/src/[^/]+/(contract|api|worker)/index[.]ts$',
+  `^libs/(common|${middle}|${upper})/src/index[.]ts$`,
+  '^libs/model-registry/src/manifest/index[.]ts$',
+  '^libs/inference/src/host/index[.]ts$',
+];
+
+/** The pure half of model-registry: manifests are data that its siblings of the middle layer may read too. */
+const manifestDoor = '^libs/model-registry/src/manifest/';
+
+const apiSide = '^(apps/(api|ops)/|libs/modalities/src/[^/]+/(api|contract)/)';
+const workerSide = '^(apps/worker/|libs/modalities/src/[^/]+/worker/|libs/inference/)';
+const prisma = ['(^|/)node_modules/(@prisma|[.]prisma)/', '^@prisma/', '^libs/platform/src/prisma/'];
+
+const package_ = (names) => [`(^|/)node_modules/(${names})/`, `^(${names})(/|$)`];
+
+/** One heavy package, one owner: only `owner` may import it. */
+const oneOwner = (name, packages, owner) => ({
+  name,
+  severity: 'error',
+  comment: `Only ${owner} imports ${packages}.`,
+  from: { path: '^(apps|libs)/', pathNot: [owner, tests] },
+  to: { path: package_(packages) },
+});
+
+module.exports = {
+  forbidden: [
+    {
+      name: 'no-cycles',
+      severity: 'error',
+      comment: 'Two files that need each other are one idea, or hide a third.',
+      from: {},
+      to: { circular: true },
+    },
+    {
+      name: 'resolvable',
+      severity: 'error',
+      comment: 'Every import resolves to a file or a declared package.',
+      from: { path: '^(apps|libs|test|bench)/' },
+      to: { couldNotResolve: true, dependencyTypesNot: ['core', 'type-only'] },
+    },
+    {
+      name: 'layer-common',
+      severity: 'error',
+      comment: 'common knows nobody.',
+      from: { path: '^libs/common/', pathNot: tests },
+      to: { path: '^(apps|libs)/', pathNot: '^libs/common/' },
+    },
+    {
+      name: 'layer-platform',
+      severity: 'error',
+      comment: 'platform knows common alone.',
+      from: { path: '^libs/platform/', pathNot: tests },
+      to: { path: '^(apps|libs)/', pathNot: '^libs/(common|platform)/' },
+    },
+    {
+      name: 'layer-middle',
+      severity: 'error',
+      comment: 'The libraries of the middle know common, platform and the manifests, and never each other.',
+      from: { path: `^libs/(${middle})/`, pathNot: tests },
+      to: { path: '^(apps|libs)/', pathNot: ['^libs/(common|platform)/', '^libs/$1/', manifestDoor] },
+    },
+    {
+      name: 'layer-upper',
+      severity: 'error',
+      comment: 'jobs and inference know the layers below, and not each other.',
+      from: { path: `^libs/(${upper})/`, pathNot: tests },
+      to: { path: '^(apps|libs)/', pathNot: [`^libs/(common|platform|${middle})/`, '^libs/$1/'] },
+    },
+    {
+      name: 'layer-modalities',
+      severity: 'error',
+      comment: 'A modality knows every library and no app.',
+      from: { path: '^libs/modalities/', pathNot: tests },
+      to: { path: '^apps/' },
+    },
+    {
+      name: 'apps-never-import-apps',
+      severity: 'error',
+      comment: 'Apps are composition roots; what two of them need is a library.',
+      from: { path: '^apps/([^/]+)/', pathNot: tests },
+      to: { path: '^apps/', pathNot: '^apps/$1/' },
+    },
+    {
+      name: 'slices-never-import-slices',
+      severity: 'error',
+      comment: 'A modality is one folder; what two of them need is a library.',
+      from: { path: '^libs/modalities/src/([^/]+)/' },
+      to: { path: '^libs/modalities/src/[^/]+/', pathNot: '^libs/modalities/src/$1/' },
+    },
+    {
+      name: 'slice-sides-stay-apart',
+      severity: 'error',
+      comment: 'Inside a slice, api and worker know the contract; the contract knows neither.',
+      from: { path: '^libs/modalities/src/([^/]+)/(contract|api|worker)/', pathNot: tests },
+      to: {
+        path: '^libs/modalities/src/$1/(contract|api|worker)/',
+        pathNot: ['^libs/modalities/src/$1/(contract|$2)/'],
+      },
+    },
+    {
+      name: 'libraries-through-their-doors',
+      severity: 'error',
+      comment: 'Another library is entered through its door, never by a file inside.',
+      from: { path: '^libs/([^/]+)/' },
+      to: { path: '^libs/', pathNot: ['^libs/$1/', ...doors] },
+    },
+    {
+      name: 'apps-through-the-doors',
+      severity: 'error',
+      comment: 'Apps, tests and benches enter a library through its door.',
+      from: { path: '^(apps|test|bench)/' },
+      to: { path: '^libs/', pathNot: doors },
+    },
+    {
+      name: 'doors-by-their-names',
+      severity: 'error',
+      comment: 'A library is imported as #name, so that its place can change.',
+      from: { path: '^(apps|test|bench)/' },
+      to: { path: '^libs/', dependencyTypesNot: ['aliased-subpath-import'] },
+    },
+    {
+      name: 'doors-by-their-names-between-libraries',
+      severity: 'error',
+      comment: 'A library is imported as #name, so that its place can change.',
+      from: { path: '^libs/([^/]+)/' },
+      to: { path: '^libs/', pathNot: '^libs/$1/', dependencyTypesNot: ['aliased-subpath-import'] },
+    },
+    {
+      name: 'api-side-never-reaches-inference',
+      severity: 'error',
+      comment: 'The HTTP side knows OpenAI, never tensors.',
+      from: { path: apiSide, pathNot: tests },
+      to: { path: '^libs/inference/', reachable: true },
+    },
+    {
+      name: 'worker-side-never-reaches-prisma',
+      severity: 'error',
+      comment: 'GPU nodes hold no database password.',
+      from: { path: workerSide, pathNot: tests },
+      to: { path: prisma, reachable: true },
+    },
+    {
+      name: 'host-door-never-reaches-onnxruntime',
+      severity: 'error',
+      comment: 'The parent of model hosts never loads the runtime: its calls would block the loop that renews locks.',
+      from: {
+        path: '^(apps/worker/|libs/inference/src/host/index[.]ts$)',
+        pathNot: [tests, '^apps/worker/src/model-host'],
+      },
+      to: { path: package_('onnxruntime-node|onnxruntime-common'), reachable: true },
+    },
+    {
+      name: 'queries-in-repositories',
+      severity: 'error',
+      comment: 'Prisma is used in *.repository.ts; modules and mains only hand it out.',
+      from: {
+        path: '^(apps|libs)/',
+        pathNot: ['[.]repository[.]ts$', '^libs/platform/src/', '[.]module[.]ts$', '(^|/)main[.]ts$', '^apps/', tests],
+      },
+      to: { path: prisma },
+    },
+    oneOwner('bullmq-in-queue', 'bullmq', '^libs/queue/'),
+    oneOwner('onnxruntime-in-runtime', 'onnxruntime-node|onnxruntime-common', '^libs/inference/src/runtime/'),
+    oneOwner('sharp-in-media', 'sharp', '^libs/media/'),
+    oneOwner('prom-client-in-metrics', 'prom-client', '^libs/platform/src/metrics/'),
+    oneOwner('pacote-in-model-store', 'pacote|@huggingface/hub', '^libs/model-store/'),
+    {
+      name: 'product-never-imports-tests',
+      severity: 'error',
+      comment: 'What ships does not lean on the harness or the benches.',
+      from: { path: '^(apps|libs)/', pathNot: tests },
+      to: { path: '^(test|bench)/' },
+    },
+    {
+      name: 'no-dev-packages-in-product',
+      severity: 'error',
+      comment: 'What ships imports dependencies, not devDependencies.',
+      from: { path: '^(apps|libs)/', pathNot: tests },
+      to: { dependencyTypes: ['npm-dev'], dependencyTypesNot: ['type-only'], pathNot: 'node_modules/@types/' },
+    },
+  ],
+  options: {
+    doNotFollow: { path: '(^|/)(node_modules|generated)/' },
+    exclude: { path: '(^|/)dist/' },
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: 'tsconfig.json' },
+    enhancedResolveOptions: {
+      exportsFields: ['exports'],
+      conditionNames: ['source', 'import', 'node', 'default', 'types'],
+      mainFields: ['module', 'main', 'types'],
+    },
+  },
+};

@@ -1,0 +1,40 @@
+import { spawn } from 'node:child_process';
+import { appendFile } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** The checkout, wherever the caller stands. */
+export const root = resolve(dirname(fileURLToPath(import.meta.url)), '..');
+
+/** Path of a tool that npm installed here; started with `node`, so that no shell and no PATH is needed. */
+export const tool = (path) => resolve(root, 'node_modules', path);
+
+/** Runs one command with its output passed through; resolves to its exit code (a signal counts as 1). */
+export function runCommand([command, ...args], { env = {}, cwd = root } = {}) {
+  return new Promise((done, fail) => {
+    const child = spawn(command, args, { cwd, stdio: 'inherit', env: { ...process.env, ...env } });
+    child.once('error', fail);
+    child.once('exit', (code) => done(code ?? 1));
+  });
+}
+
+/**
+ * Runs every step, also after a failure, and ends with a table. Answers the number of failed steps.
+ * `.ci/run` names a file in SLUICE_STEP_REPORT and counts the lines written there.
+ */
+export async function runSteps(steps) {
+  const results = [];
+  for (const { name, command, env } of steps) {
+    console.log(`\n== ${name}`);
+    const started = performance.now();
+    const code = await runCommand(command, { env });
+    results.push({ name, code, seconds: ((performance.now() - started) / 1000).toFixed(1) });
+    if (process.env.SLUICE_STEP_REPORT) {
+      await appendFile(process.env.SLUICE_STEP_REPORT, `${JSON.stringify({ name, passed: code === 0 })}\n`);
+    }
+  }
+  console.log('');
+  for (const { name, code, seconds } of results)
+    console.log(`${code === 0 ? 'passed' : 'FAILED'}  ${name} (${seconds} s)`);
+  return results.filter(({ code }) => code !== 0).length;
+}
