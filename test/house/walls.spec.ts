@@ -1,0 +1,152 @@
+import { spawnSync } from 'node:child_process';
+import { createRequire } from 'node:module';
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { root } from './repository-files.js';
+
+interface Violation {
+  rule: { name: string };
+  from: string;
+}
+
+/** A minimal house that keeps every wall. */
+const skeleton: Record<string, string> = {
+  'libs/common/src/index.ts': 'export const one = 1;',
+  'libs/platform/src/prisma/index.ts': "import '@prisma/client';\nexport const prisma = 1;",
+  'libs/platform/src/metrics/index.ts': "import 'prom-client';\nimport '#common';\nexport const metrics = 1;",
+  'libs/queue/src/index.ts': "import 'bullmq';\nimport '#common';\nexport const queue = 1;",
+  'libs/accounts/src/index.ts': "export * from './account.repository.js';",
+  'libs/accounts/src/account.repository.ts': "import '#platform/prisma';\nexport const accounts = 1;",
+  'libs/model-registry/src/index.ts': "export * from './model.repository.js';",
+  'libs/model-registry/src/model.repository.ts': "import '#platform/prisma';\nexport const models = 1;",
+  'libs/model-registry/src/manifest/index.ts': 'export const manifest = 1;',
+  'libs/model-store/src/index.ts': "import 'pacote';\nimport '#model-registry/manifest';\nexport const store = 1;",
+  'libs/jobs/src/index.ts': "import '#queue';\nexport const jobs = 1;",
+  'libs/inference/src/index.ts': "import './runtime/session.js';\nexport const engine = 1;",
+  'libs/inference/src/runtime/session.ts': "import 'onnxruntime-node';\nexport const session = 1;",
+  'libs/inference/src/host/index.ts': 'export const host = 1;',
+  'libs/modalities/src/catalog.ts': "import './chat/contract/index.js';\nexport const catalog = 1;",
+  'libs/modalities/src/chat/contract/index.ts': "import '#queue';\nexport const contract = 1;",
+  'libs/modalities/src/chat/api/index.ts': "import '../contract/index.js';\nimport '#jobs';\nexport const api = 1;",
+  'libs/modalities/src/chat/worker/index.ts':
+    "import '../contract/index.js';\nimport '#inference/host';\nexport const worker = 1;",
+  'libs/modalities/src/image/contract/index.ts': 'export const image = 1;',
+  'apps/api/src/main.ts': "import '#modalities/chat/api';\nimport '#accounts';\nexport const main = 1;",
+  'apps/ops/src/main.ts': "import '#jobs';\nexport const main = 1;",
+  'apps/worker/src/main.ts': "import '#modalities/chat/worker';\nimport '#model-store';\nexport const main = 1;",
+  'test/harness/fake.ts': "import '#queue';\nexport const fake = 1;",
+};
+
+/** For every rule, a file that breaks it. */
+const offences: Record<string, { file: string; text: string }> = {
+  'no-cycles': { file: 'libs/common/src/ring-back.ts', text: "import './ring.js';" },
+  resolvable: { file: 'libs/common/src/lost.ts', text: "import './nowhere.js';" },
+  'layer-common': { file: 'libs/common/src/nosy.ts', text: "import '#platform/metrics';" },
+  'layer-platform': { file: 'libs/platform/src/metrics/nosy.ts', text: "import '#accounts';" },
+  'layer-middle': { file: 'libs/queue/src/nosy.ts', text: "import '#model-store';" },
+  'layer-upper': { file: 'libs/jobs/src/nosy.ts', text: "import '#inference/host';" },
+  'layer-modalities': { file: 'libs/modalities/src/nosy.ts', text: "import '../../../apps/ops/src/main.js';" },
+  'apps-never-import-apps': { file: 'apps/ops/src/nosy.ts', text: "import '../../worker/src/main.js';" },
+  'slices-never-import-slices': {
+    file: 'libs/modalities/src/chat/contract/nosy.ts',
+    text: "import '../../image/contract/index.js';",
+  },
+  'slice-sides-stay-apart': { file: 'libs/modalities/src/chat/worker/nosy.ts', text: "import '../api/index.js';" },
+  'libraries-through-their-doors': {
+    file: 'libs/jobs/src/burglar.ts',
+    text: "import '../../accounts/src/account.repository.js';",
+  },
+  'apps-through-the-doors': {
+    file: 'apps/api/src/burglar.ts',
+    text: "import '../../../libs/accounts/src/account.repository.js';",
+  },
+  'doors-by-their-names': { file: 'test/harness/relative.ts', text: "import '../../libs/queue/src/index.js';" },
+  'doors-by-their-names-between-libraries': {
+    file: 'libs/jobs/src/relative.ts',
+    text: "import '../../queue/src/index.js';",
+  },
+  'api-side-never-reaches-inference': { file: 'apps/api/src/tensor.ts', text: "import './tensor-friend.js';" },
+  'worker-side-never-reaches-prisma': { file: 'apps/worker/src/sql.ts', text: "import '#accounts';" },
+  'host-door-never-reaches-onnxruntime': { file: 'apps/worker/src/session.ts', text: "import '#inference';" },
+  'queries-in-repositories': { file: 'libs/accounts/src/account.service.ts', text: "import '#platform/prisma';" },
+  'bullmq-in-queue': { file: 'libs/jobs/src/broker.ts', text: "import 'bullmq';" },
+  'onnxruntime-in-runtime': { file: 'libs/inference/src/session.ts', text: "import 'onnxruntime-node';" },
+  'sharp-in-media': { file: 'libs/jobs/src/picture.ts', text: "import 'sharp';" },
+  'prom-client-in-metrics': { file: 'libs/jobs/src/gauge.ts', text: "import 'prom-client';" },
+  'pacote-in-model-store': { file: 'libs/jobs/src/tarball.ts', text: "import 'pacote';" },
+  'product-never-imports-tests': { file: 'apps/api/src/leaning.ts', text: "import '../../../test/harness/fake.js';" },
+  'no-dev-packages-in-product': { file: 'libs/jobs/src/tooling.ts', text: "import 'openai';" },
+};
+
+/** What the offences need beside them; none of these breaks a rule alone. */
+const accomplices: Record<string, string> = {
+  'libs/common/src/ring.ts': "import './ring-back.js';",
+  'apps/api/src/tensor-friend.ts': "import '#inference/host';",
+};
+
+const packages = ['bullmq', 'onnxruntime-node', 'sharp', 'prom-client', 'pacote', '@prisma/client', 'openai'];
+
+/** Writes a house into a new folder and answers what the walls say about it. */
+function cruise(files: Record<string, string>): Violation[] {
+  const house = mkdtempSync(join(tmpdir(), 'sluice-walls-'));
+  try {
+    const write = (path: string, text: string) => {
+      mkdirSync(dirname(join(house, path)), { recursive: true });
+      writeFileSync(join(house, path), text);
+    };
+    const { imports } = createRequire(import.meta.url)(join(root, 'package.json')) as { imports: object };
+    const dependencies = Object.fromEntries(
+      packages.filter((name) => name !== 'openai').map((name) => [name, '1.0.0']),
+    );
+    const devDependencies = { openai: '1.0.0' };
+    write('package.json', JSON.stringify({ name: 'house', type: 'module', imports, dependencies, devDependencies }));
+    for (const name of ['tsconfig.json', '.dependency-cruiser.cjs']) cpSync(join(root, name), join(house, name));
+    for (const name of packages) {
+      write(`node_modules/${name}/package.json`, JSON.stringify({ name, version: '1.0.0', main: 'index.js' }));
+      write(`node_modules/${name}/index.js`, 'module.exports = {};');
+    }
+    for (const [path, text] of Object.entries(files)) write(path, text);
+    return runCruiser(house);
+  } finally {
+    rmSync(house, { recursive: true, force: true });
+  }
+}
+
+function runCruiser(house: string): Violation[] {
+  const cruiser = join(root, 'node_modules/dependency-cruiser/bin/dependency-cruise.mjs');
+  const args = [cruiser, '--config', '.dependency-cruiser.cjs', '--output-type', 'json', 'apps', 'libs', 'test'];
+  const result = spawnSync(process.execPath, args, { cwd: house, encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 });
+  const report = JSON.parse(result.stdout) as { summary: { violations: Violation[] } };
+  return report.summary.violations;
+}
+
+describe('the walls', () => {
+  let found: Violation[] = [];
+
+  beforeAll(() => {
+    const planted = Object.values(offences).map(({ file, text }) => [file, text] as const);
+    found = cruise({ ...skeleton, ...accomplices, ...Object.fromEntries(planted) });
+  });
+  afterAll(() => {
+    found = [];
+  });
+
+  it('let a house pass that keeps them', () => {
+    expect(cruise(skeleton)).toEqual([]);
+  });
+
+  it.each(Object.entries(offences))('report %s by its name', (rule, { file }) => {
+    expect(found.filter((violation) => violation.from === file).map((violation) => violation.rule.name)).toContain(
+      rule,
+    );
+  });
+
+  it('have an offence planted for every rule', () => {
+    const config = createRequire(import.meta.url)(join(root, '.dependency-cruiser.cjs')) as {
+      forbidden: { name: string }[];
+    };
+    expect(Object.keys(offences).toSorted()).toEqual(config.forbidden.map(({ name }) => name).toSorted());
+  });
+});
