@@ -1,0 +1,121 @@
+import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { chmod, chown, lstat, mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { PostgresBinaries, ServerIdentity } from './postgres-binaries.js';
+
+const passwordFile = 'sluice.password';
+export const superuser = 'sluice';
+
+/**
+ * How a program is started for a data folder. As root on Linux, the folder may lie below one that `nobody` cannot
+ * pass (`/root`): the working directory is set before the identity is dropped, and `/proc/self/cwd` names it
+ * without walking the path.
+ */
+export function placeFor(
+  dataFolder: string,
+  identity: ServerIdentity | null,
+): { cwd: string; dataArgument: string; identity: Partial<ServerIdentity> } {
+  const throughCwd = identity !== null && process.platform === 'linux';
+  return { cwd: dataFolder, dataArgument: throughCwd ? '/proc/self/cwd' : dataFolder, identity: identity ?? {} };
+}
+
+/** The superuser's password of a data folder, which is initialized first if it is new. */
+export async function openDataFolder(
+  dataFolder: string,
+  binaries: PostgresBinaries,
+  identity: ServerIdentity | null,
+): Promise<string> {
+  if (await isFile(join(dataFolder, 'PG_VERSION'))) {
+    await adoptFolder(dataFolder, identity);
+    return (await readFile(join(dataFolder, passwordFile), 'utf8')).trim();
+  }
+  const password = randomBytes(24).toString('base64url');
+  await initialize(dataFolder, password, binaries, identity);
+  return password;
+}
+
+/** Works beside the folder and renames at the end: an interrupted initdb leaves nothing that looks finished. */
+async function initialize(
+  dataFolder: string,
+  password: string,
+  binaries: PostgresBinaries,
+  identity: ServerIdentity | null,
+): Promise<void> {
+  if (await hasEntries(dataFolder)) {
+    throw new Error(`The folder ${dataFolder} is not empty and holds no PostgreSQL data.`);
+  }
+  const partial = `${dataFolder}.partial`;
+  await rm(partial, { recursive: true, force: true });
+  await mkdir(dirname(dataFolder), { recursive: true });
+  await mkdir(partial, { mode: 0o700 });
+  await adoptFolder(partial, identity);
+  const passwordPath = `${partial}.password`;
+  await writeFile(passwordPath, `${password}\n`, { mode: 0o600 });
+  if (identity) await chown(passwordPath, identity.uid, identity.gid);
+  await runInitdb(partial, passwordPath, binaries, identity);
+  await rename(passwordPath, join(partial, passwordFile));
+  await rm(dataFolder, { recursive: true, force: true });
+  await rename(partial, dataFolder);
+}
+
+async function runInitdb(
+  folder: string,
+  passwordPath: string,
+  binaries: PostgresBinaries,
+  identity: ServerIdentity | null,
+): Promise<void> {
+  const place = placeFor(folder, identity);
+  const password = await open(passwordPath);
+  const options = [
+    ['--pgdata', place.dataArgument],
+    ['--username', superuser],
+    ['--auth', 'scram-sha-256'],
+    // Like the data folder, the file may lie where the server's identity cannot walk to; its descriptor is passed.
+    ['--pwfile', identity ? '/dev/stdin' : passwordPath],
+    ['--encoding', 'UTF8'],
+    ['--locale-provider', 'builtin'],
+    ['--builtin-locale', 'C.UTF-8'],
+  ].map(([name, value]) => `${name}=${value}`);
+  const child = spawn(binaries.initdb, [...options, '--no-locale', '--no-sync', '--no-instructions'], {
+    cwd: place.cwd,
+    ...place.identity,
+    stdio: [password.fd, 'ignore', 'pipe'],
+  });
+  let complaint = '';
+  child.stderr?.on('data', (chunk: Buffer) => (complaint += chunk.toString()));
+  const code = await new Promise<number | null>((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', resolve);
+  }).finally(() => password.close());
+  if (code !== 0) throw new Error(`Could not create the database in ${folder}: ${complaint.trim()}`);
+}
+
+/** Makes the server's identity own the folder: a home that root used once and a user after, or the other way. */
+async function adoptFolder(folder: string, identity: ServerIdentity | null): Promise<void> {
+  if (identity === null || (await stat(folder)).uid === identity.uid) return;
+  await chownTree(folder, identity);
+  await chmod(folder, 0o700);
+}
+
+async function chownTree(path: string, identity: ServerIdentity): Promise<void> {
+  const entry = await lstat(path);
+  if (entry.isDirectory()) {
+    for (const name of await readdir(path)) await chownTree(join(path, name), identity);
+  }
+  if (!entry.isSymbolicLink()) await chown(path, identity.uid, identity.gid);
+}
+
+async function hasEntries(folder: string): Promise<boolean> {
+  return readdir(folder).then(
+    (entries) => entries.length > 0,
+    () => false,
+  );
+}
+
+async function isFile(path: string): Promise<boolean> {
+  return stat(path).then(
+    (entry) => entry.isFile(),
+    () => false,
+  );
+}

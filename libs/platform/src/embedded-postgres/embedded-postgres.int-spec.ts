@@ -1,0 +1,67 @@
+import { mkdtemp, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from './embedded-postgres.js';
+
+async function query(url: string, sql: string): Promise<Record<string, unknown>[]> {
+  const client = new pg.Client(url);
+  await client.connect();
+  try {
+    return (await client.query(sql)).rows as Record<string, unknown>[];
+  } finally {
+    await client.end();
+  }
+}
+
+describe('startEmbeddedPostgres', () => {
+  let folder: string;
+  let server: EmbeddedPostgres | undefined;
+
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'sluice pg '));
+  });
+
+  afterEach(async () => {
+    await server?.stop();
+    server = undefined;
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  it('serves from a path with spaces that only its owner may pass, and keeps its data over a restart', async () => {
+    const dataFolder = join(folder, 'home of mine', 'postgres');
+    server = await startEmbeddedPostgres({ dataFolder });
+    await query(server.url, 'CREATE TABLE kept (value int)');
+    await query(server.url, 'INSERT INTO kept VALUES (7)');
+    await server.stop();
+    server = await startEmbeddedPostgres({ dataFolder });
+    expect(await query(server.url, 'SELECT value FROM kept')).toEqual([{ value: 7 }]);
+    expect((await stat(folder)).mode & 0o077).toBe(0);
+  });
+
+  it('refuses a wrong password', async () => {
+    server = await startEmbeddedPostgres({ dataFolder: join(folder, 'data'), durable: false });
+    await expect(query(server.url.replace(/:[^:@]+@/, ':wrong@'), 'SELECT 1')).rejects.toThrow(/password/);
+  });
+
+  it('takes the folder over from a server whose starter was killed', async () => {
+    const dataFolder = join(folder, 'data');
+    const orphan = await startEmbeddedPostgres({ dataFolder, durable: false });
+    await query(orphan.url, 'CREATE TABLE kept (value int)');
+    server = await startEmbeddedPostgres({ dataFolder, durable: false });
+    expect(await query(server.url, 'SELECT * FROM kept')).toEqual([]);
+    await expect(query(orphan.url, 'SELECT 1')).rejects.toThrow();
+  });
+
+  it('names the trouble when the port is taken', async () => {
+    const first = await startEmbeddedPostgres({ dataFolder: join(folder, 'one'), durable: false });
+    try {
+      await expect(
+        startEmbeddedPostgres({ dataFolder: join(folder, 'two'), port: first.port, durable: false }),
+      ).rejects.toThrow(/Address already in use/);
+    } finally {
+      await first.stop();
+    }
+  });
+});

@@ -1,0 +1,178 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { resolve } from 'node:path';
+import { createServer } from 'node:net';
+import { openDataFolder, placeFor, superuser } from './data-folder.js';
+import { clearLeftOverServer } from './left-over-server.js';
+import {
+  locatePostgresBinaries,
+  type PostgresBinaries,
+  type ServerIdentity,
+  serverIdentity,
+} from './postgres-binaries.js';
+
+export interface EmbeddedPostgresOptions {
+  /** Created and initialized when missing, reused otherwise. Nobody else may use it meanwhile. */
+  dataFolder: string;
+  /** TCP port on 127.0.0.1; a free one when absent. */
+  port?: number;
+  /** False trades crash safety for speed: for tests alone. Default true. */
+  durable?: boolean;
+  /** Each line the server logs. */
+  onLog?: (line: string) => void;
+  /** Called when the server ends without `stop`. */
+  onExit?: (code: number | null) => void;
+}
+
+export interface EmbeddedPostgres {
+  /** Of the superuser, database `postgres`. */
+  readonly url: string;
+  readonly port: number;
+  readonly password: string;
+  /** The url of another database of this server. */
+  urlOf(database: string): string;
+  /** Ends the server after disconnecting everybody. A second call waits for the first. */
+  stop(): Promise<void>;
+}
+
+interface Launch {
+  binaries: PostgresBinaries;
+  identity: ServerIdentity | null;
+  dataFolder: string;
+  port: number;
+  options: EmbeddedPostgresOptions;
+}
+
+const stopPatienceMs = 15_000;
+
+/**
+ * Starts the PostgreSQL of the npm package on 127.0.0.1 with a password, as `nobody` when we are root.
+ * Rejects with the server's own last words when it does not come up.
+ */
+export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
+  const dataFolder = resolve(options.dataFolder);
+  const identity = serverIdentity();
+  const binaries = await locatePostgresBinaries(identity);
+  const password = await openDataFolder(dataFolder, binaries, identity);
+  await clearLeftOverServer(dataFolder, superuser, password);
+  // A free port can be taken between choosing and listening; another one then serves as well.
+  for (let tries = 1; ; tries += 1) {
+    const port = options.port ?? (await freePort());
+    try {
+      const child = await launch({ binaries, identity, dataFolder, port, options });
+      return describe(child, port, password);
+    } catch (error) {
+      if (options.port !== undefined || tries === 3) throw error;
+    }
+  }
+}
+
+function describe(child: ChildProcess, port: number, password: string): EmbeddedPostgres {
+  const urlOf = (database: string): string => `postgresql://${superuser}:${password}@127.0.0.1:${port}/${database}`;
+  let stopping: Promise<void> | undefined;
+  const killAtExit = (): void => void child.kill('SIGINT');
+  process.once('exit', killAtExit);
+  return {
+    url: urlOf('postgres'),
+    port,
+    password,
+    urlOf,
+    stop: () => {
+      process.removeListener('exit', killAtExit);
+      stopping ??= stopChild(child);
+      return stopping;
+    },
+  };
+}
+
+async function launch({ binaries, identity, dataFolder, port, options }: Launch): Promise<ChildProcess> {
+  const place = placeFor(dataFolder, identity);
+  const settings = { ...serverSettings(port), ...(options.durable === false ? fastSettings : {}) };
+  const child = spawn(
+    binaries.postgres,
+    ['-D', place.dataArgument, ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])],
+    {
+      cwd: place.cwd,
+      ...place.identity,
+      stdio: ['ignore', 'ignore', 'pipe'],
+      env: { ...(process.platform === 'win32' ? { SYSTEMROOT: 'C:\\Windows' } : {}), LC_ALL: 'C', TZ: 'UTC' },
+      // Its own process group: Ctrl-C in a terminal must not reach the server before those who use it have ended.
+      detached: true,
+    },
+  );
+  await untilReady(child, options.onLog);
+  child.once('exit', (code) => {
+    if (!stoppedOnPurpose.has(child)) options.onExit?.(code);
+  });
+  // The server alone never keeps this process alive.
+  child.unref();
+  return child;
+}
+
+const stoppedOnPurpose = new WeakSet<ChildProcess>();
+
+function serverSettings(port: number): Record<string, string> {
+  return {
+    port: String(port),
+    listen_addresses: '127.0.0.1',
+    unix_socket_directories: '',
+    max_connections: '200',
+    log_timezone: 'UTC',
+    timezone: 'UTC',
+    password_encryption: 'scram-sha-256',
+  };
+}
+
+const fastSettings = {
+  fsync: 'off',
+  synchronous_commit: 'off',
+  full_page_writes: 'off',
+  wal_level: 'minimal',
+  max_wal_senders: '0',
+};
+
+async function untilReady(child: ChildProcess, onLog: ((line: string) => void) | undefined): Promise<void> {
+  const lastLines: string[] = [];
+  await new Promise<void>((done, fail) => {
+    let rest = '';
+    child.stderr?.on('data', (chunk: Buffer) => {
+      const lines = (rest + chunk.toString()).split('\n');
+      rest = lines.pop() ?? '';
+      for (const line of lines) {
+        lastLines.push(line);
+        if (lastLines.length > 20) lastLines.shift();
+        onLog?.(line);
+        if (line.includes('database system is ready to accept connections')) done();
+      }
+    });
+    child.once('error', fail);
+    child.once('exit', (code) => {
+      fail(new Error(`PostgreSQL ended while starting (code ${code}): ${lastLines.join('\n')}`));
+    });
+  });
+}
+
+async function stopChild(child: ChildProcess): Promise<void> {
+  stoppedOnPurpose.add(child);
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  child.ref();
+  const ended = new Promise<void>((done) => child.once('exit', () => done()));
+  child.kill('SIGINT');
+  // "Immediate" shutdown: crash recovery at the next start is better than a server that never ends.
+  const impatience = setTimeout(() => child.kill('SIGQUIT'), stopPatienceMs);
+  await ended;
+  clearTimeout(impatience);
+}
+
+/** A TCP port of 127.0.0.1 that nobody listens on at the moment. */
+export async function freePort(): Promise<number> {
+  return new Promise((done, fail) => {
+    const server = createServer();
+    server.once('error', fail);
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address();
+      server.close(() =>
+        typeof address === 'object' && address ? done(address.port) : fail(new Error('No free port was given.')),
+      );
+    });
+  });
+}

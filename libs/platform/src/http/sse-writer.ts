@@ -1,0 +1,100 @@
+import type { ServerResponse } from 'node:http';
+import type { FastifyReply } from 'fastify';
+
+export interface SseWriterOptions {
+  /** How long one write may wait for a reader that takes nothing, in ms. */
+  stalledMs: number;
+  /** How long the line may stay silent before a comment is sent, in ms. */
+  keepAliveMs: number;
+}
+
+/** How a write ended. `gone`: the client left. `stalled`: it took nothing for `stalledMs`, and was cut off. */
+export type SseWriteResult = 'written' | 'gone' | 'stalled';
+
+/**
+ * One answer as server-sent events. Nothing is sent before the first frame, so that a request that fails first
+ * still gets an HTTP status. `write` resolves when the socket took the bytes: whoever awaits it is held to the
+ * reader's pace, which bounds what a slow reader can cost.
+ */
+export class SseWriter {
+  private readonly raw: ServerResponse;
+  private keepAlive: NodeJS.Timeout | undefined;
+
+  constructor(
+    private readonly reply: FastifyReply,
+    private readonly options: SseWriterOptions,
+  ) {
+    this.raw = reply.raw;
+  }
+
+  /** True once the status line is on its way; errors are frames from then on. */
+  get started(): boolean {
+    return this.raw.headersSent;
+  }
+
+  /** Sends a comment after every `keepAliveMs` of silence, the first one starting the answer. */
+  startKeepAlive(): void {
+    this.keepAlive = setInterval(() => {
+      if (this.writable && !this.raw.writableNeedDrain) this.send(': keep-alive\n\n');
+    }, this.options.keepAliveMs);
+  }
+
+  /** Writes whole frames (`data: …\n\n`). */
+  async write(frames: string): Promise<SseWriteResult> {
+    if (!this.writable) return 'gone';
+    this.keepAlive?.refresh();
+    if (this.send(frames)) return 'written';
+    return await this.drained();
+  }
+
+  /** Ends the answer; harmless when the client has left. */
+  end(): void {
+    clearInterval(this.keepAlive);
+    if (this.started && this.writable) this.raw.end();
+  }
+
+  /** Stops the comments where the answer is not ours to end. */
+  abandon(): void {
+    clearInterval(this.keepAlive);
+  }
+
+  private get writable(): boolean {
+    return !this.raw.destroyed && !this.raw.writableEnded && this.raw.socket?.destroyed !== true;
+  }
+
+  private send(frames: string): boolean {
+    if (!this.started) this.start();
+    return this.raw.write(frames);
+  }
+
+  private start(): void {
+    this.reply.hijack();
+    this.raw.writeHead(200, {
+      ...this.reply.getHeaders(),
+      'content-type': 'text/event-stream; charset=utf-8',
+      'cache-control': 'no-cache, no-transform',
+      'x-accel-buffering': 'no',
+    });
+  }
+
+  private async drained(): Promise<SseWriteResult> {
+    const { raw } = this;
+    return await new Promise((resolve) => {
+      const finish = (result: SseWriteResult): void => {
+        clearTimeout(timer);
+        raw.off('drain', onDrain).off('close', onClose);
+        if (result === 'stalled') raw.destroy();
+        resolve(result);
+      };
+      const onDrain = (): void => finish('written');
+      const onClose = (): void => finish('gone');
+      const timer = setTimeout(() => finish('stalled'), this.options.stalledMs);
+      raw.once('drain', onDrain).once('close', onClose);
+    });
+  }
+}
+
+/** One `data:` frame. */
+export function sseData(json: string): string {
+  return `data: ${json}\n\n`;
+}

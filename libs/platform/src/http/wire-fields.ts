@@ -1,0 +1,211 @@
+import { applyDecorators } from '@nestjs/common';
+import { ApiExtraModels, ApiProperty, type ApiPropertyOptions } from '@nestjs/swagger';
+import {
+  ArrayMaxSize,
+  ArrayMinSize,
+  IsArray,
+  IsBoolean,
+  IsDefined,
+  IsIn,
+  IsInt,
+  IsNumber,
+  IsObject,
+  IsOptional,
+  IsString,
+  Max,
+  MaxLength,
+  Min,
+  MinLength,
+  registerDecorator,
+  type ValidationArguments,
+} from 'class-validator';
+import { nest, type NestedClass } from './wire-nesting.js';
+
+/*
+ * One decorator per field of a wire DTO, so that what is validated and what the OpenAPI document says cannot
+ * drift apart. A field is optional unless `required`; null counts as absent, as OpenAI clients send it.
+ */
+
+interface FieldOptions {
+  description: string;
+  required?: boolean;
+  /** Shown as such in the document; null is accepted on every optional field. */
+  nullable?: boolean;
+  example?: unknown;
+  deprecated?: boolean;
+}
+
+interface RangeOptions extends FieldOptions {
+  minimum?: number;
+  maximum?: number;
+  exclusiveMinimum?: boolean;
+  default?: number;
+}
+
+function presence(options: FieldOptions): PropertyDecorator {
+  return options.required === true ? IsDefined({ message: '$property is required' }) : IsOptional();
+}
+
+function documented(options: FieldOptions, schema: Record<string, unknown>): PropertyDecorator {
+  const { description, required, nullable, example, deprecated } = options;
+  const shown = { description, example, deprecated, nullable, required: required === true, ...schema };
+  const defined = Object.fromEntries(Object.entries(shown).filter(([, value]) => value !== undefined));
+  return ApiProperty(defined as ApiPropertyOptions);
+}
+
+function rangeRules(options: RangeOptions): PropertyDecorator[] {
+  const rules: PropertyDecorator[] = [];
+  const { minimum, maximum } = options;
+  if (minimum !== undefined) rules.push(Min(options.exclusiveMinimum === true ? minimum + 1 : minimum));
+  if (maximum !== undefined) rules.push(Max(maximum));
+  return rules;
+}
+
+function rangeSchema(options: RangeOptions): Record<string, unknown> {
+  const { minimum, maximum, exclusiveMinimum } = options;
+  return { minimum, maximum, exclusiveMinimum, default: options.default };
+}
+
+export function NumberField(options: Omit<RangeOptions, 'exclusiveMinimum'>): PropertyDecorator {
+  return applyDecorators(
+    presence(options),
+    IsNumber(),
+    ...rangeRules(options),
+    documented(options, { type: 'number', ...rangeSchema(options) }),
+  );
+}
+
+export function IntegerField(options: RangeOptions): PropertyDecorator {
+  return applyDecorators(
+    presence(options),
+    IsInt(),
+    ...rangeRules(options),
+    documented(options, { type: 'integer', ...rangeSchema(options) }),
+  );
+}
+
+export function BooleanField(options: FieldOptions & { default?: boolean }): PropertyDecorator {
+  return applyDecorators(
+    presence(options),
+    IsBoolean(),
+    documented(options, { type: 'boolean', default: options.default }),
+  );
+}
+
+export function TextField(
+  options: FieldOptions & { minLength?: number; maxLength?: number; format?: string },
+): PropertyDecorator {
+  const { minLength, maxLength, format } = options;
+  return applyDecorators(
+    presence(options),
+    IsString(),
+    ...(minLength === undefined ? [] : [MinLength(minLength)]),
+    ...(maxLength === undefined ? [] : [MaxLength(maxLength)]),
+    documented(options, { type: 'string', minLength, maxLength, format }),
+  );
+}
+
+export function ChoiceField(
+  values: readonly string[],
+  options: FieldOptions & { default?: string },
+): PropertyDecorator {
+  return applyDecorators(
+    presence(options),
+    IsIn([...values], { message: `$property must be one of: ${values.join(', ')}` }),
+    documented(options, { type: 'string', enum: [...values], default: options.default }),
+  );
+}
+
+interface ListOptions extends FieldOptions {
+  minItems?: number;
+  maxItems?: number;
+}
+
+function listRules(options: ListOptions): PropertyDecorator[] {
+  return [
+    presence(options),
+    IsArray(),
+    ...(options.minItems === undefined ? [] : [ArrayMinSize(options.minItems)]),
+    ...(options.maxItems === undefined ? [] : [ArrayMaxSize(options.maxItems)]),
+  ];
+}
+
+/** A list of strings, integers or numbers. */
+export function ScalarListField(kind: 'string' | 'integer' | 'number', options: ListOptions): PropertyDecorator {
+  const each = { each: true };
+  const item = kind === 'string' ? IsString(each) : kind === 'integer' ? IsInt(each) : IsNumber({}, each);
+  const { minItems, maxItems } = options;
+  return applyDecorators(
+    ...listRules(options),
+    item,
+    documented(options, { type: 'array', items: { type: kind }, minItems, maxItems }),
+  );
+}
+
+/**
+ * A list of objects. `choose` names the class of each item, or answers why it has none; `models` are all it can
+ * name, for the document.
+ */
+export function ObjectListField(choose: NestedClass, models: NewableClass[], options: ListOptions): PropertyDecorator {
+  const references = models.map((model) => ({ $ref: `#/components/schemas/${model.name}` }));
+  const { minItems, maxItems } = options;
+  const items = references.length === 1 ? references[0] : { anyOf: references };
+  return applyDecorators(
+    ...listRules(options),
+    nest(choose),
+    documentedModels(models),
+    documented(options, { type: 'array', items, minItems, maxItems }),
+  );
+}
+
+type NewableClass = new () => object;
+
+/** Registers the classes with the document, whatever property they are named on. */
+function documentedModels(models: NewableClass[]): PropertyDecorator {
+  return (target) => ApiExtraModels(...models)(target.constructor);
+}
+
+export function ObjectField(model: NewableClass, options: FieldOptions): PropertyDecorator {
+  return applyDecorators(
+    presence(options),
+    IsObject(),
+    nest(() => model),
+    documentedModels([model]),
+    documented(
+      options,
+      options.nullable === true
+        ? { allOf: [{ $ref: `#/components/schemas/${model.name}` }] }
+        : { allOf: [{ $ref: `#/components/schemas/${model.name}` }] },
+    ),
+  );
+}
+
+/** An object whose members are not ours to judge. */
+export function FreeObjectField(options: FieldOptions): PropertyDecorator {
+  return applyDecorators(
+    presence(options),
+    IsObject(),
+    documented(options, { type: 'object', additionalProperties: true }),
+  );
+}
+
+/**
+ * A field whose shape no other decorator says. `check` answers null when the value is right, else what is wrong
+ * with it, worded to follow the field's name.
+ */
+export function CheckedField(
+  options: FieldOptions & { name: string; schema: Record<string, unknown>; check: (value: unknown) => string | null },
+): PropertyDecorator {
+  const rule: PropertyDecorator = (target, propertyKey) => {
+    registerDecorator({
+      name: options.name,
+      target: target.constructor,
+      propertyName: String(propertyKey),
+      validator: {
+        validate: (value: unknown) => options.check(value) === null,
+        defaultMessage: (details?: ValidationArguments) => `$property ${options.check(details?.value) ?? ''}`,
+      },
+    });
+  };
+  return applyDecorators(presence(options), rule, documented(options, options.schema));
+}

@@ -1,0 +1,2 @@
+export * from './generated/client.js';
+export * from './prisma.service.js';
