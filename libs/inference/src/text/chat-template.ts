@@ -1,0 +1,96 @@
+import { join } from 'node:path';
+import { PlatformError } from '#common';
+import { Environment, Interpreter, Template } from '@huggingface/jinja';
+import type { ChatTemplateMessage } from '../engines/text-generation.js';
+import { formatDate } from './format-date.js';
+import { readJsonIfPresent, readTextIfPresent, type SpecialTokens, type TokenizerConfig } from './text-tokenizer.js';
+
+export interface ChatTemplateOptions {
+  /** Given to the template as `enable_thinking`; absent leaves the template's own default. */
+  enableThinking?: boolean;
+}
+
+/** Thrown through the interpreter by a template's `raise_exception`; its text is the template author's. */
+class TemplateRefusal extends Error {}
+
+/** A conversation as the text its model was trained on, by the model's own Jinja template. */
+export class ChatTemplate {
+  private readonly template: Template;
+
+  constructor(
+    source: string,
+    private readonly special: SpecialTokens,
+    private readonly now: () => Date = () => new Date(),
+  ) {
+    this.template = new Template(source);
+  }
+
+  /** The prompt, ending where the assistant's answer begins. A refusal of the template is a 400 on `messages`. */
+  render(messages: readonly ChatTemplateMessage[], options: ChatTemplateOptions = {}): string {
+    try {
+      return String(new Interpreter(this.environment(messages, options)).run(this.template.parsed).value ?? '');
+    } catch (error) {
+      if (error instanceof TemplateRefusal) {
+        throw new PlatformError('INVALID_REQUEST', `This model refuses the conversation: ${error.message}`, 'messages');
+      }
+      const text = 'The chat template of this model failed on this conversation.';
+      throw new PlatformError('INFERENCE_FAILED', text, 'messages', { cause: error });
+    }
+  }
+
+  private environment(messages: readonly ChatTemplateMessage[], options: ChatTemplateOptions): Environment {
+    const environment = new Environment();
+    const variables: Record<string, unknown> = {
+      ...literals,
+      range,
+      raise_exception: (message: unknown) => {
+        throw new TemplateRefusal(String(message));
+      },
+      strftime_now: (format: unknown) => formatDate(this.now(), String(format)),
+      messages: messages.map(withoutAbsent),
+      add_generation_prompt: true,
+      bos_token: this.special.bos ?? '',
+      eos_token: this.special.eos ?? '',
+      unk_token: this.special.unk ?? '',
+      pad_token: this.special.pad ?? '',
+      ...(options.enableThinking === undefined ? {} : { enable_thinking: options.enableThinking }),
+    };
+    for (const [name, value] of Object.entries(variables)) environment.set(name, value);
+    return environment;
+  }
+}
+
+const literals = { true: true, false: false, none: null, True: true, False: false, None: null };
+
+function range(start: number, stop?: number, step = 1): number[] {
+  const [from, to] = stop === undefined || stop === null ? [0, start] : [start, stop];
+  const count = Math.max(0, Math.ceil((to - from) / step));
+  return Array.from({ length: count }, (_, index) => from + index * step);
+}
+
+/** Templates ask `message.name is defined`: an undefined member must not exist. */
+function withoutAbsent(message: ChatTemplateMessage): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(message).filter(([, value]) => value !== undefined && value !== null));
+}
+
+/**
+ * The template of a model: `chat_template.jinja`, else `chat_template` of `chat_template.json` or
+ * `tokenizer_config.json` (a string, or a list of named ones of which `default` counts). Null when it has none.
+ */
+export async function loadChatTemplate(
+  directory: string,
+  config: TokenizerConfig,
+  special: SpecialTokens,
+): Promise<ChatTemplate | null> {
+  const file = await readTextIfPresent(join(directory, 'chat_template.jinja'));
+  const json = await readJsonIfPresent<TokenizerConfig>(join(directory, 'chat_template.json'));
+  const source = file ?? templateOf(json?.chat_template) ?? templateOf(config.chat_template);
+  return source === null ? null : new ChatTemplate(source, special);
+}
+
+function templateOf(template: TokenizerConfig['chat_template']): string | null {
+  if (template === null || template === undefined) return null;
+  if (typeof template === 'string') return template;
+  const chosen = template.find((entry) => entry.name === 'default') ?? template[0];
+  return chosen?.template ?? null;
+}

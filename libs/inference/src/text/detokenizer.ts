@@ -1,0 +1,95 @@
+import type { TokenBytes } from './token-bytes.js';
+
+/** Turns the tokens of one text into characters as they come. Never splits a character over two calls. */
+export interface Detokenizer {
+  push(tokenId: number): string;
+  /** The rest, when no more tokens come; incomplete characters become U+FFFD. */
+  flush(): string;
+}
+
+/** Fast way: every token's bytes are known. */
+export class ByteDetokenizer implements Detokenizer {
+  private readonly decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+  private spacesToStrip: number;
+  /** True while the decoder may hold the beginning of a character. */
+  private pending = false;
+
+  constructor(
+    private readonly tokens: TokenBytes,
+    { stripLeadingSpaces }: { stripLeadingSpaces: boolean },
+  ) {
+    this.spacesToStrip = stripLeadingSpaces ? tokens.leadingSpaces : 0;
+  }
+
+  push(tokenId: number): string {
+    const whole = this.tokens.texts[tokenId];
+    if (whole === undefined) return '';
+    if (whole !== null && !this.pending) return this.stripped(whole);
+    const bytes = this.tokens.table[tokenId] ?? new Uint8Array(0);
+    if (bytes.length === 0) return '';
+    this.pending = true;
+    const text = this.decoder.decode(bytes, { stream: true });
+    // A whole token behind an unfinished character ends it, so nothing is left in the decoder.
+    if (whole !== null) this.pending = false;
+    else if (isAscii(bytes.at(-1))) this.pending = false;
+    return this.stripped(text);
+  }
+
+  flush(): string {
+    if (!this.pending) return '';
+    this.pending = false;
+    return this.stripped(this.decoder.decode());
+  }
+
+  private stripped(text: string): string {
+    if (this.spacesToStrip === 0 || text === '') return text;
+    let count = 0;
+    while (count < this.spacesToStrip && text[count] === ' ') count++;
+    this.spacesToStrip = count === text.length ? this.spacesToStrip - count : 0;
+    return text.slice(count);
+  }
+}
+
+function isAscii(byte: number | undefined): boolean {
+  return byte !== undefined && byte < 0x80;
+}
+
+/**
+ * Slow way, for decoders whose output for a token depends on its neighbours: decodes the tokens since the last
+ * cut twice, with and without the new one, and emits the difference once it ends in a complete character.
+ */
+export class WindowDetokenizer implements Detokenizer {
+  private ids: number[] = [];
+  private emitted = '';
+
+  constructor(private readonly decode: (ids: number[]) => string) {}
+
+  push(tokenId: number): string {
+    this.ids.push(tokenId);
+    const text = this.decode(this.ids);
+    if (text.endsWith('\uFFFD') || !text.startsWith(this.emitted)) return '';
+    const delta = text.slice(this.emitted.length);
+    this.emitted = text;
+    this.trim();
+    return delta;
+  }
+
+  flush(): string {
+    const text = this.ids.length === 0 ? '' : this.decode(this.ids);
+    const delta = text.startsWith(this.emitted) ? text.slice(this.emitted.length) : '';
+    this.emitted = text;
+    return delta;
+  }
+
+  /** Keeps the window short, where its start can be dropped without changing what follows. */
+  private trim(): void {
+    if (this.ids.length < 2 * windowTokens) return;
+    const kept = this.ids.slice(-windowTokens);
+    const text = this.decode(kept);
+    if (!this.emitted.endsWith(text)) return;
+    this.ids = kept;
+    this.emitted = text;
+  }
+}
+
+const windowTokens = 8;

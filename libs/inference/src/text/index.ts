@@ -1,0 +1,6 @@
+export * from './chat-template.js';
+export * from './detokenizer.js';
+export * from './generation-config.js';
+export * from './prompt-builder.js';
+export * from './stop-matcher.js';
+export * from './text-tokenizer.js';

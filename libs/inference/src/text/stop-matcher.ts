@@ -1,0 +1,71 @@
+/** One stop string with its Knuth-Morris-Pratt table. */
+interface Pattern {
+  text: string;
+  /** Length of the longest proper border of each prefix. */
+  borders: Uint32Array;
+  /** How many characters of the pattern the text ends with. */
+  matched: number;
+}
+
+/**
+ * Finds stop strings in text that arrives in pieces. Gives out everything that cannot be the start of a stop
+ * string any more, at once, and holds back only the rest. The result does not depend on where the pieces were cut:
+ * the stop string that is complete first wins, of two at one place the longer.
+ */
+export class StopMatcher {
+  private readonly patterns: Pattern[];
+  private held = '';
+  private done = false;
+
+  constructor(stops: readonly string[]) {
+    this.patterns = stops.filter((stop) => stop !== '').map((text) => ({ text, borders: bordersOf(text), matched: 0 }));
+  }
+
+  /** Text safe to send, and whether a stop string was found; after that, everything is swallowed. */
+  push(piece: string): { text: string; stopped: boolean } {
+    if (this.done) return { text: '', stopped: true };
+    if (this.patterns.length === 0 || piece === '') return { text: piece, stopped: false };
+    const text = this.held + piece;
+    for (let index = this.held.length; index < text.length; index++) {
+      const length = this.advance(text.charCodeAt(index));
+      if (length === 0) continue;
+      this.done = true;
+      this.held = '';
+      return { text: text.slice(0, index + 1 - length), stopped: true };
+    }
+    const hold = Math.max(...this.patterns.map((pattern) => pattern.matched));
+    this.held = text.slice(text.length - hold);
+    return { text: text.slice(0, text.length - hold), stopped: false };
+  }
+
+  /** What was held back, when the text ends without a stop string. */
+  flush(): string {
+    const text = this.held;
+    this.held = '';
+    return text;
+  }
+
+  /** Feeds one UTF-16 unit; the length of the longest pattern that it completes, or 0. */
+  private advance(unit: number): number {
+    let longest = 0;
+    for (const pattern of this.patterns) {
+      let matched = pattern.matched;
+      while (matched > 0 && pattern.text.charCodeAt(matched) !== unit) matched = pattern.borders[matched - 1] ?? 0;
+      if (pattern.text.charCodeAt(matched) === unit) matched++;
+      pattern.matched = matched;
+      if (matched === pattern.text.length) longest = Math.max(longest, matched);
+    }
+    return longest;
+  }
+}
+
+function bordersOf(text: string): Uint32Array {
+  const borders = new Uint32Array(text.length);
+  let length = 0;
+  for (let index = 1; index < text.length; index++) {
+    while (length > 0 && text.charCodeAt(index) !== text.charCodeAt(length)) length = borders[length - 1] ?? 0;
+    if (text.charCodeAt(index) === text.charCodeAt(length)) length++;
+    borders[index] = length;
+  }
+  return borders;
+}

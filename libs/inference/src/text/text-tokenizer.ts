@@ -1,0 +1,164 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Tokenizer } from '@huggingface/tokenizers';
+import { ByteDetokenizer, type Detokenizer, WindowDetokenizer } from './detokenizer.js';
+import { compileTokenBytes, type TokenBytes } from './token-bytes.js';
+
+/** The members of tokenizer_config.json and special_tokens_map.json that the house reads. */
+export interface TokenizerConfig {
+  bos_token?: SpecialToken | null;
+  eos_token?: SpecialToken | null;
+  unk_token?: SpecialToken | null;
+  pad_token?: SpecialToken | null;
+  add_bos_token?: boolean;
+  chat_template?: string | { name: string; template: string }[] | null;
+}
+
+type SpecialToken = string | { content: string };
+
+/** The members of tokenizer.json that the house reads itself; the library reads the rest. */
+export interface TokenizerFile {
+  added_tokens?: { id: number; content: string; special?: boolean }[];
+  decoder?: unknown;
+}
+
+/** Names of the tokens with a meaning of their own; null where the model has none. */
+export interface SpecialTokens {
+  bos: string | null;
+  eos: string | null;
+  unk: string | null;
+  pad: string | null;
+}
+
+/** Text to token ids and back, by the `tokenizer.json` of a model. */
+export class TextTokenizer {
+  readonly special: SpecialTokens;
+  readonly bosTokenId: number | null;
+  readonly eosTokenId: number | null;
+  /** True when this tokenizer puts a BOS before every text by itself. */
+  readonly addsBos: boolean;
+  /** Bytes of the longest token: a text of `b` bytes has at least `b / longestTokenBytes` tokens. */
+  readonly longestTokenBytes: number;
+  private readonly specialIds: ReadonlySet<number>;
+  private readonly bytes: TokenBytes | null;
+
+  constructor(
+    private readonly tokenizer: Tokenizer,
+    file: TokenizerFile,
+    config: TokenizerConfig,
+  ) {
+    this.special = {
+      bos: contentOf(config.bos_token),
+      eos: contentOf(config.eos_token),
+      unk: contentOf(config.unk_token),
+      pad: contentOf(config.pad_token),
+    };
+    this.bosTokenId = this.idOf(this.special.bos);
+    this.eosTokenId = this.idOf(this.special.eos);
+    const added = file.added_tokens ?? [];
+    this.specialIds = new Set(added.filter((token) => token.special === true).map((token) => token.id));
+    this.addsBos = this.bosTokenId !== null && (config.add_bos_token ?? this.prefixesBos());
+    this.bytes = compileTokenBytes(tokenizer, file.decoder ?? null, this.specialIds);
+    this.longestTokenBytes = this.bytes?.table.reduce((most, bytes) => Math.max(most, bytes.length), 1) ?? 256;
+  }
+
+  static async load(directory: string): Promise<TextTokenizer> {
+    const file = JSON.parse(await readFile(join(directory, 'tokenizer.json'), 'utf8')) as TokenizerFile;
+    const config = await loadTokenizerConfig(directory);
+    return TextTokenizer.fromFiles(file, config);
+  }
+
+  static fromFiles(file: TokenizerFile, config: TokenizerConfig): TextTokenizer {
+    return new TextTokenizer(new Tokenizer(file, config), file, config);
+  }
+
+  /**
+   * Ids of a prompt. Exactly one BOS stands in front where the tokenizer adds one, whether or not the text
+   * already begins with it; nothing is added at the end.
+   */
+  encodePrompt(text: string): Int32Array {
+    const ids = this.encode(text);
+    if (!this.addsBos || this.bosTokenId === null || ids[0] === this.bosTokenId) return Int32Array.from(ids);
+    const withBos = new Int32Array(ids.length + 1);
+    withBos[0] = this.bosTokenId;
+    withBos.set(ids, 1);
+    return withBos;
+  }
+
+  /** Ids of the text alone. */
+  encode(text: string): number[] {
+    return text === '' ? [] : this.tokenizer.encode(text, { add_special_tokens: false }).ids;
+  }
+
+  /** The whole text of the tokens, special ones left out. */
+  decode(ids: readonly number[], { stripLeadingSpaces = false } = {}): string {
+    const detokenizer = this.detokenizer({ stripLeadingSpaces });
+    return ids.map((id) => detokenizer.push(id)).join('') + detokenizer.flush();
+  }
+
+  /**
+   * A decoder for one text. An answer drops the space that such decoders put at the start of a text; the
+   * continuation of a text keeps it.
+   */
+  detokenizer({ stripLeadingSpaces }: { stripLeadingSpaces: boolean }): Detokenizer {
+    if (this.bytes !== null) return new ByteDetokenizer(this.bytes, { stripLeadingSpaces });
+    return new WindowDetokenizer((ids) => this.decodeWindow(ids));
+  }
+
+  /** A token as log-probabilities name it: its text, and its bytes where they are known. */
+  describeToken(id: number): { token: string; bytes: number[] | null } {
+    const name = this.tokenizer.id_to_token(id) ?? '';
+    if (this.specialIds.has(id)) return { token: name, bytes: [...new TextEncoder().encode(name)] };
+    const bytes = this.bytes?.table[id];
+    if (bytes === undefined) return { token: name, bytes: null };
+    const text = this.bytes?.texts[id] ?? escapedBytes(bytes);
+    return { token: text, bytes: [...bytes] };
+  }
+
+  idOf(token: string | null): number | null {
+    return token === null ? null : (this.tokenizer.token_to_id(token) ?? null);
+  }
+
+  private decodeWindow(ids: number[]): string {
+    const visible = ids.filter((id) => !this.specialIds.has(id));
+    return visible.length === 0 ? '' : this.tokenizer.decode(visible, { clean_up_tokenization_spaces: false });
+  }
+
+  private prefixesBos(): boolean {
+    return this.tokenizer.encode('a', { add_special_tokens: true }).ids[0] === this.bosTokenId;
+  }
+}
+
+/** tokenizer_config.json, completed from special_tokens_map.json; both may be missing. */
+export async function loadTokenizerConfig(directory: string): Promise<TokenizerConfig> {
+  const [config, special] = await Promise.all([
+    readJsonIfPresent<TokenizerConfig>(join(directory, 'tokenizer_config.json')),
+    readJsonIfPresent<TokenizerConfig>(join(directory, 'special_tokens_map.json')),
+  ]);
+  return { ...special, ...config };
+}
+
+/** A JSON file of a model; null when the model has none. A damaged file is an error. */
+export async function readJsonIfPresent<Content>(path: string): Promise<Content | null> {
+  const text = await readTextIfPresent(path);
+  return text === null ? null : (JSON.parse(text) as Content);
+}
+
+export async function readTextIfPresent(path: string): Promise<string | null> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
+    throw error;
+  }
+}
+
+function contentOf(token: SpecialToken | null | undefined): string | null {
+  if (token === null || token === undefined) return null;
+  return typeof token === 'string' ? token : token.content;
+}
+
+/** Bytes that are no text by themselves, as `bytes:\xe4\xbd`, the way OpenAI writes them. */
+function escapedBytes(bytes: Uint8Array): string {
+  return `bytes:${[...bytes].map((byte) => `\\x${byte.toString(16).padStart(2, '0')}`).join('')}`;
+}
