@@ -1,0 +1,74 @@
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { type ErrorCode, errorTable } from '#common';
+import { readText, repositoryFiles, root } from './repository-files.js';
+
+const pages = repositoryFiles.filter((path) => path.endsWith('.md') && !path.includes('__fixtures__'));
+
+describe('docs/errors.md', () => {
+  const rows = new Map(
+    [...readText('docs/errors.md').matchAll(/^\| `([A-Z_]+)` +\| +([^|]+?) +\|/gm)].map((row) => [row[1], row[2]]),
+  );
+
+  it.each(Object.keys(errorTable) as ErrorCode[])('has a row for %s with its status', (code) => {
+    const { status } = errorTable[code];
+    expect(rows.get(code)).toBe(status === null ? 'none' : String(status));
+  });
+
+  it('has no row for a code that does not exist', () => {
+    expect([...rows.keys()].filter((code) => !Object.hasOwn(errorTable, code ?? ''))).toEqual([]);
+  });
+});
+
+describe('docs/configuration.md', () => {
+  const usual = ['PORT', 'HOST', 'DATABASE_URL', 'REDIS_URL', 'LOG_LEVEL', 'HF_ENDPOINT', 'HF_TOKEN'];
+  const variable = new RegExp(`\\b(SLUICE_[A-Z0-9_]*[A-Z0-9]|${usual.join('|')})\\b`, 'g');
+  const found = (text: string) => new Set(text.match(variable) ?? []);
+  const configured = found(
+    repositoryFiles
+      .filter((path) => /^libs\/platform\/src\/config\/.*\.ts$/.test(path) && !path.endsWith('spec.ts'))
+      .map(readText)
+      .join('\n'),
+  );
+  const documented = found(readText('docs/configuration.md'));
+
+  it('names every variable that a config class reads', () => {
+    expect(configured.size).toBeGreaterThan(5);
+    expect([...configured].filter((name) => !documented.has(name))).toEqual([]);
+  });
+
+  it('names no variable that nothing reads', () => {
+    const elsewhere = found(
+      repositoryFiles
+        .filter((path) => /^(scripts|test|\.ci)\//.test(path))
+        .map(readText)
+        .join('\n'),
+    );
+    expect([...documented].filter((name) => !configured.has(name) && !elsewhere.has(name))).toEqual([]);
+  });
+});
+
+describe('the pages', () => {
+  it.each(pages)('%s links only to what exists', (page) => {
+    const links = [...readText(page).matchAll(/\]\((?!https?:|#|mailto:)([^)#\s]+)[^)]*\)/g)].map(
+      (link) => link[1] ?? '',
+    );
+    expect(links.filter((link) => !existsSync(join(root, dirname(page), link)))).toEqual([]);
+  });
+
+  it.each(pages)('%s names only npm scripts that exist', (page) => {
+    const { scripts } = JSON.parse(readText('package.json')) as { scripts: Record<string, string> };
+    const named = [...readText(page).matchAll(/npm run ([a-z][a-z:-]*)/g)].map((match) => match[1] ?? '');
+    expect(named.filter((name) => !Object.hasOwn(scripts, name))).toEqual([]);
+  });
+
+  it('NOTICE names every package that a model manifest takes weights from', () => {
+    const notice = readText('NOTICE');
+    const packages = repositoryFiles
+      .filter((path) => /^models\/.*\.ya?ml$/.test(path))
+      .flatMap((path) => [...readText(path).matchAll(/npm:(@?[^@\s'"]+)@/g)].map((match) => match[1] ?? ''));
+    expect(packages.length).toBeGreaterThan(0);
+    expect(packages.filter((name) => !notice.includes(name))).toEqual([]);
+  });
+});

@@ -1,0 +1,102 @@
+import { existsSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { productSources, readText, repositoryFiles, root, sources } from './repository-files.js';
+
+const tracked = new Set(repositoryFiles);
+
+function namesUnder(pattern: RegExp): string[] {
+  return [...new Set(repositoryFiles.flatMap((path) => pattern.exec(path)?.[1] ?? []))];
+}
+
+describe('the house plan', () => {
+  it.each([
+    'README.md',
+    'ARCHITECTURE.md',
+    'CONTRIBUTING.md',
+    'CHANGELOG.md',
+    'LICENSE',
+    'NOTICE',
+    'nest-cli.json',
+    '.ci/run',
+    'docs/errors.md',
+    'docs/configuration.md',
+    'docs/api.md',
+    'docs/performance.md',
+  ])('has %s', (path) => {
+    expect(tracked.has(path)).toBe(true);
+  });
+
+  it('knows every library by a README of at most a page', () => {
+    const libraries = namesUnder(/^libs\/([^/]+)\//);
+    const missing = libraries.filter((library) => !tracked.has(`libs/${library}/README.md`));
+    expect(missing).toEqual([]);
+    const long = libraries.filter((library) => readText(`libs/${library}/README.md`).split('\n').length > 90);
+    expect(long).toEqual([]);
+  });
+
+  it('starts every app from a main.ts', () => {
+    const missing = namesUnder(/^apps\/([^/]+)\//).filter((app) => !tracked.has(`apps/${app}/src/main.ts`));
+    expect(missing).toEqual([]);
+  });
+
+  it('builds every app that nest-cli.json names, and names every app', () => {
+    const { projects } = JSON.parse(readText('nest-cli.json')) as { projects: Record<string, { sourceRoot: string }> };
+    expect(Object.keys(projects).toSorted()).toEqual(namesUnder(/^apps\/([^/]+)\//).toSorted());
+    for (const { sourceRoot } of Object.values(projects))
+      expect(existsSync(join(root, sourceRoot, 'main.ts'))).toBe(true);
+  });
+});
+
+describe('a modality', () => {
+  const slices = namesUnder(/^libs\/modalities\/src\/([^/]+)\/contract\//);
+
+  it('exists', () => expect(slices).toContain('chat'));
+
+  it.each(slices)('%s has the files of a slice', (slice) => {
+    const required = [
+      `contract/${slice}.request.ts`,
+      `contract/${slice}.response.ts`,
+      `contract/${slice}.job.ts`,
+      `contract/${slice}.meter.ts`,
+      `contract/${slice}.meter.spec.ts`,
+      `api/${slice}.controller.ts`,
+      `api/${slice}.normalizer.ts`,
+      `api/${slice}.presenter.ts`,
+      `worker/${slice}.processor.ts`,
+    ];
+    const missing = required.filter((file) => !tracked.has(`libs/modalities/src/${slice}/${file}`));
+    expect(missing).toEqual([]);
+  });
+
+  it.each(slices)('%s has an end-to-end test', (slice) => {
+    expect(repositoryFiles.some((path) => path.startsWith('test/e2e/') && basename(path).startsWith(slice))).toBe(true);
+  });
+
+  it.each(slices)('%s stands in the catalog', (slice) => {
+    expect(readText('libs/modalities/src/catalog.ts')).toMatch(new RegExp(`\\b${slice}\\b`));
+  });
+});
+
+describe('a file', () => {
+  const kebab = /^[a-z0-9]+(-[a-z0-9]+)*(\.[a-z0-9]+(-[a-z0-9]+)*)*\.(ts|mjs|cjs|sql|yaml)$/;
+  const homeless = /((^|[.-])(utils?|helpers?)|(^|\.)(types|misc|common|constants))\.ts$/;
+
+  it('is named in kebab-case', () => {
+    const named = repositoryFiles.filter((path) =>
+      /^(apps|libs|test|bench|scripts|models)\/.*\.(ts|mjs|cjs)$/.test(path),
+    );
+    expect(named.filter((path) => !kebab.test(basename(path)))).toEqual([]);
+  });
+
+  it('is named after what it is, not utils, helpers, types or misc', () => {
+    expect(sources.filter((path) => homeless.test(basename(path)))).toEqual([]);
+  });
+
+  it('holds one idea: at most 500 lines that ship, 700 in a test', () => {
+    const lines = (path: string) => readText(path).split('\n').length;
+    const product = new Set(productSources);
+    const large = sources.filter((path) => lines(path) > (product.has(path) ? 500 : 700));
+    expect(large.map((path) => `${path}: ${lines(path)} lines`)).toEqual([]);
+  });
+});
