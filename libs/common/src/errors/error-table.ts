@@ -26,6 +26,7 @@ const server = { type: 'server_error', queue: 'never', ledger: 'release' } as co
 export const errorTable = {
   INVALID_REQUEST: { status: 400, ...invalid },
   INVALID_MODEL: { status: 400, ...invalid },
+  INVALID_MANIFEST: { status: 400, ...invalid },
   TOO_MANY_TOKENS: { status: 400, ...invalid },
   AUTHENTICATION_FAILED: { status: 401, ...invalid, type: 'authentication_error' },
   AUTHENTICATION_FAILED_INACTIVE_KEY: { status: 401, ...invalid, type: 'authentication_error' },
@@ -45,6 +46,8 @@ export const errorTable = {
   DEVICE_LOST: { status: 503, ...server, queue: 'same-job-once', retryAfterSeconds: 10 },
   INFERENCE_FAILED: { status: 500, ...server },
   UNKNOWN_ERROR: { status: 500, ...server },
+  MODEL_PULL_FAILED: { status: 502, ...server, ledger: 'none' },
+  STORAGE_FULL: { status: 507, ...server, ledger: 'none' },
   REQUEST_TIMEOUT: { status: 504, ...server, ledger: 'settle-delivered' },
   JOB_CANCELLED: { status: null, ...server, ledger: 'settle-delivered' },
 } as const satisfies Record<string, ErrorTableEntry>;

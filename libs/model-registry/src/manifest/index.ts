@@ -1,1 +1,6 @@
 export * from './manifest.js';
+export * from './manifest-folder.js';
+export * from './manifest-selection.js';
+export { fingerprintManifest } from './manifest-fingerprint.js';
+export * from './model.presenter.js';
+export { parseManifest, validateManifest } from './parse-manifest.js';

@@ -111,7 +111,11 @@ export interface ModelManifest {
   family: string;
   tier: ModelTier;
   privacy: 'private' | 'anonymized';
+  /** Still being tried out; told to callers. */
   beta?: boolean;
+  /** Only for callers with beta access. */
+  betaModel?: boolean;
+  /** Two-letter country codes from which the model may not be used. */
   regionRestrictions?: string[];
   uncensored?: boolean;
   sources: ManifestSource[];
@@ -132,6 +136,8 @@ export interface ModelManifest {
   capabilities: ModelCapabilities;
   constraints?: TextConstraints | Record<string, unknown>;
   pricing?: TextPricing | Record<string, unknown>;
+  /** Members of `model_spec` that only this kind of model has: voices, dimensions, durations. */
+  kindMembers?: Record<string, unknown>;
   /** Trait names this model answers, with a rank: the online model with the highest rank wins. */
   traits?: Record<string, number>;
   /** Foreign names that mean this model. */

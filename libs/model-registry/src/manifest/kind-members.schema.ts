@@ -1,0 +1,68 @@
+import { Type } from 'class-transformer';
+import { IsArray, IsBoolean, IsIn, IsInt, IsNumber, IsOptional, IsString, Min, ValidateNested } from 'class-validator';
+import type { ModelType } from './manifest.js';
+
+/* Members of `model_spec` that only one kind of model has (contract, section 9.1). */
+
+export class EmbeddingMembersSchema {
+  @IsInt() @Min(1) embeddingDimensions: number;
+  @IsInt() @Min(1) maxInputTokens: number;
+  @IsBoolean() supportsCustomDimensions: boolean;
+}
+
+export class VoiceCloningSchema {
+  @IsIn(['zero_shot', 'persistent']) mode: string;
+  @IsArray() @IsString({ each: true }) accepted_formats: string[];
+  @IsNumber() @Min(0) min_sample_seconds: number;
+  @IsInt() @Min(0) retention_days: number;
+}
+
+export class SpeechMembersSchema {
+  @IsOptional() @IsArray() @IsString({ each: true }) voices?: string[];
+  @IsOptional() @ValidateNested() @Type(() => VoiceCloningSchema) voice_cloning?: VoiceCloningSchema;
+  @IsOptional() @IsBoolean() supports_custom_voice_id?: boolean;
+  @IsOptional() @IsArray() @IsString({ each: true }) supported_formats?: string[];
+  @IsOptional() @IsString() default_format?: string;
+}
+
+export class MusicMembersSchema {
+  @IsOptional() @IsBoolean() supports_lyrics?: boolean;
+  @IsOptional() @IsBoolean() lyrics_required?: boolean;
+  @IsOptional() @IsBoolean() supports_force_instrumental?: boolean;
+  @IsOptional() @IsBoolean() supports_loop?: boolean;
+  @IsOptional() @IsArray() @IsString({ each: true }) voices?: string[];
+  @IsOptional() @IsString() default_voice?: string;
+  @IsOptional() @IsBoolean() supports_language_code?: boolean;
+  @IsOptional() @IsBoolean() supports_speed?: boolean;
+  @IsOptional() @IsNumber() default_speed?: number;
+  @IsOptional() @IsNumber() min_speed?: number;
+  @IsOptional() @IsNumber() max_speed?: number;
+  @IsOptional() @IsArray() @IsNumber({}, { each: true }) duration_options?: number[];
+  @IsOptional() @IsNumber() min_duration?: number;
+  @IsOptional() @IsNumber() max_duration?: number;
+  @IsOptional() @IsNumber() default_duration?: number;
+  @IsOptional() @IsArray() @IsString({ each: true }) supported_formats?: string[];
+  @IsOptional() @IsString() default_format?: string;
+  @IsOptional() @IsInt() @Min(1) prompt_character_limit?: number;
+  @IsOptional() @IsInt() @Min(0) min_prompt_length?: number;
+  @IsOptional() @IsInt() @Min(1) lyrics_character_limit?: number;
+}
+
+export class ImageMembersSchema {
+  @IsOptional() @IsBoolean() supportsStyleReferences?: boolean;
+}
+
+/** For kinds without members of their own. */
+export class NoMembersSchema {}
+
+const membersByType: Partial<Record<ModelType, new () => object>> = {
+  embedding: EmbeddingMembersSchema,
+  tts: SpeechMembersSchema,
+  music: MusicMembersSchema,
+  image: ImageMembersSchema,
+  inpaint: ImageMembersSchema,
+};
+
+export function kindMembersSchemaOf(type: ModelType): new () => object {
+  return membersByType[type] ?? NoMembersSchema;
+}

@@ -1,0 +1,64 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { bundledManifestFolder, loadManifestFolder } from './manifest-folder.js';
+import { listedManifests, selectManifests } from './manifest-selection.js';
+
+const bundled = await loadManifestFolder(bundledManifestFolder());
+
+describe('the manifests of this repository', () => {
+  it('hold the two starters and the fixture', () => {
+    expect(bundled.map(({ id }) => id)).toEqual(['minimind2-small', 'stories-15m', 'tinyllama-1.1b-chat']);
+  });
+
+  it('pin every file and every package', () => {
+    for (const source of bundled.flatMap(({ sources }) => sources)) {
+      expect(source.integrity).toMatch(/^sha512-/);
+      for (const file of source.files)
+        expect(file).toMatchObject({ sha256: expect.any(String), bytes: expect.any(Number) });
+    }
+  });
+
+  it('rank the chat model above the story model for the default trait', () => {
+    const rank = (id: string) => bundled.find((manifest) => manifest.id === id)?.traits?.['default'] ?? 0;
+    expect(rank('tinyllama-1.1b-chat')).toBeGreaterThan(rank('stories-15m'));
+  });
+});
+
+describe('selectManifests', () => {
+  const ids = (selection: string) => selectManifests(bundled, selection).map(({ id }) => id);
+
+  it('takes sets, ids and both', () => {
+    expect(ids('starter')).toEqual(['stories-15m', 'tinyllama-1.1b-chat']);
+    expect(ids(' minimind2-small , stories-15m')).toEqual(['minimind2-small', 'stories-15m']);
+    expect(ids('starter,stories-15m')).toHaveLength(2);
+  });
+
+  it('takes none as nothing', () => {
+    expect(ids('none')).toEqual([]);
+    expect(ids('')).toEqual([]);
+  });
+
+  it('names what there is when a name is unknown', () => {
+    expect(() => ids('startre')).toThrow(/"startre".*starter.*stories-15m/);
+  });
+
+  it('lists fixtures only where they are selected', () => {
+    expect(listedManifests(bundled, 'none').map(({ id }) => id)).toEqual(['stories-15m', 'tinyllama-1.1b-chat']);
+    expect(listedManifests(bundled, 'minimind2-small').map(({ id }) => id)).toContain('minimind2-small');
+  });
+});
+
+it('refuses two files with one id', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'sluice-manifests-'));
+  try {
+    const manifest = JSON.stringify(bundled[0]);
+    await writeFile(join(folder, 'a.yaml'), manifest);
+    await writeFile(join(folder, 'b.yaml'), manifest);
+    await writeFile(join(folder, 'notes.txt'), 'not a manifest');
+    await expect(loadManifestFolder(folder)).rejects.toThrow(/b\.yaml: id "minimind2-small" is used by another file/);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});

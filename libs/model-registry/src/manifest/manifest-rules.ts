@@ -1,0 +1,102 @@
+import type { ModelManifest } from './manifest.js';
+
+/** What is wrong in a manifest, and where: `capabilities.supportsE2EE`. */
+export interface ManifestProblem {
+  path: string;
+  message: string;
+}
+
+type Rule = (manifest: ModelManifest) => (ManifestProblem | false | undefined)[];
+
+const capabilityRules: Rule = ({ capabilities }) => [
+  capabilities.supportsE2EE &&
+    !capabilities.supportsTeeAttestation && {
+      path: 'capabilities.supportsE2EE',
+      message: 'needs supportsTeeAttestation',
+    },
+  capabilities.supportsMultipleImages &&
+    !capabilities.supportsVision && {
+      path: 'capabilities.supportsMultipleImages',
+      message: 'needs supportsVision',
+    },
+  ...(['reasoningEffortOptions', 'defaultReasoningEffort'] as const).map(
+    (field) =>
+      capabilities[field] !== undefined &&
+      !capabilities.supportsReasoningEffort && {
+        path: `capabilities.${field}`,
+        message: 'needs supportsReasoningEffort',
+      },
+  ),
+  capabilities.defaultReasoningEffort !== undefined &&
+    capabilities.reasoningEffortOptions !== undefined &&
+    !capabilities.reasoningEffortOptions.includes(capabilities.defaultReasoningEffort) && {
+      path: 'capabilities.defaultReasoningEffort',
+      message: 'must be one of reasoningEffortOptions',
+    },
+];
+
+const textRules: Rule = (manifest) => {
+  if (manifest.type !== 'text') return [];
+  const required = ['contextLength', 'maxCompletionTokens', 'constraints', 'pricing'] as const;
+  const { contextLength, maxCompletionTokens } = manifest;
+  return [
+    ...required.map(
+      (field) => manifest[field] === undefined && { path: field, message: 'is required for text models' },
+    ),
+    contextLength !== undefined &&
+      maxCompletionTokens !== undefined &&
+      maxCompletionTokens > contextLength && {
+        path: 'maxCompletionTokens',
+        message: 'must not be greater than contextLength',
+      },
+  ];
+};
+
+const requiredShapes: Partial<Record<ModelManifest['type'], ('constraints' | 'pricing' | 'kindMembers')[]>> = {
+  image: ['constraints', 'pricing'],
+  inpaint: ['constraints', 'pricing'],
+  video: ['constraints'],
+  embedding: ['pricing', 'kindMembers'],
+};
+
+const shapeRules: Rule = (manifest) => [
+  ...(requiredShapes[manifest.type] ?? []).map(
+    (field) => manifest[field] === undefined && { path: field, message: `is required for ${manifest.type} models` },
+  ),
+  manifest.type === 'music' &&
+    manifest.pricing !== undefined &&
+    Object.keys(manifest.pricing).length !== 1 && {
+      path: 'pricing',
+      message: 'must be exactly one of generation, durations, per_second, per_thousand_characters',
+    },
+];
+
+const traitRules: Rule = ({ traits }) =>
+  Object.entries(traits ?? {}).flatMap(([name, rank]) => [
+    !/^[a-z0-9_]+$/.test(name) && { path: `traits.${name}`, message: 'may hold a-z, 0-9 and "_"' },
+    !Number.isInteger(rank) && { path: `traits.${name}`, message: 'must be a whole number, the rank' },
+  ]);
+
+const sourceRules: Rule = ({ sources }) =>
+  sources.flatMap(({ uri, files }, index) => {
+    const mayBeEmpty = uri.startsWith('hf:') || uri.startsWith('file:');
+    return [
+      files.length === 0 && !mayBeEmpty && { path: `sources[${index}].files`, message: 'must name at least one file' },
+    ];
+  });
+
+const deprecationRules: Rule = ({ id, deprecation }) => [
+  deprecation?.autoRemap &&
+    !deprecation.replacementModelId && { path: 'deprecation.autoRemap', message: 'needs replacementModelId' },
+  deprecation?.replacementModelId === id && {
+    path: 'deprecation.replacementModelId',
+    message: 'must be another model',
+  },
+];
+
+const rules: Rule[] = [capabilityRules, textRules, shapeRules, traitRules, sourceRules, deprecationRules];
+
+/** The rules of the contract that look at more than one field. Empty when all hold. */
+export function findManifestProblems(manifest: ModelManifest): ManifestProblem[] {
+  return rules.flatMap((rule) => rule(manifest)).filter((problem) => typeof problem === 'object');
+}

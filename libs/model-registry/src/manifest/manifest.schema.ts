@@ -1,0 +1,98 @@
+import { Type } from 'class-transformer';
+import {
+  ArrayNotEmpty,
+  IsArray,
+  IsBoolean,
+  IsIn,
+  IsInt,
+  IsISO8601,
+  IsNotEmpty,
+  IsObject,
+  IsOptional,
+  IsString,
+  Matches,
+  MaxLength,
+  Min,
+  ValidateNested,
+} from 'class-validator';
+import { CapabilitiesSchema } from './capabilities.schema.js';
+import { constraintsSchemaOf } from './constraints.schema.js';
+import { kindMembersSchemaOf } from './kind-members.schema.js';
+import { modelTypes, type ModelType } from './manifest.js';
+import { pricingSchemaOf } from './pricing.schema.js';
+import {
+  innerPathPattern,
+  ManifestConcatSchema,
+  ManifestConverterSchema,
+  ManifestSourceSchema,
+} from './source.schema.js';
+
+export const modelIdPattern = /^[a-z0-9][a-z0-9._-]*$/;
+/** Foreign names may have capitals and a slash; none holds `:`, which starts a feature suffix. */
+const aliasPattern = /^[A-Za-z0-9][A-Za-z0-9._/-]*$/;
+const idMessage = '$property may hold a-z, 0-9, ".", "_" and "-", and starts with a letter or digit';
+
+export class DeprecationSchema {
+  @IsBoolean() autoRemap: boolean;
+  @IsISO8601() date: string;
+  @IsISO8601() removesAt: string;
+  @IsOptional() @Matches(modelIdPattern, { message: idMessage }) replacementModelId?: string;
+  @IsOptional() @IsISO8601() startsAt?: string;
+}
+
+/** Schema of the kind that the surrounding manifest names. */
+function byType(schemaOf: (type: ModelType) => new () => object) {
+  return (options?: { object: unknown }): new () => object => schemaOf((options?.object as { type: ModelType }).type);
+}
+
+/** One YAML file of `models/`, as it may be written. Rules over several fields stand in `manifest-rules.ts`. */
+export class ManifestSchema {
+  @Matches(modelIdPattern, { message: idMessage }) @MaxLength(64) id: string;
+  @IsIn(modelTypes) type: ModelType;
+  @IsString() @IsNotEmpty() name: string;
+  @IsString() description: string;
+  @IsInt() @Min(0) created: number;
+  @IsString() @IsNotEmpty() ownedBy: string;
+  @IsString() modelSource: string;
+  @IsString() @IsNotEmpty() license: string;
+  @IsString() @IsNotEmpty() family: string;
+  @IsIn(['XS', 'S', 'M', 'L']) tier: string;
+  @IsIn(['private', 'anonymized']) privacy: string;
+  @IsOptional() @IsBoolean() beta?: boolean;
+  @IsOptional() @IsBoolean() betaModel?: boolean;
+  @IsOptional() @IsArray() @Matches(/^[A-Z]{2}$/, { each: true }) regionRestrictions?: string[];
+  @IsOptional() @IsBoolean() uncensored?: boolean;
+
+  @IsArray()
+  @ArrayNotEmpty()
+  @ValidateNested({ each: true })
+  @Type(() => ManifestSourceSchema)
+  sources: ManifestSourceSchema[];
+
+  @IsOptional()
+  @IsArray()
+  @ValidateNested({ each: true })
+  @Type(() => ManifestConcatSchema)
+  concat?: ManifestConcatSchema[];
+
+  @IsOptional() @ValidateNested() @Type(() => ManifestConverterSchema) converter?: ManifestConverterSchema;
+
+  @Matches(innerPathPattern, { message: '$property must be a relative path without ".."' }) graphFile: string;
+  @IsOptional() @IsInt() @Min(0) installedBytes?: number;
+  @IsOptional() @IsInt() @Min(2) contextLength?: number;
+  @IsOptional() @IsInt() @Min(1) maxCompletionTokens?: number;
+  @IsOptional() @IsInt() @Min(1) maxChoices?: number;
+  @IsOptional() @IsInt() @Min(1) slots?: number;
+  @IsOptional() @IsInt() @Min(1) cacheTokens?: number;
+
+  @IsOptional() @ValidateNested() @Type(() => CapabilitiesSchema) capabilities?: CapabilitiesSchema;
+  @IsOptional() @ValidateNested() @Type(byType(constraintsSchemaOf)) constraints?: object;
+  @IsOptional() @ValidateNested() @Type(byType(pricingSchemaOf)) pricing?: object;
+  @IsOptional() @ValidateNested() @Type(byType(kindMembersSchemaOf)) kindMembers?: object;
+
+  @IsOptional() @IsObject() traits?: Record<string, number>;
+  @IsOptional() @IsArray() @Matches(aliasPattern, { each: true }) aliases?: string[];
+  @IsOptional() @ValidateNested() @Type(() => DeprecationSchema) deprecation?: DeprecationSchema;
+  @IsOptional() @IsArray() @Matches(modelIdPattern, { each: true }) sets?: string[];
+  @IsOptional() @IsString() systemPrompt?: string;
+}

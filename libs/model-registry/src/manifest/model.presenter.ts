@@ -1,0 +1,51 @@
+import type { ModelManifest } from './manifest.js';
+
+/** What the manifest cannot know. */
+export interface ModelPresence {
+  /** True until a worker holds the model. */
+  offline: boolean;
+}
+
+export type PresentedModel = ReturnType<typeof presentModel>;
+
+/** One entry of `GET /models`, in the exact shape of the contract (section 9.1). Absent members stay absent. */
+export function presentModel(manifest: ModelManifest, { offline }: ModelPresence) {
+  return {
+    id: manifest.id,
+    object: 'model' as const,
+    created: manifest.created,
+    owned_by: manifest.ownedBy,
+    type: manifest.type,
+    ...(manifest.type === 'text' ? defined({ context_length: manifest.contextLength }) : {}),
+    model_spec: presentSpec(manifest, offline),
+  };
+}
+
+function presentSpec(manifest: ModelManifest, offline: boolean) {
+  return {
+    name: manifest.name,
+    description: manifest.description,
+    modelSource: manifest.modelSource,
+    privacy: manifest.privacy,
+    offline,
+    traits: Object.keys(manifest.traits ?? {}),
+    capabilities: manifest.capabilities,
+    ...defined({
+      availableContextTokens: manifest.contextLength,
+      maxCompletionTokens: manifest.maxCompletionTokens,
+      beta: manifest.beta,
+      betaModel: manifest.betaModel,
+      uncensored: manifest.uncensored,
+      regionRestrictions: manifest.regionRestrictions,
+      deprecation: manifest.deprecation,
+      constraints: manifest.constraints,
+      pricing: manifest.pricing,
+    }),
+    ...manifest.kindMembers,
+  };
+}
+
+function defined<Members extends object>(members: Members): Partial<Members> {
+  const entries = Object.entries(members).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(entries) as Partial<Members>;
+}

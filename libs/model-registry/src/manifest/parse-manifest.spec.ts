@@ -1,0 +1,142 @@
+import { describe, expect, it } from 'vitest';
+import { PlatformError } from '#common';
+import { parseManifest } from './parse-manifest.js';
+
+const valid = `
+id: some-model
+type: text
+name: Some model
+description: For tests.
+created: 1700000000
+ownedBy: sluice
+modelSource: https://example.org
+license: MIT
+family: decoder
+tier: XS
+privacy: private
+sources:
+  - uri: npm:some-package@1.0.0
+    files: [{ path: model.onnx }]
+graphFile: model.onnx
+contextLength: 128
+maxCompletionTokens: 64
+constraints: { temperature: { default: 0.5 }, top_p: { default: 1 } }
+pricing: { input: { usd: 1, diem: 1 }, output: { usd: 2, diem: 2 } }
+`;
+
+function errorOf(text: string): PlatformError {
+  try {
+    parseManifest(text, 'some-model.yaml');
+  } catch (error) {
+    if (error instanceof PlatformError) return error;
+    throw error;
+  }
+  throw new Error('the manifest was accepted');
+}
+
+/** The valid manifest with one line exchanged, or with lines added. */
+function changed(from: string, to: string): string {
+  if (!valid.includes(from)) throw new Error(`the fixture has no line "${from}"`);
+  return valid.replace(from, to);
+}
+
+describe('parseManifest', () => {
+  it('fills in what a manifest may leave out', () => {
+    const manifest = parseManifest(valid, 'some-model.yaml');
+    expect(manifest.converter).toEqual({ kind: 'none' });
+    expect(manifest.capabilities.supportsLogProbs).toBe(false);
+    expect(manifest.capabilities.quantization).toBe('not-available');
+  });
+
+  it.each([
+    ['an unknown field', `${valid}\ncolour: red`, 'colour is not a field of a manifest'],
+    ['an unknown nested field', `${valid}\ncapabilities: { canFly: true }`, 'capabilities.canFly is not a field'],
+    ['an unknown field of a file', changed('{ path: model.onnx }', '{ path: a, md5: b }'), 'sources[0].files[0].md5'],
+    ['a missing field', changed('name: Some model', ''), 'name is required'],
+    ['an id with a colon', changed('id: some-model', 'id: "some:model"'), 'id may hold'],
+    ['an unknown type', changed('type: text', 'type: chat'), 'type must be one of'],
+    ['a wrong boolean', `${valid}\ncapabilities: { supportsVision: yes please }`, 'capabilities.supportsVision'],
+    ['a price below zero', changed('input: { usd: 1', 'input: { usd: -1'), 'pricing.input.usd'],
+    ['a price in one currency', changed('{ usd: 2, diem: 2 }', '{ usd: 2 }'), 'pricing.output.diem is required'],
+    ['constraints of another kind', changed('top_p: { default: 1 }', 'steps: { default: 1 }'), 'constraints.'],
+    ['a source of an unknown kind', changed('npm:some-package@1.0.0', 'ftp:somewhere'), 'sources[0].uri'],
+    ['a path that leaves its folder', changed('{ path: model.onnx }', '{ path: a, as: ../a }'), 'files[0].as'],
+    ['an absolute graph file', changed('graphFile: model.onnx', 'graphFile: /model.onnx'), 'graphFile'],
+    ['a short sha256', changed('{ path: model.onnx }', '{ path: a, sha256: abc }'), 'files[0].sha256'],
+    ['npm without files', changed('files: [{ path: model.onnx }]', 'files: []'), 'sources[0].files'],
+    ['E2EE without TEE', `${valid}\ncapabilities: { supportsE2EE: true }`, 'supportsE2EE needs supportsTeeAttestation'],
+    ['many images without vision', `${valid}\ncapabilities: { supportsMultipleImages: true }`, 'needs supportsVision'],
+    [
+      'efforts without support',
+      `${valid}\ncapabilities: { reasoningEffortOptions: [low] }`,
+      'needs supportsReasoningEffort',
+    ],
+    ['more output than context', changed('maxCompletionTokens: 64', 'maxCompletionTokens: 129'), 'maxCompletionTokens'],
+    ['a text model without prices', valid.replace(/pricing:.*/, ''), 'pricing is required for text models'],
+    ['a trait without a rank', `${valid}\ntraits: { default: high }`, 'traits.default'],
+    ['an alias with a colon', `${valid}\naliases: ["a:b"]`, 'aliases'],
+    [
+      'a remap to nowhere',
+      `${valid}\ndeprecation: { autoRemap: true, date: 2027-01-01, removesAt: 2027-01-01 }`,
+      'deprecation.autoRemap',
+    ],
+    ['broken YAML', 'id: [', 'some-model.yaml'],
+    ['a list', '- id: a', 'is not a mapping'],
+  ])('refuses %s and names the file and the field', (_, text, expected) => {
+    const error = errorOf(text);
+    expect(error.code).toBe('INVALID_MANIFEST');
+    expect(error.message).toContain('some-model.yaml: ');
+    expect(error.message).toContain(expected);
+  });
+
+  it('lists every problem, not the first alone', () => {
+    const error = errorOf(valid.replace('name: Some model', '').replace('license: MIT', 'licence: MIT'));
+    expect(error.issues?.map(({ path }) => path[0])).toEqual(expect.arrayContaining(['name', 'license', 'licence']));
+  });
+});
+
+describe('manifests of other kinds', () => {
+  const common = valid
+    .replace(/constraints:.*/, '')
+    .replace(/pricing:.*/, '')
+    .replace('contextLength: 128', '')
+    .replace('maxCompletionTokens: 64', '');
+  const price = '{ usd: 1, diem: 1 }';
+
+  it.each([
+    [
+      'image',
+      `constraints: { promptCharacterLimit: 1500, steps: { default: 4, max: 8 }, widthHeightDivisor: 8 }\npricing: { generation: ${price}, quality: { 1K: { low: ${price} } }, upscale: { 2x: ${price}, 4x: ${price} } }`,
+    ],
+    [
+      'inpaint',
+      `constraints: { aspectRatios: [], promptCharacterLimit: 100, combineImages: false }\npricing: { inpaint: ${price} }`,
+    ],
+    [
+      'video',
+      'constraints: { aspect_ratios: [], resolutions: [], durations: ["5s"], model_type: video, audio: false, audio_configurable: false }',
+    ],
+    [
+      'embedding',
+      `pricing: { input: ${price}, output: ${price} }\nkindMembers: { embeddingDimensions: 384, maxInputTokens: 256, supportsCustomDimensions: false }`,
+    ],
+    ['tts', `pricing: { input: ${price} }\nkindMembers: { voices: [a] }`],
+    ['asr', `pricing: { per_audio_second: ${price} }`],
+    ['music', `pricing: { durations: { short: { usd: 1, diem: 1, min_seconds: 1, max_seconds: 9 } } }`],
+  ])('takes the shapes of the contract for %s', (type, shapes) => {
+    const manifest = parseManifest(`${common.replace('type: text', `type: ${type}`)}\n${shapes}`, 'other.yaml');
+    expect(manifest.type).toBe(type);
+  });
+
+  it('refuses two ways of pricing music at once', () => {
+    const text = `${common.replace('type: text', 'type: music')}\npricing: { per_second: ${price}, generation: ${price} }`;
+    expect(errorOf(text).message).toContain('pricing must be exactly one of');
+  });
+
+  it('refuses a wrong price inside a named tier', () => {
+    const text = `${common.replace('type: text', 'type: inpaint')}
+constraints: { aspectRatios: [], promptCharacterLimit: 100, combineImages: false }
+pricing: { inpaint: ${price}, resolutions: { 2K: { usd: 1 } } }`;
+    expect(errorOf(text).message).toContain('pricing.resolutions has a member "2K"');
+  });
+});

@@ -1,0 +1,80 @@
+import 'reflect-metadata';
+import { plainToInstance } from 'class-transformer';
+import { validateSync, type ValidationError } from 'class-validator';
+import { parseDocument } from 'yaml';
+import { PlatformError } from '#common';
+import { noCapabilities } from './capabilities.schema.js';
+import { findManifestProblems, type ManifestProblem } from './manifest-rules.js';
+import { type ModelManifest, modelTypes } from './manifest.js';
+import { ManifestSchema } from './manifest.schema.js';
+
+/**
+ * A manifest from its YAML (or JSON, which is YAML). `file` is named in the error. Fails with `INVALID_MANIFEST`
+ * that lists every problem with its field path; unknown fields are problems.
+ */
+export function parseManifest(text: string, file: string): ModelManifest {
+  const document = parseDocument(text, { prettyErrors: true });
+  const syntaxError = document.errors[0];
+  if (syntaxError) throw manifestError(file, [{ path: '', message: firstLine(syntaxError.message) }]);
+  return validateManifest(document.toJS() as unknown, file);
+}
+
+/** A manifest from a value that was parsed before: a registry row, an installed `manifest.json`. */
+export function validateManifest(value: unknown, file: string): ModelManifest {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw manifestError(file, [{ path: '', message: 'is not a mapping of fields' }]);
+  }
+  const type: unknown = (value as Record<string, unknown>)['type'];
+  if (!(modelTypes as readonly unknown[]).includes(type)) {
+    throw manifestError(file, [{ path: 'type', message: `must be one of ${modelTypes.join(', ')}` }]);
+  }
+  const instance = plainToInstance(ManifestSchema, value);
+  const errors = validateSync(instance, { whitelist: true, forbidNonWhitelisted: true, stopAtFirstError: true });
+  if (errors.length > 0)
+    throw manifestError(
+      file,
+      errors.flatMap((error) => problemsOf(error, '')),
+    );
+  const manifest = withDefaults(value as ModelManifest);
+  const problems = findManifestProblems(manifest);
+  if (problems.length > 0) throw manifestError(file, problems);
+  return manifest;
+}
+
+function withDefaults(value: ModelManifest): ModelManifest {
+  return {
+    ...value,
+    converter: value.converter ?? { kind: 'none' },
+    capabilities: { ...noCapabilities, ...value.capabilities },
+  };
+}
+
+function problemsOf(error: ValidationError, parent: string): ManifestProblem[] {
+  const path = /^\d+$/.test(error.property) ? `${parent}[${error.property}]` : joinPath(parent, error.property);
+  if (error.children && error.children.length > 0) return error.children.flatMap((child) => problemsOf(child, path));
+  const [[rule, message] = ['', 'is not valid']] = Object.entries(error.constraints ?? {});
+  if (rule === 'whitelistValidation') return [{ path, message: 'is not a field of a manifest' }];
+  if (error.value === undefined) return [{ path, message: 'is required' }];
+  return [
+    { path, message: message.startsWith(`${error.property} `) ? message.slice(error.property.length + 1) : message },
+  ];
+}
+
+function joinPath(parent: string, property: string): string {
+  return parent === '' ? property : `${parent}.${property}`;
+}
+
+function firstLine(message: string): string {
+  return message.split('\n', 1)[0] ?? message;
+}
+
+function manifestError(file: string, problems: ManifestProblem[]): PlatformError {
+  const text = problems.map(({ path, message }) => (path === '' ? message : `${path} ${message}`)).join('; ');
+  return new PlatformError('INVALID_MANIFEST', `${file}: ${text}.`, problems[0]?.path || null, {
+    issues: problems.map(({ path, message }) => ({
+      code: 'invalid_manifest',
+      path: path.split(/[.[\]]+/).filter((part) => part !== ''),
+      message,
+    })),
+  });
+}

@@ -1,0 +1,7 @@
+import { IsNumber, Min } from 'class-validator';
+
+/** Every leaf of a pricing shape: the same price in both currencies. */
+export class PriceSchema {
+  @IsNumber() @Min(0) usd: number;
+  @IsNumber() @Min(0) diem: number;
+}

@@ -1,0 +1,100 @@
+import { Type } from 'class-transformer';
+import { IsInt, IsNumber, IsOptional, Min, ValidateNested } from 'class-validator';
+import type { ModelType } from './manifest.js';
+import { PriceSchema } from './price.schema.js';
+import { IsRecordOf } from './record-of.validator.js';
+
+/** Per million tokens; above the threshold the whole request is priced with these. */
+export class ExtendedPricingSchema {
+  @IsInt() @Min(1) context_token_threshold: number;
+  @ValidateNested() @Type(() => PriceSchema) input: PriceSchema;
+  @ValidateNested() @Type(() => PriceSchema) output: PriceSchema;
+  @IsOptional() @ValidateNested() @Type(() => PriceSchema) cache_input?: PriceSchema;
+  @IsOptional() @ValidateNested() @Type(() => PriceSchema) cache_write?: PriceSchema;
+}
+
+/** Per million tokens. */
+export class TextPricingSchema {
+  @ValidateNested() @Type(() => PriceSchema) input: PriceSchema;
+  @ValidateNested() @Type(() => PriceSchema) output: PriceSchema;
+  @IsOptional() @ValidateNested() @Type(() => PriceSchema) cache_input?: PriceSchema;
+  @IsOptional() @ValidateNested() @Type(() => PriceSchema) cache_write?: PriceSchema;
+  @IsOptional() @ValidateNested() @Type(() => ExtendedPricingSchema) extended?: ExtendedPricingSchema;
+}
+
+export class EmbeddingPricingSchema {
+  @ValidateNested() @Type(() => PriceSchema) input: PriceSchema;
+  @ValidateNested() @Type(() => PriceSchema) output: PriceSchema;
+}
+
+export class QualityPricesSchema {
+  @IsOptional() @ValidateNested() @Type(() => PriceSchema) low?: PriceSchema;
+  @IsOptional() @ValidateNested() @Type(() => PriceSchema) medium?: PriceSchema;
+  @IsOptional() @ValidateNested() @Type(() => PriceSchema) high?: PriceSchema;
+}
+
+export class UpscalePricesSchema {
+  @ValidateNested() @Type(() => PriceSchema) '2x': PriceSchema;
+  @ValidateNested() @Type(() => PriceSchema) '4x': PriceSchema;
+}
+
+/** Per image: `generation`, or a price per resolution, or one per resolution and quality. */
+export class ImagePricingSchema {
+  @IsOptional() @ValidateNested() @Type(() => PriceSchema) generation?: PriceSchema;
+  @IsOptional() @IsRecordOf(PriceSchema) resolutions?: Record<string, PriceSchema>;
+  @IsOptional() @IsRecordOf(QualityPricesSchema) quality?: Record<string, QualityPricesSchema>;
+  @ValidateNested() @Type(() => UpscalePricesSchema) upscale: UpscalePricesSchema;
+}
+
+export class InputImagesSchema {
+  @IsInt() @Min(0) included: number;
+  @ValidateNested() @Type(() => PriceSchema) additional: PriceSchema;
+}
+
+export class InpaintPricingSchema {
+  @ValidateNested() @Type(() => PriceSchema) inpaint: PriceSchema;
+  @IsOptional() @IsRecordOf(PriceSchema) resolutions?: Record<string, PriceSchema>;
+  @IsOptional() @IsRecordOf(QualityPricesSchema) quality?: Record<string, QualityPricesSchema>;
+  @IsOptional() @ValidateNested() @Type(() => InputImagesSchema) inputImages?: InputImagesSchema;
+}
+
+/** Per million characters. */
+export class SpeechPricingSchema {
+  @ValidateNested() @Type(() => PriceSchema) input: PriceSchema;
+}
+
+export class TranscriptionPricingSchema {
+  @ValidateNested() @Type(() => PriceSchema) per_audio_second: PriceSchema;
+}
+
+export class DurationPriceSchema extends PriceSchema {
+  @IsNumber() @Min(0) min_seconds: number;
+  @IsNumber() @Min(0) max_seconds: number;
+}
+
+/** Exactly one of the four; `manifest-rules.ts` counts them. */
+export class MusicPricingSchema {
+  @IsOptional() @ValidateNested() @Type(() => PriceSchema) generation?: PriceSchema;
+  @IsOptional() @IsRecordOf(DurationPriceSchema) durations?: Record<string, DurationPriceSchema>;
+  @IsOptional() @ValidateNested() @Type(() => PriceSchema) per_second?: PriceSchema;
+  @IsOptional() @ValidateNested() @Type(() => PriceSchema) per_thousand_characters?: PriceSchema;
+}
+
+/** Video has no published prices: callers ask for a quote. */
+export class NoPricingSchema {}
+
+const pricingByType: Record<ModelType, new () => object> = {
+  text: TextPricingSchema,
+  embedding: EmbeddingPricingSchema,
+  image: ImagePricingSchema,
+  upscale: ImagePricingSchema,
+  inpaint: InpaintPricingSchema,
+  tts: SpeechPricingSchema,
+  asr: TranscriptionPricingSchema,
+  music: MusicPricingSchema,
+  video: NoPricingSchema,
+};
+
+export function pricingSchemaOf(type: ModelType): new () => object {
+  return pricingByType[type] ?? NoPricingSchema;
+}
