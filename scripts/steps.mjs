@@ -20,21 +20,30 @@ export function runCommand([command, ...args], { env = {}, cwd = root } = {}) {
 
 /**
  * Runs every step, also after a failure, and ends with a table. Answers the number of failed steps.
- * `.ci/run` names a file in SLUICE_STEP_REPORT and counts the lines written there.
+ * `.ci/run` names a file in SLUICE_STEP_REPORT and counts the lines written there; `report` is the JSON report of a
+ * step that runs tests.
  */
 export async function runSteps(steps) {
   const results = [];
-  for (const { name, command, env } of steps) {
+  for (const { name, command, env, report } of steps) {
     console.log(`\n== ${name}`);
     const started = performance.now();
     const code = await runCommand(command, { env });
     results.push({ name, code, seconds: ((performance.now() - started) / 1000).toFixed(1) });
     if (process.env.SLUICE_STEP_REPORT) {
-      await appendFile(process.env.SLUICE_STEP_REPORT, `${JSON.stringify({ name, passed: code === 0 })}\n`);
+      await appendFile(process.env.SLUICE_STEP_REPORT, `${JSON.stringify({ name, passed: code === 0, report })}\n`);
     }
   }
   console.log('');
   for (const { name, code, seconds } of results)
     console.log(`${code === 0 ? 'passed' : 'FAILED'}  ${name} (${seconds} s)`);
   return results.filter(({ code }) => code !== 0).length;
+}
+
+/** Reporters of vitest: also a JSON report into the folder SLUICE_TEST_REPORTS, when `.ci/run` names one. */
+export function testReporters(name, shown = 'default') {
+  const folder = process.env.SLUICE_TEST_REPORTS;
+  if (!folder) return { report: undefined, reporters: [`--reporter=${shown}`] };
+  const report = resolve(folder, `${name}.json`);
+  return { report, reporters: [`--reporter=${shown}`, '--reporter=json', `--outputFile.json=${report}`] };
 }

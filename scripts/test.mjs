@@ -1,0 +1,51 @@
+#!/usr/bin/env node
+// `npm test [-- project …]`: builds what is missing, then runs unit, integration and end-to-end tests.
+// `npm run test:models`: the flows on the real starter weights, kept between runs in SLUICE_TEST_HOME.
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { root, runCommand, runSteps, testReporters, tool } from './steps.mjs';
+
+const node = process.execPath;
+const usual = ['unit', 'integration', 'e2e'];
+const all = [...usual, 'models'];
+
+const asked = process.argv.slice(2);
+const unknown = asked.filter((name) => !all.includes(name));
+if (unknown.length > 0) {
+  console.error(`Unknown project ${unknown.join(', ')}; there are ${all.join(', ')}.`);
+  process.exit(2);
+}
+const projects = asked.length > 0 ? asked : usual;
+
+if (!existsSync(resolve(root, 'node_modules/vitest'))) {
+  console.log('== npm ci (no packages installed yet)');
+  const npm = process.env.npm_execpath ? [node, process.env.npm_execpath] : ['npm'];
+  const code = await runCommand([...npm, 'ci', '--no-audit', '--no-fund']);
+  if (code !== 0) process.exit(code);
+}
+
+if (spawnSync('redis-server', ['--version']).status !== 0) {
+  console.log('redis-server is not on the PATH: the suites on Redis are left out, those on Postgres run.');
+}
+
+const env = {};
+if (projects.includes('models')) {
+  env.SLUICE_TEST_HOME = process.env.SLUICE_TEST_HOME ?? join(homedir(), '.cache', 'sluice-test');
+  mkdirSync(env.SLUICE_TEST_HOME, { recursive: true });
+  console.log(`Weights are kept in ${env.SLUICE_TEST_HOME} (SLUICE_TEST_HOME).`);
+}
+
+/** One project of vitest.config.ts. */
+function testStep(project) {
+  const { report, reporters } = testReporters(project);
+  const command = [node, tool('vitest/vitest.mjs'), 'run', '--project', project, ...reporters];
+  return { name: `${project} tests`, command, env, report };
+}
+
+const failed = await runSteps([
+  { name: 'build', command: [node, resolve(root, 'scripts/build.mjs')] },
+  ...projects.map(testStep),
+]);
+process.exit(failed === 0 ? 0 : 1);
