@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto';
+import pg from 'pg';
 import { inject } from 'vitest';
+import { migrate } from '#platform/migrations';
 import { runOnServer } from './postgres-server.js';
 import './global-services.js';
 
@@ -11,12 +13,49 @@ export interface TestDatabase {
   drop(): Promise<void>;
 }
 
+const template = 'sluice_template';
+
 /** Makes an empty database; the suites run side by side, each in its own. */
 export async function createTestDatabase(): Promise<TestDatabase> {
+  return createDatabase('template1');
+}
+
+/** Makes a database with the tables of the project, copied from a template that is migrated once per server. */
+export async function createMigratedDatabase(): Promise<TestDatabase> {
+  await ensureTemplate(inject('postgresUrl'));
+  return createDatabase(template);
+}
+
+async function createDatabase(from: string): Promise<TestDatabase> {
   const serverUrl = inject('postgresUrl');
   const name = `test_${randomBytes(6).toString('hex')}`;
-  await runOnServer(serverUrl, `CREATE DATABASE ${name}`);
+  await runOnServer(serverUrl, `CREATE DATABASE ${name} TEMPLATE ${from}`);
+  return {
+    url: withDatabase(serverUrl, name),
+    drop: () => runOnServer(serverUrl, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`),
+  };
+}
+
+/** Whoever comes first makes it; the rename at the end means that nobody copies half of it. */
+async function ensureTemplate(serverUrl: string): Promise<void> {
+  const client = new pg.Client(serverUrl);
+  await client.connect();
+  try {
+    await client.query('SELECT pg_advisory_lock(1)');
+    const { rowCount } = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [template]);
+    if (rowCount) return;
+    const draft = `${template}_draft`;
+    await client.query(`DROP DATABASE IF EXISTS ${draft}`);
+    await client.query(`CREATE DATABASE ${draft}`);
+    await migrate({ url: withDatabase(serverUrl, draft) });
+    await client.query(`ALTER DATABASE ${draft} RENAME TO ${template}`);
+  } finally {
+    await client.end();
+  }
+}
+
+function withDatabase(serverUrl: string, name: string): string {
   const url = new URL(serverUrl);
   url.pathname = `/${name}`;
-  return { url: url.href, drop: () => runOnServer(serverUrl, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`) };
+  return url.href;
 }

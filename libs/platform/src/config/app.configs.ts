@@ -1,0 +1,212 @@
+import {
+  Validate,
+  ValidatorConstraint,
+  type ValidationArguments,
+  type ValidatorConstraintInterface,
+} from 'class-validator';
+import { BaseConfig, DatabaseConfig, QueueConfig } from './base.config.js';
+import { IntegerVariable, ListVariable, TextVariable } from './variable.js';
+
+const anyPort = { min: 0, max: 65_535 } as const;
+const oneDayMs = 86_400_000;
+
+export class ApiConfig extends DatabaseConfig {
+  @TextVariable('HOST', {
+    about: 'Address the api listens on.',
+    default: '127.0.0.1',
+    expected: 'a host name or address',
+  })
+  host!: string;
+
+  @IntegerVariable('PORT', { about: 'Port the api listens on; 0 takes a free one.', default: 3000, ...anyPort })
+  port!: number;
+
+  @IntegerVariable('SLUICE_QUEUE_LIMIT', {
+    about: 'Jobs that may wait per model; one more is answered with 503.',
+    default: 1_000,
+    min: 1,
+    max: 1_000_000,
+  })
+  queueLimit!: number;
+
+  @IntegerVariable('SLUICE_SHUTDOWN_GRACE_MS', {
+    about: 'How long open answers may go on after a stop signal, in ms.',
+    default: 25_000,
+    min: 0,
+    max: 3_600_000,
+  })
+  shutdownGraceMs!: number;
+}
+
+/** A worker holds no database password: only a Redis URL or the restricted role of a Postgres queue reaches it. */
+@ValidatorConstraint({ name: 'queueUrlIsSet' })
+class QueueUrlIsSet implements ValidatorConstraintInterface {
+  validate(_value: unknown, { object }: ValidationArguments): boolean {
+    const config = object as QueueConfig;
+    return Boolean(config.explicitQueueUrl ?? config.redisUrl);
+  }
+
+  defaultMessage(): string {
+    return 'SLUICE_QUEUE_URL or REDIS_URL is not set; expected a URL such as redis://host:6379. Workers hold no DATABASE_URL.';
+  }
+}
+
+export class WorkerConfig extends QueueConfig {
+  @ListVariable('SLUICE_MODELS', {
+    about: 'Models to serve: ids, names of sets, `all` for everything installed, or `none`.',
+    default: 'starter',
+  })
+  models!: string[];
+
+  @TextVariable('SLUICE_WORKER_HOST', {
+    about: 'Address of the worker’s health and metrics server.',
+    default: '127.0.0.1',
+    expected: 'a host name or address',
+  })
+  host!: string;
+
+  @IntegerVariable('SLUICE_WORKER_PORT', {
+    about: 'Port of the worker’s health and metrics server; 0 takes a free one.',
+    default: 3001,
+    ...anyPort,
+  })
+  port!: number;
+
+  @IntegerVariable('SLUICE_DRAIN_MS', {
+    about: 'How long running jobs may go on after a stop signal, in ms.',
+    default: 25_000,
+    min: 0,
+    max: 3_600_000,
+  })
+  drainMs!: number;
+
+  @IntegerVariable('SLUICE_THREADS', {
+    about: 'Threads of one model; default: chosen by the number of cores.',
+    optional: true,
+    min: 1,
+    max: 1_024,
+  })
+  threads?: number;
+
+  @ListVariable('SLUICE_PROVIDERS', {
+    about: 'Execution providers in order of preference: `cuda`, `webgpu`, `cpu`.',
+    default: 'cuda,cpu',
+  })
+  providers!: string[];
+
+  /** Where the queue lives; checked at load. */
+  @Validate(QueueUrlIsSet)
+  get queueUrl(): string {
+    return this.explicitQueueUrl ?? this.redisUrl ?? '';
+  }
+}
+
+export class OpsConfig extends DatabaseConfig {
+  @TextVariable('SLUICE_OPS_HOST', {
+    about: 'Address of the health and metrics server of ops.',
+    default: '127.0.0.1',
+    expected: 'a host name or address',
+  })
+  host!: string;
+
+  @IntegerVariable('SLUICE_OPS_PORT', {
+    about: 'Port of the health and metrics server of ops; 0 takes a free one.',
+    default: 3002,
+    ...anyPort,
+  })
+  port!: number;
+
+  @IntegerVariable('SLUICE_SWEEP_INTERVAL_MS', {
+    about: 'Pause between two searches for lost and overdue jobs, in ms.',
+    default: 5_000,
+    min: 50,
+    max: oneDayMs,
+  })
+  sweepIntervalMs!: number;
+
+  @IntegerVariable('SLUICE_LOST_AFTER_MS', {
+    about: 'Age at which a queued job is looked up in the queue, and re-enqueued when it is not there, in ms.',
+    default: 15_000,
+    min: 100,
+    max: oneDayMs,
+  })
+  lostAfterMs!: number;
+}
+
+export class CliConfig extends BaseConfig {
+  @TextVariable('DATABASE_URL', {
+    about: 'PostgreSQL server that holds the truth; default: the one `npm start` runs for this home.',
+    optional: true,
+    pattern: /^postgres(ql)?:\/\/.+/,
+    expected: 'a URL such as postgresql://user:password@host:5432/database',
+    secret: true,
+  })
+  databaseUrl?: string;
+
+  @TextVariable('HF_ENDPOINT', {
+    about: 'Server that speaks the API of the model hub, for `hf:` sources.',
+    optional: true,
+    pattern: /^https?:\/\/.+/,
+    expected: 'an http or https URL',
+  })
+  hubEndpoint?: string;
+
+  @TextVariable('HF_TOKEN', { about: 'Token for `hf:` sources that ask for one.', optional: true, secret: true })
+  hubToken?: string;
+}
+
+const bootstrapKey = {
+  optional: true,
+  pattern: /^slk_[A-Za-z0-9_-]{20,200}$/,
+  expected: '`slk_` and 20 to 200 letters, digits, - or _',
+  secret: true,
+} as const;
+
+/** `npm start`: the other processes get their environment from it. */
+export class LocalConfig extends CliConfig {
+  @TextVariable('HOST', {
+    about: 'Address the api listens on.',
+    default: '127.0.0.1',
+    expected: 'a host name or address',
+  })
+  host!: string;
+
+  @IntegerVariable('PORT', { about: 'Port the api listens on; 0 takes a free one.', default: 3000, ...anyPort })
+  port!: number;
+
+  @TextVariable('REDIS_URL', {
+    about: 'Redis server for the queue and the bus.',
+    optional: true,
+    pattern: /^rediss?:\/\/.+/,
+    expected: 'a URL such as redis://host:6379 or rediss://user:password@host:6380/0',
+    secret: true,
+  })
+  redisUrl?: string;
+
+  @TextVariable('SLUICE_SECRET_KEY', {
+    about: 'Encrypts the payloads of open jobs in the database; default: generated into `secret.key` in the home.',
+    optional: true,
+    pattern: /^[0-9a-f]{64}$/i,
+    expected: '64 hex digits (32 bytes), as `openssl rand -hex 32` prints them',
+    secret: true,
+  })
+  secretKey?: string;
+
+  @ListVariable('SLUICE_MODELS', {
+    about: 'Models to pull and serve: ids, names of sets, `all` for everything installed, or `none`.',
+    default: 'starter',
+  })
+  models!: string[];
+
+  @TextVariable('SLUICE_BOOTSTRAP_ADMIN_KEY', {
+    about: 'Admin key of the first account instead of a random one.',
+    ...bootstrapKey,
+  })
+  bootstrapAdminKey?: string;
+
+  @TextVariable('SLUICE_BOOTSTRAP_INFERENCE_KEY', {
+    about: 'Inference key of the first account instead of a random one.',
+    ...bootstrapKey,
+  })
+  bootstrapInferenceKey?: string;
+}

@@ -1,0 +1,44 @@
+import { ApiConfig, CliConfig, LocalConfig, OpsConfig, WorkerConfig } from './app.configs.js';
+import { variablesOf, type VariableDescription } from './variable.js';
+
+const apps: [name: string, title: string, configClass: new () => object][] = [
+  ['local', '`npm start`', LocalConfig],
+  ['api', 'api', ApiConfig],
+  ['worker', 'worker', WorkerConfig],
+  ['ops', 'ops', OpsConfig],
+  ['cli', 'cli', CliConfig],
+];
+
+const introduction = `# Configuration
+
+Everything is set by environment variables. Each process checks its own at start; a bad environment names every bad
+variable with what is expected, and the process ends with 1. An empty variable counts as not set.
+
+\`npm start\` gives its children their environment: what you set for it reaches them too, except that the worker never
+gets \`DATABASE_URL\`.
+
+This page is written by the config classes in \`libs/platform/src/config\`; a test keeps it true
+(\`npx vitest run libs/platform/src/config -u\` writes it anew).
+`;
+
+/** The text of `docs/configuration.md`. */
+export function configurationDocument(): string {
+  return [introduction, ...apps.map(([, title, configClass]) => section(title, variablesOf(configClass)))].join('\n');
+}
+
+function section(title: string, variables: VariableDescription[]): string {
+  const rows = [...variables].sort((a, b) => a.name.localeCompare(b.name, 'en')).map(row);
+  return [`## ${title}`, '', '| Variable | Expected | Default | What it does |', '|---|---|---|---|', ...rows, ''].join(
+    '\n',
+  );
+}
+
+function row(variable: VariableDescription): string {
+  const standard = variable.required
+    ? '**required**'
+    : variable.defaultText === null
+      ? ''
+      : `\`${variable.defaultText}\``;
+  const cells = [`\`${variable.name}\``, variable.expected, standard, variable.about];
+  return `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
+}

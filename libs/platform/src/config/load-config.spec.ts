@@ -1,0 +1,81 @@
+import { resolve } from 'node:path';
+import prettier from 'prettier';
+import { describe, expect, it } from 'vitest';
+import { ApiConfig, LocalConfig, OpsConfig, WorkerConfig } from './app.configs.js';
+import { configurationDocument } from './configuration.document.js';
+import { ConfigError, type Environment, parseConfig } from './load-config.js';
+
+const complete: Environment = {
+  DATABASE_URL: 'postgresql://user:secret@host:5432/sluice',
+  SLUICE_SECRET_KEY: 'ab'.repeat(32),
+};
+
+function problemsOf(configClass: new () => object, environment: Environment): string[] {
+  try {
+    parseConfig(configClass, environment);
+    return [];
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems;
+    throw error;
+  }
+}
+
+describe('parseConfig', () => {
+  it('fills in the defaults', () => {
+    const config = parseConfig(ApiConfig, complete);
+    expect(config).toMatchObject({ host: '127.0.0.1', port: 3000, logLevel: 'info', site: 'SLC', queueLimit: 1000 });
+    expect(config.queueUrl).toBe(complete.DATABASE_URL);
+  });
+
+  it('names every bad variable with what is expected', () => {
+    const problems = problemsOf(ApiConfig, { PORT: '80x', LOG_LEVEL: 'loud', SLUICE_SECRET_KEY: 'short' });
+    expect(problems.sort()).toEqual([
+      'DATABASE_URL is not set; expected a URL such as postgresql://user:password@host:5432/database. ' +
+        'PostgreSQL server that holds the truth.',
+      'LOG_LEVEL is "loud"; expected one of trace, debug, info, warn, error, fatal, silent.',
+      'PORT is "80x"; expected a whole number from 0 to 65535.',
+      'SLUICE_SECRET_KEY is a value that is not shown; expected 64 hex digits (32 bytes), as `openssl rand -hex 32` prints them.',
+    ]);
+  });
+
+  it.each(['-1', '65536', '1.5', '1e3', ' ', 'NaN', '0x10'])('refuses %j as a port', (port) => {
+    expect(problemsOf(ApiConfig, { ...complete, PORT: port })).toEqual([expect.stringContaining('PORT')]);
+  });
+
+  it('takes an empty variable as not set', () => {
+    expect(parseConfig(ApiConfig, { ...complete, PORT: '', REDIS_URL: '' }).port).toBe(3000);
+  });
+
+  it('prefers the explicit queue, then Redis, then the database', () => {
+    const redis = { ...complete, REDIS_URL: 'redis://one:6379' };
+    expect(parseConfig(OpsConfig, redis).queueUrl).toBe('redis://one:6379');
+    expect(parseConfig(OpsConfig, { ...redis, SLUICE_QUEUE_URL: 'redis://two:6379' }).queueUrl).toBe(
+      'redis://two:6379',
+    );
+  });
+
+  it('asks a worker for a queue that is not the database', () => {
+    expect(problemsOf(WorkerConfig, complete)).toEqual([expect.stringMatching(/^SLUICE_QUEUE_URL or REDIS_URL/)]);
+    expect(parseConfig(WorkerConfig, { REDIS_URL: 'redis://host' }).queueUrl).toBe('redis://host');
+  });
+
+  it('splits lists at commas', () => {
+    expect(parseConfig(LocalConfig, { SLUICE_MODELS: ' stories-15m, starter ,' }).models).toEqual([
+      'stories-15m',
+      'starter',
+    ]);
+  });
+
+  it('keeps the home absolute', () => {
+    expect(parseConfig(LocalConfig, { SLUICE_HOME: 'some where' }).home).toBe(resolve('some where'));
+  });
+});
+
+describe('docs/configuration.md', () => {
+  it('lists every variable of every process', async () => {
+    const file = resolve(import.meta.dirname, '../../../../docs/configuration.md');
+    const options = await prettier.resolveConfig(file);
+    const text = await prettier.format(configurationDocument(), { ...options, parser: 'markdown' });
+    await expect(text).toMatchFileSnapshot(file);
+  });
+});

@@ -1,0 +1,2 @@
+export * from './migrate.js';
+export * from './queue-role.js';

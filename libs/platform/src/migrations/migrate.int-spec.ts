@@ -1,0 +1,101 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '#test/postgres';
+import { migrate } from './migrate.js';
+import { ensureQueueRole } from './queue-role.js';
+
+let database: TestDatabase;
+let folder: string;
+
+beforeEach(async () => {
+  database = await createTestDatabase();
+  folder = await mkdtemp(join(tmpdir(), 'sluice-migrations-'));
+});
+
+afterEach(async () => {
+  await database.drop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+async function writeMigration(name: string, sql: string): Promise<void> {
+  await mkdir(join(folder, name), { recursive: true });
+  await writeFile(join(folder, name, 'migration.sql'), sql);
+}
+
+async function query(sql: string, url = database.url): Promise<Record<string, unknown>[]> {
+  const client = new pg.Client(url);
+  await client.connect();
+  try {
+    return (await client.query(sql)).rows as Record<string, unknown>[];
+  } finally {
+    await client.end();
+  }
+}
+
+describe('migrate', () => {
+  it('applies what is missing once, however many processes start together', async () => {
+    await writeMigration('1_first', 'CREATE TABLE first (id int)');
+    await writeMigration('2_second', 'CREATE TABLE second (id int); INSERT INTO second VALUES (1);');
+    const runs = await Promise.all([1, 2, 3].map(() => migrate({ url: database.url, folder })));
+    expect(runs.flat().sort()).toEqual(['1_first', '2_second']);
+    expect(await query('SELECT * FROM second')).toEqual([{ id: 1 }]);
+  });
+
+  it('keeps the checksums that prisma keeps', async () => {
+    await writeMigration('1_first', 'SELECT 1;\n');
+    await migrate({ url: database.url, folder });
+    const rows = await query(
+      'SELECT checksum, applied_steps_count, finished_at IS NOT NULL AS finished FROM _prisma_migrations',
+    );
+    const checksum = 'b4e0497804e46e0a0b0b8c31975b062152d551bac49c3c2e80932567b4085dcd';
+    expect(rows).toEqual([{ checksum, applied_steps_count: 1, finished: true }]);
+  });
+
+  it('refuses a migration that changed after it was applied', async () => {
+    await writeMigration('1_first', 'SELECT 1;\n');
+    await migrate({ url: database.url, folder });
+    await writeMigration('1_first', 'SELECT 2;\n');
+    await expect(migrate({ url: database.url, folder })).rejects.toThrow(/1_first was changed after it was applied/);
+  });
+
+  it('leaves no trace of a migration that fails, and applies it once it is repaired', async () => {
+    await writeMigration('1_first', 'CREATE TABLE first (id int); SELECT nonsense;');
+    await expect(migrate({ url: database.url, folder })).rejects.toThrow(/1_first could not be applied: .*nonsense/);
+    await writeMigration('1_first', 'CREATE TABLE first (id int);');
+    expect(await migrate({ url: database.url, folder })).toEqual(['1_first']);
+  });
+
+  it('refuses a database on which a migration stopped halfway', async () => {
+    await writeMigration('1_first', 'SELECT 1;\n');
+    await migrate({ url: database.url, folder });
+    await query(`UPDATE _prisma_migrations SET finished_at = NULL, logs = 'disk full'`);
+    await expect(migrate({ url: database.url, folder })).rejects.toThrow(/1_first failed on this database: disk full/);
+  });
+
+  it('refuses a database of a newer version', async () => {
+    await writeMigration('1_first', 'SELECT 1;\n');
+    await migrate({ url: database.url, folder });
+    await rm(join(folder, '1_first'), { recursive: true });
+    await expect(migrate({ url: database.url, folder })).rejects.toThrow(/made by a newer version/);
+  });
+
+  it('applies the migrations of the project to an empty database', async () => {
+    expect((await migrate({ url: database.url })).length).toBeGreaterThan(0);
+    expect(await query('SELECT count(*)::int AS jobs FROM jobs')).toEqual([{ jobs: 0 }]);
+  });
+});
+
+describe('ensureQueueRole', () => {
+  it('gives a role that owns the queue schema and reads no table of ours', async () => {
+    await migrate({ url: database.url });
+    const options = { url: database.url, secretKey: '00'.repeat(32) };
+    const url = await ensureQueueRole(options);
+    expect(await ensureQueueRole(options)).toBe(url);
+    await query('CREATE TABLE sluice_queue.mine (id int)', url);
+    await expect(query('SELECT * FROM api_keys', url)).rejects.toThrow(/permission denied/);
+    await expect(query('SELECT * FROM job_payloads', url)).rejects.toThrow(/permission denied/);
+  });
+});

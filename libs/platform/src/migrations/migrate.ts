@@ -1,0 +1,138 @@
+import { randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import pg from 'pg';
+import { type MigrationFile, readMigrations } from './migration-files.js';
+
+export interface MigrateOptions {
+  /** Of a role that may create tables. */
+  url: string;
+  /** Prisma's `migrations` folder; default: the one of this project. */
+  folder?: string;
+  onApplied?: (name: string) => void;
+}
+
+/** A database that must not be migrated further; the message says what a person should do. */
+export class MigrationError extends Error {
+  override readonly name = 'MigrationError';
+}
+
+interface AppliedRow {
+  migration_name: string;
+  checksum: string;
+  finished_at: Date | null;
+  rolled_back_at: Date | null;
+  logs: string | null;
+}
+
+// Prisma takes the same lock, so `prisma migrate deploy` and this runner exclude each other.
+const advisoryLock = 72707369;
+
+const createBookkeeping = `
+  CREATE TABLE IF NOT EXISTS "_prisma_migrations" (
+    "id" VARCHAR(36) PRIMARY KEY NOT NULL,
+    "checksum" VARCHAR(64) NOT NULL,
+    "finished_at" TIMESTAMPTZ,
+    "migration_name" VARCHAR(255) NOT NULL,
+    "logs" TEXT,
+    "rolled_back_at" TIMESTAMPTZ,
+    "started_at" TIMESTAMPTZ NOT NULL DEFAULT now(),
+    "applied_steps_count" INTEGER NOT NULL DEFAULT 0
+  )`;
+
+/** The project's own migrations, from the sources as from `dist`. */
+export function projectMigrationsFolder(): string {
+  for (let folder = dirname(fileURLToPath(import.meta.url)); ; folder = dirname(folder)) {
+    const candidate = join(folder, 'prisma', 'migrations');
+    if (existsSync(candidate)) return candidate;
+    if (folder === dirname(folder)) throw new MigrationError('The folder prisma/migrations is missing.');
+  }
+}
+
+/**
+ * Applies what is missing, one transaction per migration, under an advisory lock: any number of processes may call
+ * it at once. Resolves to the names applied. Rejects with a `MigrationError` when history and files disagree.
+ */
+export async function migrate(options: MigrateOptions): Promise<string[]> {
+  const files = await readMigrations(options.folder ?? projectMigrationsFolder());
+  const client = new pg.Client({ connectionString: options.url, application_name: 'sluice-migrations' });
+  await client.connect();
+  try {
+    await client.query('SELECT pg_advisory_lock($1)', [advisoryLock]);
+    await client.query(createBookkeeping);
+    const missing = await missingMigrations(client, files);
+    for (const file of missing) {
+      await apply(client, file);
+      options.onApplied?.(file.name);
+    }
+    return missing.map((file) => file.name);
+  } finally {
+    // Ending the session frees the lock.
+    await client.end();
+  }
+}
+
+async function missingMigrations(client: pg.Client, files: MigrationFile[]): Promise<MigrationFile[]> {
+  const { rows } = await client.query<AppliedRow>(
+    `SELECT migration_name, checksum, finished_at, rolled_back_at, logs FROM "_prisma_migrations" ORDER BY started_at`,
+  );
+  const history = rows.filter((row) => row.rolled_back_at === null);
+  for (const row of history) checkHistory(row, files);
+  const applied = new Set(history.map((row) => row.migration_name));
+  const missing = files.filter((file) => !applied.has(file.name));
+  const newest = [...applied].sort().at(-1);
+  const late = missing.find((file) => newest !== undefined && file.name < newest);
+  if (late) {
+    throw new MigrationError(
+      `Migration ${late.name} is older than ${newest}, which is already applied. Give it a newer name.`,
+    );
+  }
+  return missing;
+}
+
+function checkHistory(row: AppliedRow, files: MigrationFile[]): void {
+  const name = row.migration_name;
+  if (row.finished_at === null) {
+    throw new MigrationError(
+      `Migration ${name} failed on this database${row.logs ? `: ${row.logs}` : ''}. Repair the database, then run ` +
+        `"npx prisma migrate resolve --rolled-back ${name}" or delete its row from _prisma_migrations, and start again.`,
+    );
+  }
+  const file = files.find((candidate) => candidate.name === name);
+  if (!file) {
+    throw new MigrationError(
+      `This database knows migration ${name}, which this version does not have: it was made by a newer version. ` +
+        'Start that version, or restore a backup.',
+    );
+  }
+  if (file.checksum !== row.checksum) {
+    throw new MigrationError(
+      `Migration ${name} was changed after it was applied. Restore the file, and put the change into a new migration.`,
+    );
+  }
+}
+
+async function apply(client: pg.Client, file: MigrationFile): Promise<void> {
+  const id = randomUUID();
+  await client.query(`INSERT INTO "_prisma_migrations" ("id", "checksum", "migration_name") VALUES ($1, $2, $3)`, [
+    id,
+    file.checksum,
+    file.name,
+  ]);
+  try {
+    await client.query('BEGIN');
+    await client.query(file.sql);
+    await client.query(
+      `UPDATE "_prisma_migrations" SET "finished_at" = clock_timestamp(), "applied_steps_count" = 1 WHERE "id" = $1`,
+      [id],
+    );
+    await client.query('COMMIT');
+  } catch (error) {
+    await client.query('ROLLBACK');
+    // The migration was rolled back as a whole, so the next start may try it again.
+    await client.query('DELETE FROM "_prisma_migrations" WHERE "id" = $1', [id]);
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new MigrationError(`Migration ${file.name} could not be applied: ${reason}`, { cause: error });
+  }
+}
