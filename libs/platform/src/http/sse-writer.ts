@@ -1,4 +1,4 @@
-import type { ServerResponse } from 'node:http';
+import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { FastifyReply } from 'fastify';
 
 export interface SseWriterOptions {
@@ -70,7 +70,7 @@ export class SseWriter {
   private start(): void {
     this.reply.hijack();
     this.raw.writeHead(200, {
-      ...this.reply.getHeaders(),
+      ...(this.reply.getHeaders() as OutgoingHttpHeaders),
       'content-type': 'text/event-stream; charset=utf-8',
       'cache-control': 'no-cache, no-transform',
       'x-accel-buffering': 'no',

@@ -1,2 +1,3 @@
 export * from './chat.events.js';
 export * from './chat.job.js';
+export * from './chat.meter.js';

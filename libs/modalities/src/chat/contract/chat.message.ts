@@ -1,0 +1,258 @@
+import {
+  CheckedField,
+  ChoiceField,
+  IntegerField,
+  type NestedClass,
+  ObjectField,
+  ObjectListField,
+  TextField,
+  nest,
+} from '#platform/http';
+import { applyDecorators } from '@nestjs/common';
+import { ApiExtraModels } from '@nestjs/swagger';
+
+/* Messages of the OpenAI wire and their content parts (contract 2.2). */
+
+export class ChatCacheControl {
+  @ChoiceField(['ephemeral'], { required: true, description: 'Kind of cache mark.', example: 'ephemeral' })
+  type!: string;
+
+  @TextField({ description: 'How long to keep the prefix.', example: '5m' })
+  ttl?: string;
+}
+
+class ChatContentPart {
+  @ObjectField(ChatCacheControl, { description: 'Marks the end of a prefix worth caching.' })
+  cache_control?: ChatCacheControl;
+}
+
+export class ChatTextPart extends ChatContentPart {
+  @ChoiceField(['text'], { required: true, description: 'Kind of part.', example: 'text' })
+  type!: 'text';
+
+  @TextField({ required: true, minLength: 1, description: 'The text.', example: 'Tell me a story.' })
+  text!: string;
+}
+
+export class ChatImageUrl {
+  @TextField({ required: true, format: 'uri', description: 'An http(s) or data URL.' })
+  url!: string;
+}
+
+export class ChatImagePart extends ChatContentPart {
+  @ChoiceField(['image_url'], { required: true, description: 'Kind of part.' })
+  type!: 'image_url';
+
+  @ObjectField(ChatImageUrl, { required: true, description: 'The image, for models with `supportsVision`.' })
+  image_url!: ChatImageUrl;
+}
+
+export const chatAudioFormats = ['wav', 'mp3', 'aiff', 'aac', 'ogg', 'flac', 'm4a', 'pcm16', 'pcm24'] as const;
+
+export class ChatInputAudio {
+  @TextField({ required: true, description: 'The audio in base64; URLs are not taken.' })
+  data!: string;
+
+  @ChoiceField(chatAudioFormats, { default: 'wav', description: 'Format of the audio.' })
+  format?: string;
+}
+
+export class ChatAudioPart extends ChatContentPart {
+  @ChoiceField(['input_audio'], { required: true, description: 'Kind of part.' })
+  type!: 'input_audio';
+
+  @ObjectField(ChatInputAudio, { required: true, description: 'The audio, for models with `supportsAudioInput`.' })
+  input_audio!: ChatInputAudio;
+}
+
+export class ChatVideoUrl {
+  @TextField({ required: true, format: 'uri', description: 'An http(s) or data URL of mp4, mpeg, mov or webm.' })
+  url!: string;
+}
+
+export class ChatVideoPart extends ChatContentPart {
+  @ChoiceField(['video_url'], { required: true, description: 'Kind of part.' })
+  type!: 'video_url';
+
+  @ObjectField(ChatVideoUrl, { required: true, description: 'The video, for models with `supportsVideoInput`.' })
+  video_url!: ChatVideoUrl;
+}
+
+export class ChatFile {
+  @TextField({ required: true, description: 'A data URL or a public URL; at most 25 MB once decoded.' })
+  file_data!: string;
+
+  @TextField({ description: 'Name of the file.', example: 'report.pdf' })
+  filename?: string;
+}
+
+export class ChatFilePart extends ChatContentPart {
+  @ChoiceField(['file'], { required: true, description: 'Kind of part.' })
+  type!: 'file';
+
+  @ObjectField(ChatFile, { required: true, description: 'The file; its text counts as input.' })
+  file!: ChatFile;
+}
+
+export type ChatPart = ChatTextPart | ChatImagePart | ChatAudioPart | ChatVideoPart | ChatFilePart;
+
+const partClasses: Record<string, new () => ChatPart> = {
+  text: ChatTextPart,
+  image_url: ChatImagePart,
+  input_audio: ChatAudioPart,
+  video_url: ChatVideoPart,
+  file: ChatFilePart,
+};
+
+function partOf(allowed: string[]): NestedClass {
+  const problem = `must be one of: ${allowed.join(', ')}`;
+  return ({ type }) => {
+    const known = typeof type === 'string' && allowed.includes(type) ? partClasses[type] : undefined;
+    return known ?? { problem, at: 'type' };
+  };
+}
+
+interface ContentOptions {
+  parts: string[];
+  nullable?: boolean;
+  required: boolean;
+}
+
+/** A string, or parts of the given kinds. */
+function ContentField({ parts, nullable = false, required }: ContentOptions): PropertyDecorator {
+  const models = parts.flatMap((kind) => partClasses[kind] ?? []);
+  const references = models.map((model) => ({ $ref: `#/components/schemas/${model.name}` }));
+  const items = references.length === 1 ? references[0] : { oneOf: references };
+  const variants: object[] = [{ type: 'string' }, { type: 'array', items }];
+  return applyDecorators(
+    CheckedField({
+      name: 'isContent',
+      description: parts.length === 1 ? 'Text, or text parts.' : 'Text, or parts of any kind.',
+      required,
+      nullable: nullable ? true : undefined,
+      example: 'Tell me a story about a small boat.',
+      schema: { anyOf: variants },
+      check: (value) => {
+        if (typeof value === 'string') return null;
+        if (!Array.isArray(value)) return 'must be a string or an array of content parts';
+        return value.length === 0 ? 'must hold at least one content part' : null;
+      },
+    }),
+    nest(partOf(parts)),
+    (target: object) => ApiExtraModels(...models)(target.constructor),
+  );
+}
+
+class NamedMessage {
+  @TextField({ nullable: true, description: 'Name of the participant.', example: 'ada' })
+  name?: string | null;
+}
+
+export class ChatUserMessage extends NamedMessage {
+  @ChoiceField(['user'], { required: true, description: 'Who speaks.', example: 'user' })
+  role!: 'user';
+
+  @ContentField({ parts: ['text', 'image_url', 'input_audio', 'video_url', 'file'], required: true })
+  content!: string | ChatPart[];
+}
+
+export class ChatSystemMessage extends NamedMessage {
+  @ChoiceField(['system'], { required: true, description: 'Who speaks.', example: 'system' })
+  role!: 'system';
+
+  @ContentField({ parts: ['text'], required: true })
+  content!: string | ChatTextPart[];
+}
+
+export class ChatDeveloperMessage extends NamedMessage {
+  @ChoiceField(['developer'], { required: true, description: 'Who speaks; the same as `system`.' })
+  role!: 'developer';
+
+  @ContentField({ parts: ['text'], required: true })
+  content!: string | ChatTextPart[];
+}
+
+export class ChatReasoningDetail {
+  @TextField({ required: true, description: 'Kind of detail.' })
+  type!: string;
+
+  @TextField({ description: 'Id of the detail.' })
+  id?: string;
+
+  @TextField({ description: 'Format of the detail.' })
+  format?: string;
+
+  @TextField({ description: 'Reasoning text.' })
+  text?: string;
+
+  @TextField({ description: 'Encrypted reasoning.' })
+  data?: string;
+
+  @IntegerField({ description: 'Position of the detail.' })
+  index?: number;
+}
+
+const anyItems = { type: 'array', items: { nullable: true } };
+
+function listOrNothing(value: unknown): string | null {
+  return Array.isArray(value) ? null : 'must be an array';
+}
+
+class SpokenMessage extends NamedMessage {
+  @TextField({ nullable: true, description: 'Reasoning of an earlier answer, echoed.' })
+  reasoning_content?: string | null;
+
+  @CheckedField({
+    name: 'isToolCalls',
+    nullable: true,
+    description: 'Tool calls of an earlier answer, echoed.',
+    schema: anyItems,
+    check: listOrNothing,
+  })
+  tool_calls?: unknown[] | null;
+}
+
+export class ChatAssistantMessage extends SpokenMessage {
+  @ChoiceField(['assistant'], { required: true, description: 'Who speaks.', example: 'assistant' })
+  role!: 'assistant';
+
+  @ContentField({ parts: ['text'], nullable: true, required: false })
+  content?: string | ChatTextPart[] | null;
+
+  @ObjectListField(() => ChatReasoningDetail, [ChatReasoningDetail], { description: 'Reasoning details, echoed.' })
+  reasoning_details?: ChatReasoningDetail[];
+
+  @TextField({ nullable: true, description: 'Signature of the reasoning, echoed.' })
+  thought_signature?: string | null;
+}
+
+export class ChatToolMessage extends SpokenMessage {
+  @ChoiceField(['tool'], { required: true, description: 'Who speaks.', example: 'tool' })
+  role!: 'tool';
+
+  @TextField({ required: true, description: 'Result of the tool.', example: '{"temperature":21}' })
+  content!: string;
+
+  @TextField({ required: true, description: 'Id of the call that is answered.', example: 'call_1' })
+  tool_call_id!: string;
+}
+
+export type ChatMessage =
+  ChatUserMessage | ChatAssistantMessage | ChatToolMessage | ChatSystemMessage | ChatDeveloperMessage;
+
+const messageClasses: Record<ChatMessage['role'], new () => ChatMessage> = {
+  user: ChatUserMessage,
+  assistant: ChatAssistantMessage,
+  tool: ChatToolMessage,
+  system: ChatSystemMessage,
+  developer: ChatDeveloperMessage,
+};
+
+export const chatMessageClasses = Object.values(messageClasses);
+
+/** The class of a message, by its role. */
+export const chatMessageOf: NestedClass = ({ role }) => {
+  const known = typeof role === 'string' && Object.hasOwn(messageClasses, role);
+  if (known) return messageClasses[role as ChatMessage['role']];
+  return { problem: `must be one of: ${Object.keys(messageClasses).join(', ')}`, at: 'role' };
+};

@@ -1,0 +1,265 @@
+import {
+  BooleanField,
+  CheckedField,
+  ChoiceField,
+  FreeObjectField,
+  IntegerField,
+  NumberField,
+  ObjectField,
+  ObjectListField,
+  ScalarListField,
+  TextField,
+} from '#platform/http';
+import { type ChatMessage, chatMessageClasses, chatMessageOf } from './chat.message.js';
+import {
+  ChatTool,
+  chatToolChoiceProblem,
+  chatToolChoiceSchema,
+  responseFormatProblem,
+  responseFormatSchema,
+} from './chat.tools.js';
+
+export const reasoningEfforts = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const;
+const verbosities = ['low', 'medium', 'high', 'auto'] as const;
+
+export class ChatStreamOptions {
+  @BooleanField({ description: 'Send a last chunk with the usage of the whole request.', example: true })
+  include_usage?: boolean;
+}
+
+export class ChatReasoning {
+  @ChoiceField(reasoningEfforts, { description: 'How much to reason; one of the model’s `reasoningEffortOptions`.' })
+  effort?: string;
+
+  @ChoiceField(['auto', 'concise', 'detailed'], { description: 'Kind of reasoning summary.' })
+  summary?: string;
+
+  @BooleanField({ description: 'False switches reasoning off.' })
+  enabled?: boolean;
+}
+
+export class ChatTextOptions {
+  @ChoiceField(verbosities, { description: 'How long the answer should be.' })
+  verbosity?: string;
+}
+
+export class ChatFallback {
+  @TextField({ required: true, description: 'A model to try instead.' })
+  model!: string;
+}
+
+/** `service_parameters` of the request (contract 2.5). */
+export class ChatServiceParameters {
+  @TextField({ description: 'A public character to speak as.' })
+  character_slug?: string;
+
+  @BooleanField({ default: false, description: 'Leave `<think>` blocks out of the answer.', example: false })
+  strip_thinking_response?: boolean;
+
+  @BooleanField({ default: false, description: 'Switch thinking off, and leave `<think>` blocks out.', example: false })
+  disable_thinking?: boolean;
+
+  @BooleanField({ default: true, description: 'False: trusted hardware only, even with E2EE headers.' })
+  enable_e2ee?: boolean;
+
+  @ChoiceField(['auto', 'off', 'on'], { default: 'off', description: 'Search on the server.' })
+  enable_web_search?: string;
+
+  @BooleanField({ default: false, description: 'Fetch up to 5 URLs of the user’s message.' })
+  enable_web_scraping?: boolean;
+
+  @BooleanField({ default: false, description: 'Cite sources as `[REF]0[/REF]`.' })
+  enable_web_citations?: boolean;
+
+  @BooleanField({ default: false, description: 'Search results in the first chunk of a stream.' })
+  include_search_results_in_stream?: boolean;
+
+  @BooleanField({ description: 'Search results as a tool call named `service_web_search_documents`.' })
+  return_search_results_as_documents?: boolean;
+
+  @BooleanField({ default: true, description: 'Prepend the model’s default system prompt.', example: true })
+  include_service_system_prompt?: boolean;
+
+  @BooleanField({ default: false, description: 'Search of the model’s own provider.' })
+  enable_x_search?: boolean;
+}
+
+function stopProblem(value: unknown): string | null {
+  const wording = 'must be a string, or an array of 1 to 4 strings';
+  if (typeof value === 'string') return null;
+  if (!Array.isArray(value)) return wording;
+  if (value.length === 0 || value.length > 4) return `${wording}; this one has ${value.length}`;
+  return value.every((item) => typeof item === 'string') ? null : wording;
+}
+
+function metadataProblem(value: unknown): string | null {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'must be an object of strings';
+  const entries = Object.entries(value);
+  if (entries.length > 16) return 'must have at most 16 members';
+  for (const [key, item] of entries) {
+    if (key.length > 64) return 'must have keys of at most 64 characters';
+    if (typeof item !== 'string' || item.length > 512) return 'must have strings of at most 512 characters as values';
+  }
+  return null;
+}
+
+/** Body of `POST /chat/completions` (contract 2.1). Fields nobody documents pass through. */
+export class ChatCompletionRequest {
+  @TextField({
+    required: true,
+    minLength: 1,
+    maxLength: 1024,
+    description: 'A model id, a trait (`default`), an alias, or one of them with a suffix `:name=value&…`.',
+    example: 'stories-15m',
+  })
+  model!: string;
+
+  @ObjectListField(chatMessageOf, chatMessageClasses, {
+    required: true,
+    minItems: 1,
+    maxItems: 10_000,
+    description: 'The conversation, oldest first.',
+    example: [{ role: 'user', content: 'Tell me a story about a small boat.' }],
+  })
+  messages!: ChatMessage[];
+
+  @BooleanField({ description: 'Answer as server-sent events.', example: false })
+  stream?: boolean;
+
+  @ObjectField(ChatStreamOptions, { description: 'Options of a streamed answer.' })
+  stream_options?: ChatStreamOptions;
+
+  @IntegerField({ minimum: 1, description: 'Most tokens of one choice, reasoning included.', example: 256 })
+  max_completion_tokens?: number;
+
+  @IntegerField({ deprecated: true, description: 'Older name of `max_completion_tokens`; zero or less is ignored.' })
+  max_tokens?: number;
+
+  @NumberField({ minimum: 0, maximum: 2, description: '0 always takes the likeliest token.', example: 0.7 })
+  temperature?: number;
+
+  @NumberField({ minimum: 0, maximum: 1, description: 'Keep the likeliest tokens up to this total.', example: 0.9 })
+  top_p?: number;
+
+  @IntegerField({ minimum: 0, description: 'Keep this many of the likeliest tokens; 0 keeps all.', example: 40 })
+  top_k?: number;
+
+  @NumberField({ minimum: 0, maximum: 1, description: 'Keep tokens at least this likely, relative to the best.' })
+  min_p?: number;
+
+  @NumberField({ minimum: 0, maximum: 2, description: 'Lower end of dynamic temperature.' })
+  min_temp?: number;
+
+  @NumberField({ minimum: 0, maximum: 2, description: 'Upper end of dynamic temperature.' })
+  max_temp?: number;
+
+  @NumberField({ minimum: -2, maximum: 2, default: 0, description: 'Against tokens, by how often they came.' })
+  frequency_penalty?: number;
+
+  @NumberField({ minimum: -2, maximum: 2, default: 0, description: 'Against tokens that came at all.' })
+  presence_penalty?: number;
+
+  @NumberField({ minimum: 0, description: 'Against repetition in prompt and answer; 1 is neutral.', example: 1.1 })
+  repetition_penalty?: number;
+
+  @IntegerField({ minimum: 1, default: 1, description: 'Choices to generate; at most what the model allows (4).' })
+  n?: number;
+
+  @IntegerField({ minimum: 0, exclusiveMinimum: true, description: 'Same seed, same text.', example: 42 })
+  seed?: number;
+
+  @CheckedField({
+    name: 'isStop',
+    description: 'Up to 4 strings that end the answer and are not part of it.',
+    example: ['\n\n'],
+    schema: {
+      anyOf: [
+        { type: 'string' },
+        { type: 'array', items: { type: 'string' }, minItems: 1, maxItems: 4 },
+        { nullable: true },
+      ],
+    },
+    check: stopProblem,
+  })
+  stop?: string | string[] | null;
+
+  @ScalarListField('integer', { description: 'Tokens that end the answer.' })
+  stop_token_ids?: number[];
+
+  @BooleanField({ description: 'Log-probability of each token, for models with `supportsLogProbs`.' })
+  logprobs?: boolean;
+
+  @IntegerField({ minimum: 0, maximum: 20, description: 'Alternatives for each token; needs `logprobs`.' })
+  top_logprobs?: number;
+
+  @ObjectListField(() => ChatTool, [ChatTool], {
+    nullable: true,
+    maxItems: 128,
+    description: 'Tools the model may call, for models with `supportsFunctionCalling`.',
+  })
+  tools?: ChatTool[] | null;
+
+  @CheckedField({
+    name: 'isToolChoice',
+    description: '`auto`, `none`, `required`, or one function.',
+    schema: chatToolChoiceSchema,
+    check: chatToolChoiceProblem,
+  })
+  tool_choice?: unknown;
+
+  @BooleanField({ default: true, description: 'Several tool calls in one answer.' })
+  parallel_tool_calls?: boolean;
+
+  @CheckedField({
+    name: 'isResponseFormat',
+    description: 'Form of the answer; schemas are for models with `supportsResponseSchema`.',
+    example: { type: 'text' },
+    schema: responseFormatSchema,
+    check: responseFormatProblem,
+  })
+  response_format?: { type: 'text' | 'json_object' | 'json_schema' };
+
+  @FreeObjectField({ description: 'A JSON schema: another name for a `json_schema` format.' })
+  response_schema?: object;
+
+  @ChoiceField(reasoningEfforts, { description: 'How much to reason; beats `reasoning.effort`.' })
+  reasoning_effort?: string;
+
+  @ObjectField(ChatReasoning, { description: 'Options of reasoning.' })
+  reasoning?: ChatReasoning;
+
+  @ChoiceField(verbosities, { description: 'How long the answer should be.' })
+  verbosity?: string;
+
+  @ObjectField(ChatTextOptions, { description: 'Options of the text.' })
+  text?: ChatTextOptions;
+
+  @TextField({ maxLength: 1024, description: 'Requests with the same key are routed alike, for cached prefixes.' })
+  prompt_cache_key?: string;
+
+  @ChoiceField(['default', 'extended', '24h'], { description: 'How long a cached prefix is kept.' })
+  prompt_cache_retention?: string;
+
+  @ObjectListField(() => ChatFallback, [ChatFallback], { maxItems: 10, description: 'Accepted, unused.' })
+  fallbacks?: ChatFallback[];
+
+  @ScalarListField('string', { description: 'Accepted, unused.' })
+  include?: string[];
+
+  @CheckedField({
+    name: 'isMetadata',
+    description: 'Up to 16 strings of your own.',
+    schema: { type: 'object', additionalProperties: { type: 'string' } },
+    check: metadataProblem,
+  })
+  metadata?: Record<string, string>;
+
+  @TextField({ description: 'Accepted, unused.' })
+  user?: string;
+
+  @BooleanField({ description: 'Accepted, unused.' })
+  store?: boolean;
+
+  @ObjectField(ChatServiceParameters, { description: 'What this service adds to OpenAI’s request.' })
+  service_parameters?: ChatServiceParameters;
+}

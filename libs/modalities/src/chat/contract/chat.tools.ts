@@ -1,0 +1,88 @@
+import { BooleanField, CheckedField, FreeObjectField, ObjectField, TextField } from '#platform/http';
+
+/* Tools and response formats of the OpenAI wire (contract 2.3 and 2.4). */
+
+const toolName = /^[A-Za-z0-9_-]{1,64}$/;
+
+export class ChatFunction {
+  @CheckedField({
+    name: 'isToolName',
+    required: true,
+    description: 'Name of the function.',
+    example: 'get_weather',
+    schema: { type: 'string' },
+    check: (value) =>
+      typeof value === 'string' && toolName.test(value) ? null : 'must be 1 to 64 of A-Z, a-z, 0-9, _ and -',
+  })
+  name!: string;
+
+  @TextField({ description: 'What the function does.' })
+  description?: string;
+
+  @FreeObjectField({ description: 'JSON schema of the arguments.' })
+  parameters?: object;
+
+  @BooleanField({ default: false, description: 'Arguments follow the schema exactly.' })
+  strict?: boolean;
+}
+
+/** A function, or a tool of the server (`web_search`, `x_search`). */
+export class ChatTool {
+  @TextField({ required: true, description: '`function`, `web_search` or `x_search`.', example: 'function' })
+  type!: string;
+
+  @TextField({ description: 'Id of the tool.' })
+  id?: string;
+
+  @ObjectField(ChatFunction, { description: 'The function; needed when the type is `function`.' })
+  function?: ChatFunction;
+}
+
+export const chatToolChoiceSchema = {
+  anyOf: [
+    {
+      type: 'object',
+      properties: {
+        type: { type: 'string' },
+        function: { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] },
+      },
+      required: ['function', 'type'],
+    },
+    { type: 'string' },
+  ],
+};
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+export function chatToolChoiceProblem(value: unknown): string | null {
+  if (value === 'auto' || value === 'none' || value === 'required') return null;
+  const named = isObject(value) && value.type === 'function' && isObject(value.function);
+  if (named && typeof (value.function as Record<string, unknown>).name === 'string') return null;
+  return 'must be auto, none, required, or {type: "function", function: {name}}';
+}
+
+function formatVariant(type: string, more: Record<string, unknown> = {}): Record<string, unknown> {
+  return {
+    type: 'object',
+    properties: { type: { type: 'string', enum: [type] }, ...more },
+    required: [...Object.keys(more), 'type'],
+    additionalProperties: false,
+  };
+}
+
+export const responseFormatSchema = {
+  oneOf: [
+    formatVariant('json_schema', { json_schema: { type: 'object', additionalProperties: { nullable: true } } }),
+    formatVariant('json_object'),
+    formatVariant('text'),
+  ],
+};
+
+export function responseFormatProblem(value: unknown): string | null {
+  const type = isObject(value) ? value.type : undefined;
+  if (type === 'text' || type === 'json_object') return null;
+  if (type !== 'json_schema') return 'must have a type of text, json_object or json_schema';
+  return isObject((value as Record<string, unknown>).json_schema) ? null : 'must have an object json_schema';
+}
