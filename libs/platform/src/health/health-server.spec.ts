@@ -1,0 +1,51 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { Metrics } from '#platform/metrics';
+import { type HealthServer, startHealthServer } from './health-server.js';
+import { Readiness } from './readiness.js';
+
+describe('startHealthServer', () => {
+  let server: HealthServer;
+  let databaseIsUp: boolean;
+  let readiness: Readiness;
+
+  beforeEach(async () => {
+    databaseIsUp = true;
+    readiness = new Readiness([
+      { name: 'database', check: () => (databaseIsUp ? Promise.resolve() : Promise.reject(new Error('host db1'))) },
+      { name: 'queue', check: () => Promise.resolve() },
+    ]);
+    const metrics = new Metrics('ops', { processMetrics: false });
+    server = await startHealthServer({ host: '127.0.0.1', port: 0, readiness, metrics });
+  });
+
+  afterEach(() => server.close());
+
+  const get = (path: string, method = 'GET') => fetch(`http://127.0.0.1:${server.port}${path}`, { method });
+
+  it('is ready while every check answers', async () => {
+    const response = await get('/health/ready');
+    expect(response.status).toBe(200);
+    expect(await response.json()).toEqual({ status: 'ok', checks: { database: 'ok', queue: 'ok' } });
+  });
+
+  it('names the check that fails without its reason, and stays alive', async () => {
+    databaseIsUp = false;
+    const response = await get('/health/ready');
+    expect(response.status).toBe(503);
+    expect(await response.json()).toEqual({ status: 'unavailable', checks: { database: 'unavailable', queue: 'ok' } });
+    expect((await get('/health/live')).status).toBe(200);
+  });
+
+  it('is not ready while it drains', async () => {
+    readiness.drain();
+    expect((await get('/health/ready')).status).toBe(503);
+  });
+
+  it('gives metrics as Prometheus text and knows nothing else', async () => {
+    const response = await get('/metrics');
+    expect(response.headers.get('content-type')).toContain('text/plain');
+    expect(await response.text()).toContain('sluice_http_request_duration_seconds');
+    expect((await get('/')).status).toBe(404);
+    expect((await get('/metrics', 'POST')).status).toBe(405);
+  });
+});

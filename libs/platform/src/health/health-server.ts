@@ -1,0 +1,56 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Metrics } from '#platform/metrics';
+import type { Readiness } from './readiness.js';
+
+export interface HealthServerOptions {
+  host: string;
+  /** 0 takes a free one. */
+  port: number;
+  readiness: Readiness;
+  metrics: Metrics;
+}
+
+export interface HealthServer {
+  readonly port: number;
+  close(): Promise<void>;
+}
+
+/** `/health/live`, `/health/ready` and `/metrics` for the processes that speak no other HTTP. */
+export async function startHealthServer(options: HealthServerOptions): Promise<HealthServer> {
+  const server = createServer((request, response) => {
+    answer(request, response, options).catch(() => send(response, 500, { error: 'unavailable' }));
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(options.port, options.host, resolve);
+  });
+  return { port: (server.address() as AddressInfo).port, close: () => close(server) };
+}
+
+async function answer(request: IncomingMessage, response: ServerResponse, options: HealthServerOptions): Promise<void> {
+  const path = (request.url ?? '/').split('?', 1)[0];
+  if (request.method !== 'GET' && request.method !== 'HEAD')
+    return send(response, 405, { error: 'method not allowed' });
+  if (path === '/health/live') return send(response, 200, { status: 'ok' });
+  if (path === '/health/ready') {
+    const report = await options.readiness.report();
+    return send(response, report.status === 'ok' ? 200 : 503, report);
+  }
+  if (path === '/metrics') {
+    const text = await options.metrics.render();
+    response.writeHead(200, { 'content-type': options.metrics.contentType }).end(text);
+    return;
+  }
+  send(response, 404, { error: 'not found' });
+}
+
+function send(response: ServerResponse, status: number, body: object): void {
+  if (response.headersSent) return void response.end();
+  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+}
+
+function close(server: Server): Promise<void> {
+  server.closeAllConnections();
+  return new Promise((resolve) => server.close(() => resolve()));
+}

@@ -1,0 +1,2 @@
+export * from './health-server.js';
+export * from './readiness.js';
