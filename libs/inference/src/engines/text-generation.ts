@@ -51,7 +51,8 @@ export interface GeneratedTokenLogprob {
 }
 
 export type TextGenerationEvent =
-  | { type: 'prompt-ready'; promptTokens: number; cachedTokens: number }
+  /** `opensThinking`: the chat template already opened a `<think>` block; the text begins inside it. */
+  | { type: 'prompt-ready'; promptTokens: number; cachedTokens: number; opensThinking?: boolean }
   | { type: 'text-delta'; index: number; text: string; tokens: number; logprobs: GeneratedTokenLogprob[] | null }
   | { type: 'choice-finished'; index: number; finishReason: 'stop' | 'length' }
   /** Last event of a request that ran to its end or was cancelled; usage counts what was generated. */

@@ -1,0 +1,78 @@
+import type { TokenScore } from '../scheduler/sequence.js';
+import type { Detokenizer, StopMatcher, TextTokenizer } from '../text/index.js';
+import type { GeneratedTokenLogprob } from './text-generation.js';
+
+/** New text of a choice with the tokens it stands for. */
+export interface ChoiceDelta {
+  text: string;
+  tokens: number;
+  logprobs: GeneratedTokenLogprob[] | null;
+}
+
+/** A log-probability waiting for the text of its token. */
+interface WaitingLogprob {
+  /** Length of the choice's text before this token. */
+  startsAt: number;
+  entry: GeneratedTokenLogprob;
+}
+
+export interface ChoiceWriterParts {
+  tokenizer: TextTokenizer;
+  detokenizer: Detokenizer;
+  stopMatcher: StopMatcher;
+  withLogprobs: boolean;
+}
+
+/**
+ * Tokens of one choice to deltas: whole characters, nothing of a stop string, and every token counted once,
+ * with the delta that carries its text.
+ */
+export class ChoiceWriter {
+  private waitingTokens = 0;
+  private waitingLogprobs: WaitingLogprob[] = [];
+  private decodedLength = 0;
+  private sentLength = 0;
+  private stopped = false;
+
+  constructor(private readonly parts: ChoiceWriterParts) {}
+
+  /** The delta of one more token, null while its text is held back, and whether a stop string is complete. */
+  push(tokenId: number, score: TokenScore | null): { delta: ChoiceDelta | null; stopped: boolean } {
+    this.waitingTokens++;
+    if (this.parts.withLogprobs && score !== null) this.addLogprob(tokenId, score);
+    const decoded = this.parts.detokenizer.push(tokenId);
+    this.decodedLength += decoded.length;
+    const { text, stopped } = this.parts.stopMatcher.push(decoded);
+    this.stopped = stopped;
+    return { delta: stopped ? this.take(text) : text === '' ? null : this.take(text), stopped };
+  }
+
+  /** What was held back, when no more tokens come; null when nothing is left to send or to count. */
+  finish(): ChoiceDelta | null {
+    if (this.stopped) return null;
+    const { text, stopped } = this.parts.stopMatcher.push(this.parts.detokenizer.flush());
+    const rest = stopped ? text : text + this.parts.stopMatcher.flush();
+    return rest === '' && this.waitingTokens === 0 ? null : this.take(rest);
+  }
+
+  private addLogprob(tokenId: number, score: TokenScore): void {
+    const { tokenizer } = this.parts;
+    const entry = {
+      ...tokenizer.describeToken(tokenId),
+      logprob: score.logprob,
+      topLogprobs: score.top.map(({ id, logprob }) => ({ ...tokenizer.describeToken(id), logprob })),
+    };
+    this.waitingLogprobs.push({ startsAt: this.decodedLength, entry });
+  }
+
+  /** Takes everything that waits; tokens that lie wholly behind the cut of a stop string lose their logprobs. */
+  private take(text: string): ChoiceDelta {
+    this.sentLength += text.length;
+    const kept = this.waitingLogprobs.filter(({ startsAt }) => !this.stopped || startsAt < this.sentLength);
+    const logprobs = this.parts.withLogprobs ? kept.map(({ entry }) => entry) : null;
+    const tokens = this.waitingTokens;
+    this.waitingTokens = 0;
+    this.waitingLogprobs = [];
+    return { text, tokens, logprobs };
+  }
+}

@@ -1,0 +1,262 @@
+import { PlatformError } from '#common';
+import type { SequenceEnd, SequenceRequest, TokenScore } from '../scheduler/sequence.js';
+import type { SequenceScheduler } from '../scheduler/sequence-scheduler.js';
+import {
+  type BuiltPrompt,
+  buildPrompt,
+  type ChatTemplate,
+  type GenerationConfig,
+  mergeSampling,
+  StopMatcher,
+  type TextTokenizer,
+} from '../text/index.js';
+import { ChoiceWriter } from './choice-writer.js';
+import type {
+  EngineStats,
+  SamplingOptions,
+  TextGenerationEngine,
+  TextGenerationEvent,
+  TextGenerationRequest,
+  TextGenerationSink,
+} from './text-generation.js';
+
+/** The text side of a model: everything between characters and token ids. */
+export interface TextSide {
+  tokenizer: TextTokenizer;
+  /** Null: the model continues texts and knows no conversations. */
+  template: ChatTemplate | null;
+  generation: GenerationConfig;
+}
+
+export interface SchedulerTextEngineOptions {
+  text: TextSide;
+  /** Longest prompt plus output, in tokens. */
+  contextLength: number;
+  /** Makes the scheduler; `afterStep` must be called once behind the listeners of each step. */
+  createScheduler: (afterStep: () => void) => SequenceScheduler;
+  sink: TextGenerationSink;
+}
+
+/** A request that runs: one sequence per choice. */
+interface ActiveRequest {
+  request: TextGenerationRequest;
+  opensThinking: boolean;
+  promptTokens: number;
+  cachedTokens: number | null;
+  generatedTokens: number;
+  sequenceIds: string[];
+  openChoices: number;
+  cancelled: boolean;
+  error: unknown;
+}
+
+/** What all choices of a request share. */
+interface PreparedPrompt {
+  built: BuiltPrompt;
+  promptIds: Int32Array;
+  maxNewTokens: number;
+}
+
+/** Text generation over a `SequenceScheduler`: conversations in, text events out, one batch of events per step. */
+export class SchedulerTextEngine implements TextGenerationEngine {
+  private readonly scheduler: SequenceScheduler;
+  private readonly active = new Map<string, ActiveRequest>();
+  private outbox: [id: string, event: TextGenerationEvent][] = [];
+
+  constructor(private readonly options: SchedulerTextEngineOptions) {
+    this.scheduler = options.createScheduler(() => this.deliver());
+  }
+
+  submit(request: TextGenerationRequest): void {
+    if (this.active.has(request.id)) {
+      return this.refuse(request.id, new PlatformError('INVALID_REQUEST', 'A request with this id is running.'));
+    }
+    try {
+      this.start(request, this.prepare(request));
+    } catch (error) {
+      this.active.delete(request.id);
+      this.refuse(request.id, error);
+    }
+  }
+
+  cancel(id: string): void {
+    const active = this.active.get(id);
+    if (active === undefined) return;
+    active.cancelled = true;
+    for (const sequenceId of active.sequenceIds) this.scheduler.cancel(sequenceId);
+  }
+
+  stats(): EngineStats {
+    return this.scheduler.stats();
+  }
+
+  async close(): Promise<void> {
+    await this.scheduler.close();
+    this.deliver();
+  }
+
+  private prepare(request: TextGenerationRequest): PreparedPrompt {
+    const { tokenizer, template } = this.options.text;
+    const built = buildPrompt(request.prompt, template);
+    this.checkLength(Math.ceil(Buffer.byteLength(built.text) / tokenizer.longestTokenBytes), 'at least ');
+    const promptIds = this.withStart(tokenizer.encodePrompt(built.text));
+    this.checkLength(promptIds.length, '');
+    const room = this.options.contextLength - promptIds.length;
+    return { built, promptIds, maxNewTokens: Math.max(1, Math.min(request.maxTokens ?? room, room)) };
+  }
+
+  /** One token of output must fit behind the prompt. */
+  private checkLength(tokens: number, about: string): void {
+    const { contextLength } = this.options;
+    if (tokens < contextLength) return;
+    const text = `This model's context is ${contextLength} tokens, and the messages are ${about}${tokens} tokens; at least one token must be left for the answer.`;
+    throw new PlatformError('TOO_MANY_TOKENS', text, 'messages');
+  }
+
+  /** An empty prompt starts from BOS, or from EOS where a model has no BOS: it marks the start of a text too. */
+  private withStart(ids: Int32Array): Int32Array {
+    if (ids.length > 0) return ids;
+    const { tokenizer } = this.options.text;
+    const start = tokenizer.bosTokenId ?? tokenizer.eosTokenId;
+    if (start === null) throw new PlatformError('INVALID_REQUEST', 'The prompt is empty.', 'messages');
+    return Int32Array.of(start);
+  }
+
+  private start(request: TextGenerationRequest, prompt: PreparedPrompt): void {
+    const indexes = Array.from({ length: request.n }, (_, index) => index);
+    const active: ActiveRequest = {
+      request,
+      opensThinking: prompt.built.opensThinking,
+      promptTokens: prompt.promptIds.length,
+      cachedTokens: null,
+      generatedTokens: 0,
+      sequenceIds: indexes.map((index) => `${request.id}/${index}`),
+      openChoices: request.n,
+      cancelled: false,
+      error: null,
+    };
+    this.active.set(request.id, active);
+    const sampling = mergeSampling(this.options.text.generation.sampling, request.sampling);
+    for (const index of indexes) {
+      this.scheduler.submit(this.sequenceOf(active, prompt, { index, sampling: seeded(sampling, index) }));
+    }
+  }
+
+  private sequenceOf(
+    active: ActiveRequest,
+    { built, promptIds, maxNewTokens }: PreparedPrompt,
+    { index, sampling }: { index: number; sampling: SamplingOptions },
+  ): SequenceRequest {
+    const { tokenizer, generation } = this.options.text;
+    const { request } = active;
+    const writer = new ChoiceWriter({
+      tokenizer,
+      detokenizer: tokenizer.detokenizer({ stripLeadingSpaces: built.kind === 'answer' }),
+      stopMatcher: new StopMatcher(request.stop),
+      withLogprobs: request.topLogprobs !== null,
+    });
+    return {
+      id: active.sequenceIds[index] ?? request.id,
+      promptIds,
+      sampling,
+      maxNewTokens,
+      eosTokenIds: generation.eosTokenIds,
+      stopTokenIds: new Set(request.stopTokenIds),
+      topLogprobs: request.topLogprobs,
+      listener: {
+        onPrompt: (cachedTokens) => this.promptReady(active, cachedTokens),
+        onToken: (tokenId, score) => this.tokenCame(active, { index, writer, tokenId, score }),
+        onEnd: (end) => this.choiceEnded(active, { index, writer, end }),
+        onFailure: (error) => this.choiceFailed(active, error),
+      },
+    };
+  }
+
+  private promptReady(active: ActiveRequest, cachedTokens: number): void {
+    // Later choices of the request find the first one's prompt; the caller is told of the first alone.
+    if (active.cachedTokens !== null) return;
+    active.cachedTokens = cachedTokens;
+    const { promptTokens, opensThinking } = active;
+    this.emit(active, {
+      type: 'prompt-ready',
+      promptTokens,
+      cachedTokens,
+      ...(opensThinking ? { opensThinking } : {}),
+    });
+  }
+
+  private tokenCame(
+    active: ActiveRequest,
+    {
+      index,
+      writer,
+      tokenId,
+      score,
+    }: { index: number; writer: ChoiceWriter; tokenId: number; score: TokenScore | null },
+  ): 'continue' | 'stop' {
+    active.generatedTokens++;
+    const { delta, stopped } = writer.push(tokenId, score);
+    if (delta !== null) this.emit(active, { type: 'text-delta', index, ...delta });
+    return stopped ? 'stop' : 'continue';
+  }
+
+  private choiceEnded(
+    active: ActiveRequest,
+    { index, writer, end }: { index: number; writer: ChoiceWriter; end: SequenceEnd },
+  ): void {
+    const rest = writer.finish();
+    if (rest !== null) this.emit(active, { type: 'text-delta', index, ...rest });
+    if (end === 'cancelled') active.cancelled = true;
+    else this.emit(active, { type: 'choice-finished', index, finishReason: end === 'length' ? 'length' : 'stop' });
+    this.closeChoice(active);
+  }
+
+  /** One failed choice fails the request: the others are cancelled, and the failure is told once they ended. */
+  private choiceFailed(active: ActiveRequest, error: unknown): void {
+    active.error ??= error ?? new PlatformError('INFERENCE_FAILED', 'The model failed on this request.');
+    for (const sequenceId of active.sequenceIds) this.scheduler.cancel(sequenceId);
+    this.closeChoice(active);
+  }
+
+  private closeChoice(active: ActiveRequest): void {
+    active.openChoices--;
+    if (active.openChoices > 0) return;
+    this.active.delete(active.request.id);
+    const usage = {
+      // A prompt that was cancelled before it was computed cost nothing.
+      promptTokens: active.cachedTokens === null ? 0 : active.promptTokens,
+      cachedTokens: active.cachedTokens ?? 0,
+      completionTokens: active.generatedTokens,
+      reasoningTokens: 0,
+    };
+    if (active.error === null) return this.emit(active, { type: 'finished', cancelled: active.cancelled, usage });
+    const error = PlatformError.from(active.error, 'INFERENCE_FAILED').toWire();
+    this.emit(active, { type: 'failed', error, usage: active.generatedTokens > 0 ? usage : null });
+  }
+
+  private emit(active: ActiveRequest, event: TextGenerationEvent): void {
+    this.outbox.push([active.request.id, event]);
+  }
+
+  /** A refusal comes outside of any step: it is delivered at once, but never inside `submit`. */
+  private refuse(id: string, error: unknown): void {
+    const failed = {
+      type: 'failed',
+      error: PlatformError.from(error, 'INFERENCE_FAILED').toWire(),
+      usage: null,
+    } as const;
+    queueMicrotask(() => this.options.sink([[id, failed]]));
+  }
+
+  private deliver(): void {
+    if (this.outbox.length === 0) return;
+    const events = this.outbox;
+    this.outbox = [];
+    this.options.sink(events);
+  }
+}
+
+/** Each choice draws from its own stream: the seed plus its index. */
+function seeded(sampling: SamplingOptions, index: number): SamplingOptions {
+  return sampling.seed === undefined ? sampling : { ...sampling, seed: sampling.seed + index };
+}

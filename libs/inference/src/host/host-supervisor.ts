@@ -1,0 +1,270 @@
+import { PlatformError } from '#common';
+import type { EngineStats, TextGenerationEvent, TextGenerationRequest } from '../engines/text-generation.js';
+import type { HostLauncher, HostProcess } from './host-process.js';
+import type { HostLoadOptions, HostMessage } from './host-protocol.js';
+import { HostRun } from './host-run.js';
+import type { RunOptions, RunResult, TextGenerationRunner } from './text-generation-runner.js';
+
+/** Life of a model host. `restarting` waits out the back-off; `gone` is final. */
+export type HostState = 'loading' | 'ready' | 'restarting' | 'draining' | 'gone';
+
+/** Bounds of a host's life, in ms. */
+export interface HostTimings {
+  /** A ready host that sends nothing for longer is killed. */
+  silentAfterMs: number;
+  /** A load that takes longer is given up. Creating a session blocks the child, so it sends no beats meanwhile. */
+  loadTimeoutMs: number;
+  /** How long a request waits for a host that is being restarted. */
+  failoverWaitMs: number;
+  /** Back-off between restarts: the first, then doubled up to the most; starts anew after `stableAfterMs` ready. */
+  firstRestartMs: number;
+  mostRestartMs: number;
+  stableAfterMs: number;
+  /** How long a drained host may take to leave by itself. */
+  leaveWithinMs: number;
+}
+
+export const defaultHostTimings: HostTimings = {
+  silentAfterMs: 15_000,
+  loadTimeoutMs: 600_000,
+  failoverWaitMs: 30_000,
+  firstRestartMs: 200,
+  mostRestartMs: 30_000,
+  stableAfterMs: 60_000,
+  leaveWithinMs: 3_000,
+};
+
+export interface HostSupervisorOptions {
+  load: HostLoadOptions;
+  launch: HostLauncher;
+  timings?: Partial<HostTimings>;
+}
+
+/** What a host last told about itself. */
+export interface HostReport {
+  provider: string;
+  providerNote: string | null;
+  slots: number;
+  loadMs: number;
+  stats: EngineStats | null;
+  residentBytes: number;
+  loopLagMs: number;
+}
+
+export interface HostStateChange {
+  state: HostState;
+  /** Why, in words for the log; null where the state says it all. */
+  reason: string | null;
+}
+
+/**
+ * The worker's side of one model host: keeps a child with the model running and routes requests to it. A child
+ * that dies, or falls silent and is killed, takes along only what it worked on: requests that have sent no text
+ * run again on its successor, once; the others fail with `DEVICE_LOST`.
+ */
+export class HostSupervisor implements TextGenerationRunner {
+  private readonly timings: HostTimings;
+  private readonly runs = new Map<string, HostRun>();
+  private readonly listeners = new Set<(change: HostStateChange) => void>();
+  private currentState: HostState = 'loading';
+  private host: HostProcess | null = null;
+  private watchdog: NodeJS.Timeout | null = null;
+  private failures = 0;
+  private readyAtMs = 0;
+  private restartCount = 0;
+  private lastReport: HostReport | null = null;
+  private whenLeft: (() => void) | null = null;
+
+  constructor(private readonly options: HostSupervisorOptions) {
+    this.timings = { ...defaultHostTimings, ...options.timings };
+  }
+
+  get state(): HostState {
+    return this.currentState;
+  }
+
+  /** Null until the host was ready for the first time. */
+  get report(): HostReport | null {
+    return this.lastReport;
+  }
+
+  /** How often a host had to be replaced. */
+  get restarts(): number {
+    return this.restartCount;
+  }
+
+  get running(): number {
+    return this.runs.size;
+  }
+
+  /** Process id of the child, for the log and for tests that kill it. */
+  get pid(): number | null {
+    return this.host?.pid ?? null;
+  }
+
+  onChange(listener: (change: HostStateChange) => void): () => void {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  }
+
+  /** Starts the first child; returns at once. */
+  start(): void {
+    const host = this.options.launch();
+    this.host = host;
+    this.enter('loading', null);
+    this.watch(this.timings.loadTimeoutMs, 'loading took too long');
+    host.onMessage((message) => {
+      if (this.host === host) this.hear(message);
+    });
+    host.onExit((reason) => {
+      if (this.host === host) this.hostEnded(reason);
+    });
+    host.send({ type: 'load', options: this.options.load });
+  }
+
+  async run(request: TextGenerationRequest, options: RunOptions): Promise<RunResult> {
+    if (this.currentState === 'draining' || this.currentState === 'gone') {
+      throw new PlatformError('MODEL_AT_CAPACITY', 'This worker is shutting down. Try again.');
+    }
+    const cancel = () => this.cancel(run);
+    const run = new HostRun(request, options, () => {
+      this.runs.delete(request.id);
+      options.signal.removeEventListener('abort', cancel);
+    });
+    if (options.signal.aborted) {
+      run.cancelled();
+      return run.result;
+    }
+    this.runs.set(request.id, run);
+    options.signal.addEventListener('abort', cancel, { once: true });
+    this.submit(run);
+    return run.result;
+  }
+
+  /** Takes no new requests, waits for the running ones, hands back what is left after `graceMs`, ends the child. */
+  async drain(graceMs: number): Promise<void> {
+    if (this.currentState === 'gone') return;
+    this.enter('draining', null);
+    await this.runsEnded(graceMs);
+    for (const run of this.runs.values()) {
+      run.fail(new PlatformError('MODEL_AT_CAPACITY', 'This worker was stopped before the answer was complete.'));
+    }
+    await this.leave();
+  }
+
+  private submit(run: HostRun): void {
+    if (this.currentState !== 'ready' || this.host === null) return run.waitAtMost(this.timings.failoverWaitMs);
+    run.submitted();
+    this.host.send({ type: 'submit', request: run.request });
+  }
+
+  private cancel(run: HostRun): void {
+    if (this.host !== null && (this.currentState === 'ready' || this.currentState === 'draining')) {
+      this.host.send({ type: 'cancel', id: run.request.id });
+    } else run.cancelled();
+  }
+
+  private hear(message: HostMessage): void {
+    if (this.currentState === 'ready') this.watch(this.timings.silentAfterMs, 'silent for too long');
+    switch (message.type) {
+      case 'events':
+        return this.route(message.events);
+      case 'ready':
+        return this.becameReady(message);
+      case 'beat':
+        return this.heardBeat(message);
+      case 'load-failed':
+        return this.replace(`load failed: ${message.detail}`);
+      case 'hello':
+      case 'drained':
+        return;
+    }
+  }
+
+  private becameReady({ provider, providerNote, slots, loadMs }: Extract<HostMessage, { type: 'ready' }>): void {
+    this.readyAtMs = performance.now();
+    this.lastReport = { provider, providerNote, slots, loadMs, stats: null, residentBytes: 0, loopLagMs: 0 };
+    if (this.currentState !== 'loading') return;
+    this.enter('ready', null);
+    this.watch(this.timings.silentAfterMs, 'silent for too long');
+    for (const run of this.runs.values()) this.submit(run);
+  }
+
+  private heardBeat({ stats, residentBytes, loopLagMs }: Extract<HostMessage, { type: 'beat' }>): void {
+    if (this.lastReport !== null) this.lastReport = { ...this.lastReport, stats, residentBytes, loopLagMs };
+  }
+
+  /** Events of one step, each request's together. */
+  private route(events: [id: string, event: TextGenerationEvent][]): void {
+    const byRun = new Map<string, TextGenerationEvent[]>();
+    for (const [id, event] of events) {
+      const list = byRun.get(id);
+      if (list === undefined) byRun.set(id, [event]);
+      else list.push(event);
+    }
+    for (const [id, list] of byRun) this.runs.get(id)?.accept(list);
+  }
+
+  /** Kills a host that is of no use any more; what follows is the same as when it died by itself. */
+  private replace(reason: string): void {
+    const host = this.host;
+    this.hostEnded(reason);
+    host?.kill();
+  }
+
+  private hostEnded(reason: string): void {
+    this.host = null;
+    this.watch(null, '');
+    if (this.currentState === 'draining' || this.currentState === 'gone') {
+      for (const run of this.runs.values()) run.fail(new PlatformError('DEVICE_LOST', 'The model stopped. Try again.'));
+      this.enter('gone', null);
+      this.whenLeft?.();
+      return;
+    }
+    if (this.currentState === 'ready' && performance.now() - this.readyAtMs > this.timings.stableAfterMs) {
+      this.failures = 0;
+    }
+    const wasReady = this.currentState === 'ready';
+    const delayMs = Math.min(this.timings.firstRestartMs * 2 ** this.failures, this.timings.mostRestartMs);
+    this.failures++;
+    this.restartCount++;
+    this.enter('restarting', `${reason}; next try in ${delayMs} ms`);
+    for (const run of this.runs.values()) {
+      if (!wasReady || run.hostDied() === 'run-again') run.waitAtMost(this.timings.failoverWaitMs);
+    }
+    setTimeout(() => {
+      if (this.currentState === 'restarting') this.start();
+    }, delayMs);
+  }
+
+  private async runsEnded(graceMs: number): Promise<void> {
+    const all = Promise.allSettled([...this.runs.values()].map((run) => run.result));
+    let timer: NodeJS.Timeout | null = null;
+    const grace = new Promise<void>((resolve) => (timer = setTimeout(resolve, graceMs)));
+    await Promise.race([all, grace]);
+    if (timer !== null) clearTimeout(timer);
+  }
+
+  private async leave(): Promise<void> {
+    const host = this.host;
+    if (host === null) return this.enter('gone', null);
+    const left = new Promise<void>((resolve) => (this.whenLeft = resolve));
+    const timer = setTimeout(() => host.kill(), this.timings.leaveWithinMs);
+    host.send({ type: 'drain' });
+    await left;
+    clearTimeout(timer);
+  }
+
+  /** One timer at a time stands over the host; every message winds it up again. */
+  private watch(ms: number | null, reason: string): void {
+    if (this.watchdog !== null) clearTimeout(this.watchdog);
+    this.watchdog = ms === null ? null : setTimeout(() => this.replace(reason), ms);
+  }
+
+  private enter(state: HostState, reason: string | null): void {
+    if (this.currentState === 'gone') return;
+    const changed = this.currentState !== state || reason !== null;
+    this.currentState = state;
+    if (changed) for (const listener of this.listeners) listener({ state, reason });
+  }
+}

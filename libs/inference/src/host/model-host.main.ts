@@ -1,0 +1,4 @@
+import { loadFamilyEngine } from '../families/index.js';
+import { serveModelHost } from './model-host.js';
+
+serveModelHost(loadFamilyEngine);

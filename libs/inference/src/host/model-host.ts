@@ -1,0 +1,133 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { PlatformError } from '#common';
+import type { TextGenerationEvent, TextGenerationSink } from '../engines/text-generation.js';
+import type { HostCommand, HostLoadOptions, HostMessage } from './host-protocol.js';
+import type { EngineLoader, LoadedEngine } from './loaded-engine.js';
+
+/** The child's end of the fork's channel, as `process` offers it. */
+export interface HostChannel {
+  send(message: HostMessage): void;
+  onCommand(listener: (command: HostCommand) => void): void;
+  exit(code: number): void;
+}
+
+export const beatEveryMs = 1_000;
+
+const warmUpId = 'warm-up';
+
+/**
+ * The child side of a model host: holds one model and does what the worker says. Sends one message per step of the
+ * engine, and a beat each second as long as its loop turns.
+ */
+export class ModelHost {
+  private loaded: LoadedEngine | null = null;
+  private warmedUp: ((event: TextGenerationEvent) => void) | null = null;
+  private readonly loopDelay = monitorEventLoopDelay({ resolution: 20 });
+  private beatTimer: NodeJS.Timeout | null = null;
+
+  constructor(
+    private readonly channel: HostChannel,
+    private readonly loadEngine: EngineLoader,
+  ) {}
+
+  start(): void {
+    this.channel.onCommand((command) => this.obey(command));
+    this.channel.send({ type: 'hello', pid: process.pid });
+  }
+
+  private obey(command: HostCommand): void {
+    switch (command.type) {
+      case 'load':
+        void this.load(command.options);
+        return;
+      case 'submit':
+        this.loaded?.engine.submit(command.request);
+        return;
+      case 'cancel':
+        this.loaded?.engine.cancel(command.id);
+        return;
+      case 'drain':
+        void this.drain();
+        return;
+    }
+  }
+
+  private async load(options: HostLoadOptions): Promise<void> {
+    const startedAt = performance.now();
+    try {
+      const loaded = await this.loadEngine(options, this.deliver);
+      this.loaded = loaded;
+      await this.warmUp(loaded);
+      this.startBeating(loaded);
+      const { provider, providerNote, slots } = loaded;
+      this.channel.send({ type: 'ready', provider, providerNote, slots, loadMs: performance.now() - startedAt });
+    } catch (error) {
+      const detail = error instanceof Error ? error.message : String(error);
+      this.channel.send({ type: 'load-failed', error: PlatformError.from(error, 'INFERENCE_FAILED').toWire(), detail });
+    }
+  }
+
+  /** The first run of a session allocates and compiles; no caller should wait for that. */
+  private async warmUp({ engine }: LoadedEngine): Promise<void> {
+    const ended = new Promise<TextGenerationEvent>((resolve) => (this.warmedUp = resolve));
+    engine.submit({
+      id: warmUpId,
+      prompt: { text: 'Hello' },
+      n: 1,
+      sampling: { temperature: 0 },
+      maxTokens: 2,
+      stop: [],
+      stopTokenIds: [],
+      topLogprobs: null,
+    });
+    const event = await ended;
+    this.warmedUp = null;
+    if (event.type === 'failed') throw PlatformError.fromWire(event.error);
+  }
+
+  private readonly deliver: TextGenerationSink = (events) => {
+    if (this.warmedUp === null) return this.channel.send({ type: 'events', events });
+    for (const [id, event] of events) {
+      if (id === warmUpId && (event.type === 'finished' || event.type === 'failed')) this.warmedUp(event);
+    }
+  };
+
+  private startBeating({ engine }: LoadedEngine): void {
+    this.loopDelay.enable();
+    this.beatTimer = setInterval(() => {
+      const loopLagMs = this.loopDelay.count === 0 ? 0 : this.loopDelay.percentile(99) / 1e6;
+      this.loopDelay.reset();
+      const residentBytes = process.memoryUsage.rss();
+      this.channel.send({ type: 'beat', stats: engine.stats(), residentBytes, loopLagMs });
+    }, beatEveryMs);
+  }
+
+  private async drain(): Promise<void> {
+    if (this.beatTimer !== null) clearInterval(this.beatTimer);
+    await this.loaded?.engine.close();
+    this.channel.send({ type: 'drained' });
+    this.channel.exit(0);
+  }
+}
+
+/** Serves the channel of this forked process until the parent ends it or goes away. */
+export function serveModelHost(loadEngine: EngineLoader): void {
+  const send = process.send?.bind(process);
+  if (send === undefined) throw new Error('a model host runs as the child of a worker');
+  // Ctrl-C reaches the whole process group; when to stop is the worker's decision alone.
+  process.on('SIGINT', () => undefined);
+  process.on('SIGTERM', () => undefined);
+  process.on('disconnect', () => process.exit(0));
+  const channel: HostChannel = {
+    send: (message) => {
+      if (process.connected) send(message);
+    },
+    onCommand: (listener) => void process.on('message', listener),
+    // Leaves when the last message has been handed over.
+    exit: (code) => {
+      process.exitCode = code;
+      process.disconnect();
+    },
+  };
+  new ModelHost(channel, loadEngine).start();
+}

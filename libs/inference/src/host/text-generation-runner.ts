@@ -1,0 +1,23 @@
+import type { TokenUsage } from '#common';
+import type { TextGenerationEvent, TextGenerationRequest } from '../engines/text-generation.js';
+
+/** Events of a run on their way to the caller; how it ends is the promise's news. */
+export type RunEvent = Extract<TextGenerationEvent, { type: 'prompt-ready' | 'text-delta' | 'choice-finished' }>;
+
+export interface RunOptions {
+  /** Aborting ends the generation within two steps; the run then resolves with `cancelled: true`. */
+  signal: AbortSignal;
+  /** The events of one step, in order. Called synchronously; must not throw. */
+  onEvents: (events: RunEvent[]) => void;
+}
+
+export interface RunResult {
+  cancelled: boolean;
+  /** Counted as generated. */
+  usage: TokenUsage;
+}
+
+/** Where a request for text is run. Rejects with a `PlatformError`. */
+export interface TextGenerationRunner {
+  run(request: TextGenerationRequest, options: RunOptions): Promise<RunResult>;
+}

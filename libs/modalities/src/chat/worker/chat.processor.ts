@@ -1,0 +1,80 @@
+import type { RunEvent, TextGenerationRequest, TextGenerationRunner } from '#inference/host';
+import type { JobReport, RunningJob } from '#queue';
+import type { ChatEvent, ChatJobMessage, ChatJobPayload } from '../contract/index.js';
+import { ChoiceChannels } from './choice-channels.js';
+
+/** Runs one chat job on the model's host and sends its events to the caller's mailbox. */
+export class ChatProcessor {
+  constructor(private readonly runner: TextGenerationRunner) {}
+
+  /** Rejects with the host's `PlatformError`; a cancelled job ends well, with what it generated. */
+  async process(job: RunningJob<ChatJobPayload>): Promise<JobReport> {
+    const startedAt = performance.now();
+    const stream = new ChatEventStream(job.envelope.payload);
+    const { cancelled, usage } = await this.runner.run(requestOf(job), {
+      signal: job.signal,
+      onEvents: (events) => {
+        const sent = events.flatMap((event) => stream.translate(event));
+        if (sent.length > 0) job.mailbox.send(...sent);
+      },
+    });
+    return {
+      usage: { ...usage, reasoningTokens: stream.reasoningTokens },
+      cancelled,
+      executionMs: Math.round(performance.now() - startedAt),
+    };
+  }
+}
+
+/** Engine events to mailbox events: the thinking of each choice goes its own way. */
+class ChatEventStream {
+  private readonly choices = new Map<number, ChoiceChannels>();
+  private startsInside = false;
+
+  constructor(private readonly payload: ChatJobPayload) {}
+
+  get reasoningTokens(): number {
+    return [...this.choices.values()].reduce((sum, choice) => sum + choice.reasoningTokens, 0);
+  }
+
+  translate(event: RunEvent): ChatEvent[] {
+    switch (event.type) {
+      case 'prompt-ready': {
+        this.startsInside = event.opensThinking ?? false;
+        const { promptTokens, cachedTokens } = event;
+        return [{ type: 'prompt-ready', promptTokens, cachedTokens }];
+      }
+      case 'text-delta':
+        return this.choice(event.index).push(event);
+      case 'choice-finished':
+        return [...this.choice(event.index).finish(), event];
+    }
+  }
+
+  private choice(index: number): ChoiceChannels {
+    const known = this.choices.get(index);
+    if (known !== undefined) return known;
+    const { stripThinking } = this.payload;
+    const choice = new ChoiceChannels(index, { startsInside: this.startsInside, stripThinking });
+    this.choices.set(index, choice);
+    return choice;
+  }
+}
+
+function requestOf({ envelope }: RunningJob<ChatJobPayload>): TextGenerationRequest {
+  const { payload } = envelope;
+  return {
+    id: envelope.requestId,
+    prompt: { messages: payload.messages.map(templateMessage), enableThinking: payload.enableThinking },
+    n: payload.n,
+    sampling: { ...payload.sampling },
+    maxTokens: payload.maxTokens,
+    stop: payload.stop,
+    stopTokenIds: payload.stopTokenIds,
+    topLogprobs: payload.topLogprobs ?? null,
+  };
+}
+
+function templateMessage({ role, content, name, reasoningContent }: ChatJobMessage) {
+  return { role, content, name, reasoning_content: reasoningContent };
+}

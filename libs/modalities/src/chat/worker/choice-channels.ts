@@ -1,0 +1,68 @@
+import type { TextDeltaEvent, TokenLogprob } from '../contract/index.js';
+import { type ThinkSegment, ThinkSplitter } from './think-splitter.js';
+
+/** Text of one choice as the engine delivers it. */
+export interface EngineDelta {
+  text: string;
+  tokens: number;
+  logprobs: TokenLogprob[] | null;
+}
+
+/**
+ * One choice on its way to the caller: puts its text on the content and reasoning channels and counts the tokens
+ * of both. Tokens of a tag count as reasoning.
+ */
+export class ChoiceChannels {
+  reasoningTokens = 0;
+  private readonly splitter: ThinkSplitter;
+  private waitingTokens = 0;
+  private waitingLogprobs: TokenLogprob[] = [];
+
+  constructor(
+    private readonly index: number,
+    private readonly options: { startsInside: boolean; stripThinking: boolean },
+  ) {
+    this.splitter = new ThinkSplitter(options);
+  }
+
+  push({ text, tokens, logprobs }: EngineDelta): TextDeltaEvent[] {
+    const wasInside = this.splitter.isInside;
+    this.waitingTokens += tokens;
+    if (logprobs !== null) this.waitingLogprobs.push(...logprobs);
+    const segments = this.splitter.push(text);
+    const reasoning = wasInside || this.splitter.isInside;
+    // Not known yet whether this is a tag: its tokens wait for what follows.
+    if (segments.length === 0 && this.splitter.isHolding && !reasoning) return [];
+    return this.settle(segments, { reasoning, withLogprobs: logprobs !== null });
+  }
+
+  /** The rest, when the choice has ended. */
+  finish(): TextDeltaEvent[] {
+    const segments = this.splitter.flush();
+    const { isInside } = this.splitter;
+    if (segments.length === 0 && this.waitingTokens === 0) return [];
+    return this.settle(segments, { reasoning: isInside, withLogprobs: this.waitingLogprobs.length > 0 });
+  }
+
+  private settle(
+    segments: ThinkSegment[],
+    { reasoning, withLogprobs }: { reasoning: boolean; withLogprobs: boolean },
+  ): TextDeltaEvent[] {
+    if (reasoning) this.reasoningTokens += this.waitingTokens;
+    const shown = segments.filter(({ channel }) => channel === 'content' || !this.options.stripThinking);
+    const hidden = reasoning && this.options.stripThinking;
+    // Tokens without text, at the end of an answer, still carry their count and log-probabilities.
+    if (shown.length === 0 && !hidden) shown.push({ channel: reasoning ? 'reasoning' : 'content', text: '' });
+    const events = shown.map<TextDeltaEvent>(({ channel, text }, place) => ({
+      type: 'text-delta',
+      index: this.index,
+      channel,
+      text,
+      tokens: place === 0 ? this.waitingTokens : 0,
+      logprobs: withLogprobs ? (place === 0 && !hidden ? this.waitingLogprobs : []) : null,
+    }));
+    this.waitingTokens = 0;
+    this.waitingLogprobs = [];
+    return events;
+  }
+}

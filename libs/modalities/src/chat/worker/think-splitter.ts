@@ -1,0 +1,75 @@
+/** A piece of a model's output and where it belongs. */
+export interface ThinkSegment {
+  channel: 'content' | 'reasoning';
+  text: string;
+}
+
+const openTag = '<think>';
+const closeTag = '</think>';
+
+/**
+ * Separates `<think>…</think>` blocks from the answer, in text that arrives in pieces. Tags vanish, and so does the
+ * white space behind each; a piece that may be the beginning of a tag is held back. The result, joined per channel,
+ * does not depend on where the pieces were cut. A block that is never closed is reasoning to its end.
+ */
+export class ThinkSplitter {
+  private held = '';
+  private inside: boolean;
+  private afterTag: boolean;
+
+  constructor({ startsInside = false }: { startsInside?: boolean } = {}) {
+    this.inside = startsInside;
+    this.afterTag = startsInside;
+  }
+
+  get isInside(): boolean {
+    return this.inside;
+  }
+
+  /** True while a possible beginning of a tag is held back. */
+  get isHolding(): boolean {
+    return this.held !== '';
+  }
+
+  push(piece: string): ThinkSegment[] {
+    const segments: ThinkSegment[] = [];
+    let rest = this.held + piece;
+    for (;;) {
+      const tag = this.inside ? closeTag : openTag;
+      const place = rest.indexOf(tag);
+      if (place < 0) break;
+      this.add(segments, rest.slice(0, place));
+      rest = rest.slice(place + tag.length);
+      this.inside = !this.inside;
+      this.afterTag = true;
+    }
+    const held = heldLength(rest, this.inside ? closeTag : openTag);
+    this.held = rest.slice(rest.length - held);
+    this.add(segments, rest.slice(0, rest.length - held));
+    return segments;
+  }
+
+  /** What was held back, when no more text comes: it was no tag. */
+  flush(): ThinkSegment[] {
+    const segments: ThinkSegment[] = [];
+    this.add(segments, this.held);
+    this.held = '';
+    return segments;
+  }
+
+  private add(segments: ThinkSegment[], text: string): void {
+    const visible = this.afterTag ? text.trimStart() : text;
+    if (visible === '') return;
+    this.afterTag = false;
+    const channel = this.inside ? 'reasoning' : 'content';
+    segments.push({ channel, text: visible });
+  }
+}
+
+/** Length of the longest end of `text` that is a beginning of `tag`. */
+function heldLength(text: string, tag: string): number {
+  for (let length = Math.min(tag.length - 1, text.length); length > 0; length--) {
+    if (tag.startsWith(text.slice(text.length - length))) return length;
+  }
+  return 0;
+}

@@ -1,0 +1,278 @@
+import { createHash } from 'node:crypto';
+import type {
+  EngineStats,
+  GeneratedTokenLogprob,
+  TextGenerationEngine,
+  TextGenerationEvent,
+  TextGenerationRequest,
+  TextGenerationSink,
+} from '#inference/host';
+
+/*
+ * A test double of the text engine: no model, no graph, words drawn from a hash of the prompt. It speaks the same
+ * contract, so that everything around the engine can be tested quickly and to the letter. It is part of the tests
+ * and of no product.
+ *
+ * A directive in the last message steers it: `[[tokens=20 delay=5 crash=3]]`
+ *   tokens=N   length of the answer in tokens, a word each (default 16)
+ *   delay=MS   pause between two tokens (default 0)
+ *   think=N    the first N tokens stand in a think block
+ *   cached=N   prompt tokens reported as found in a cached prefix
+ *   echo       the answer is the message itself, without the directive
+ *   crash=N    the process dies by SIGKILL after N tokens (default 0)
+ *   hang=N     the process stops answering for good after N tokens (default 0)
+ *   fail=N     the request fails with INFERENCE_FAILED after N tokens (default 0)
+ */
+export interface Directives {
+  tokens?: number;
+  delay?: number;
+  think?: number;
+  cached?: number;
+  echo?: number;
+  crash?: number;
+  hang?: number;
+  fail?: number;
+}
+
+export interface DeterministicEngineOptions {
+  slots: number;
+  contextLength: number;
+  sink: TextGenerationSink;
+}
+
+interface Choice {
+  index: number;
+  words: string[];
+  finishReason: 'stop' | 'length';
+  position: number;
+}
+
+interface ActiveRequest {
+  request: TextGenerationRequest;
+  directives: Directives;
+  choices: Choice[];
+  promptTokens: number;
+  generated: number;
+  nextStepAtMs: number;
+}
+
+const vocabulary =
+  'amber birch cedar delta ember fjord grove heron island juniper kestrel lagoon 水 🌊 maple northern'.split(' ');
+
+/** The words of one choice; the same prompt, seed and index give the same words on every machine. */
+export function deterministicWords(promptText: string, { seed = 0, index = 0, count = 16 } = {}): string[] {
+  const words: string[] = [];
+  for (let position = 0; position < count; position++) {
+    const digest = createHash('sha256').update(`${seed}/${index}/${position}/${promptText}`).digest();
+    const word = vocabulary[digest.readUInt16BE(0) % vocabulary.length] ?? '';
+    words.push(position === 0 ? word : ` ${word}`);
+  }
+  return words;
+}
+
+export function parseDirectives(text: string): Directives {
+  const body = /\[\[([^\]]*)\]\]/.exec(text)?.[1] ?? '';
+  const entries = body.split(/\s+/).filter((entry) => entry !== '');
+  return Object.fromEntries(
+    entries.map((entry) => entry.split('=')).map(([name, value]) => [name, Number(value ?? 0)]),
+  );
+}
+
+export class DeterministicEngine implements TextGenerationEngine {
+  private readonly running = new Map<string, ActiveRequest>();
+  private readonly waiting: TextGenerationRequest[] = [];
+  private outbox: [string, TextGenerationEvent][] = [];
+  private timer: NodeJS.Timeout | null = null;
+  private immediate: NodeJS.Immediate | null = null;
+  private generatedTotal = 0;
+  private promptTotal = 0;
+  private steps = 0;
+
+  constructor(private readonly options: DeterministicEngineOptions) {}
+
+  submit(request: TextGenerationRequest): void {
+    this.waiting.push(request);
+    this.schedule(0);
+  }
+
+  cancel(id: string): void {
+    const place = this.waiting.findIndex((request) => request.id === id);
+    if (place >= 0) {
+      this.waiting.splice(place, 1);
+      const usage = { promptTokens: 0, cachedTokens: 0, completionTokens: 0, reasoningTokens: 0 };
+      this.outbox.push([id, { type: 'finished', cancelled: true, usage }]);
+    }
+    const active = this.running.get(id);
+    if (active !== undefined) this.finish(active, true);
+    this.schedule(0);
+  }
+
+  stats(): EngineStats {
+    return {
+      slots: this.options.slots,
+      running: this.running.size,
+      waiting: this.waiting.length,
+      cacheTokens: 0,
+      cacheCapacityTokens: this.options.slots * this.options.contextLength,
+      promptTokensTotal: this.promptTotal,
+      cachedTokensTotal: 0,
+      generatedTokensTotal: this.generatedTotal,
+      stepsTotal: this.steps,
+      runMsTotal: 0,
+    };
+  }
+
+  async close(): Promise<void> {
+    if (this.timer !== null) clearTimeout(this.timer);
+    if (this.immediate !== null) clearImmediate(this.immediate);
+    const error = { code: 'MODEL_OFFLINE', message: 'The model was unloaded.' } as const;
+    const ids = [...this.running.keys(), ...this.waiting.map((request) => request.id)];
+    if (ids.length > 0) this.options.sink(ids.map((id) => [id, { type: 'failed', error, usage: null }]));
+  }
+
+  private schedule(delayMs: number): void {
+    if (this.timer !== null) clearTimeout(this.timer);
+    this.timer = null;
+    if (delayMs > 0) this.timer = setTimeout(() => this.step(), delayMs);
+    else this.immediate ??= setImmediate(() => this.step());
+  }
+
+  private step(): void {
+    this.immediate = null;
+    this.steps++;
+    while (this.running.size < this.options.slots) {
+      const request = this.waiting.shift();
+      if (request === undefined) break;
+      this.begin(request);
+    }
+    const now = performance.now();
+    for (const active of [...this.running.values()]) if (active.nextStepAtMs <= now) this.advance(active, now);
+    const events = this.outbox;
+    this.outbox = [];
+    if (events.length > 0) this.options.sink(events);
+    const next = Math.min(...[...this.running.values()].map((active) => active.nextStepAtMs - performance.now()));
+    if (this.running.size > 0) this.schedule(Math.max(0, next));
+  }
+
+  private begin(request: TextGenerationRequest): void {
+    const text = promptText(request);
+    const directives = parseDirectives(lastMessage(request));
+    const promptTokens = text.split(/\s+/).filter((word) => word !== '').length;
+    if (promptTokens >= this.options.contextLength) {
+      const message = `This model's context is ${this.options.contextLength} tokens, and the messages are ${promptTokens} tokens.`;
+      const error = { code: 'TOO_MANY_TOKENS', message, param: 'messages' } as const;
+      this.outbox.push([request.id, { type: 'failed', error, usage: null }]);
+      return;
+    }
+    const cachedTokens = Math.min(directives.cached ?? 0, promptTokens);
+    const choices = Array.from({ length: request.n }, (_, index) => choiceOf(request, { text, directives, index }));
+    this.running.set(request.id, { request, directives, choices, promptTokens, generated: 0, nextStepAtMs: 0 });
+    this.promptTotal += promptTokens;
+    this.outbox.push([request.id, { type: 'prompt-ready', promptTokens, cachedTokens }]);
+  }
+
+  private advance(active: ActiveRequest, now: number): void {
+    const { request, directives } = active;
+    const position = Math.max(0, ...active.choices.map((choice) => choice.position));
+    misbehave(directives, position);
+    if (directives.fail !== undefined && position >= directives.fail) {
+      this.running.delete(request.id);
+      const error = { code: 'INFERENCE_FAILED', message: 'The test engine was told to fail.' } as const;
+      this.outbox.push([request.id, { type: 'failed', error, usage: null }]);
+      return;
+    }
+    active.nextStepAtMs = now + (directives.delay ?? 0);
+    for (const choice of active.choices) this.advanceChoice(active, choice);
+    if (active.choices.every((choice) => choice.position > choice.words.length)) this.finish(active, false);
+  }
+
+  private advanceChoice(active: ActiveRequest, choice: Choice): void {
+    const { id, topLogprobs } = active.request;
+    const word = choice.words[choice.position++];
+    if (word === undefined) {
+      if (choice.position > choice.words.length + 1) return;
+      this.outbox.push([id, { type: 'choice-finished', index: choice.index, finishReason: choice.finishReason }]);
+      return;
+    }
+    active.generated++;
+    this.generatedTotal++;
+    const logprobs = topLogprobs === null ? null : [logprobOf(word, topLogprobs)];
+    this.outbox.push([id, { type: 'text-delta', index: choice.index, text: word, tokens: 1, logprobs }]);
+  }
+
+  private finish(active: ActiveRequest, cancelled: boolean): void {
+    this.running.delete(active.request.id);
+    const { promptTokens, generated } = active;
+    const cachedTokens = Math.min(active.directives.cached ?? 0, promptTokens);
+    const usage = { promptTokens, cachedTokens, completionTokens: generated, reasoningTokens: 0 };
+    this.outbox.push([active.request.id, { type: 'finished', cancelled, usage }]);
+  }
+}
+
+function promptText({ prompt }: TextGenerationRequest): string {
+  if ('text' in prompt) return prompt.text;
+  return prompt.messages.map((message) => `${message.role}: ${message.content}`).join('\n');
+}
+
+function lastMessage({ prompt }: TextGenerationRequest): string {
+  return 'text' in prompt ? prompt.text : (prompt.messages.at(-1)?.content ?? '');
+}
+
+function choiceOf(
+  request: TextGenerationRequest,
+  { text, directives, index }: { text: string; directives: Directives; index: number },
+): Choice {
+  const words = wordsOf(request, { text, directives, index });
+  const limit = Math.min(words.length, request.maxTokens ?? words.length);
+  const taken = words.slice(0, limit);
+  const cut = cutAtStop(taken, request.stop);
+  const finishReason = cut.length < taken.length || limit === words.length ? 'stop' : 'length';
+  return { index, words: cut, finishReason, position: 0 };
+}
+
+function wordsOf(
+  request: TextGenerationRequest,
+  { text, directives, index }: { text: string; directives: Directives; index: number },
+): string[] {
+  const count = directives.tokens ?? 16;
+  const words =
+    directives.echo === undefined
+      ? deterministicWords(text, { seed: request.sampling.seed ?? 0, index, count })
+      : (last
+          .replace(/\[\[[^\]]*\]\]/g, '')
+          .trim()
+          .match(/\s*\S+/g) ?? []);
+  if (directives.think === undefined) return words;
+  return ['<think>', ...words.slice(0, directives.think), '</think>', ...words.slice(directives.think)];
+}
+
+/** The words before the first stop string; the word in which it begins is shortened. */
+function cutAtStop(words: string[], stops: string[]): string[] {
+  const text = words.join('');
+  const ends = stops.map((stop) => text.indexOf(stop)).filter((place) => place >= 0);
+  if (ends.length === 0) return words;
+  let room = Math.min(...ends);
+  const kept: string[] = [];
+  for (const word of words) {
+    if (room <= 0) break;
+    kept.push(word.slice(0, room));
+    room -= word.length;
+  }
+  return kept;
+}
+
+function logprobOf(word: string, alternatives: number): GeneratedTokenLogprob {
+  const describe = (token: string, logprob: number) => ({
+    token,
+    logprob,
+    bytes: [...new TextEncoder().encode(token)],
+  });
+  const others = vocabulary.slice(0, alternatives).map((token, rank) => describe(` ${token}`, -1 - rank));
+  return { ...describe(word, -0.5), topLogprobs: [describe(word, -0.5), ...others].slice(0, alternatives) };
+}
+
+function misbehave({ crash, hang }: Directives, position: number): void {
+  if (crash !== undefined && position >= crash) process.kill(process.pid, 'SIGKILL');
+  // A loop that never turns again, as a run call that never returns; parked, so that it costs no processor time.
+  if (hang !== undefined && position >= hang) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+}
