@@ -1,0 +1,129 @@
+import type { OnnxGraph, ValueName } from '../../onnx/index.js';
+import { onnxDataTypeCode } from '../../onnx/onnx-types.js';
+import { DecoderBody, type DecoderOptions, type Projections } from './decoder-body.js';
+
+/** Far below any score and inside the range of half precision. */
+const masked = -60000;
+
+/** Declares what the transformers.js layouts share; the past's length is a free dimension. */
+function declareCache(body: DecoderBody): void {
+  const { layers, keyValueHeads, headSize } = body.options.shape;
+  for (let layer = 0; layer < layers; layer++) {
+    for (const part of ['key', 'value']) {
+      const name = `${layer}.${part}`;
+      body.builder.input(`past_key_values.${name}`, body.type, ['batch', keyValueHeads, 'past', headSize]);
+      body.builder.output(`present.${name}`, body.type, ['batch', keyValueHeads, 'total', headSize]);
+    }
+  }
+}
+
+function emitLogits(body: DecoderBody, hidden: ValueName): void {
+  body.builder.node('Identity', [body.emitHead(hidden)], {}, 'logits');
+  body.builder.output('logits', body.type, ['batch', 'seq', body.options.shape.vocabularySize]);
+}
+
+/**
+ * The plain layout that transformers.js reads: each step takes the whole past and returns it with the new tokens
+ * appended. Slow, but independent of how the split graph attends: the tests compare the two.
+ *
+ * Inputs:  `input_ids`, `position_ids` int64 [batch, seq]; `attention_mask` int64 [batch, total], 0 where padded;
+ *          `past_key_values.N.key|value` [batch, kv_heads, past, head_dim].
+ * Outputs: `logits` [batch, seq, vocab]; `present.N.key|value` [batch, kv_heads, total, head_dim].
+ */
+export function emitConcatDecoder(options: DecoderOptions): OnnxGraph {
+  const body = new DecoderBody('concat-decoder', options);
+  const { builder } = body;
+  builder.input('input_ids', 'int64', ['batch', 'seq']);
+  builder.input('attention_mask', 'int64', ['batch', 'total']);
+  builder.input('position_ids', 'int64', ['batch', 'seq']);
+  declareCache(body);
+  const tables = body.emitRotaryTables();
+  const mask = emitMask(body);
+  const hidden = body.emitLayers((layer, projections) => attendConcat(body, { layer, projections, mask, tables }));
+  emitLogits(body, hidden);
+  return builder.build();
+}
+
+/** `[batch, 1, 1, seq, total]`: zero where a new token may look, far below zero elsewhere. */
+function emitMask(body: DecoderBody): ValueName {
+  const { builder } = body;
+  const length = (value: string) => builder.node('Gather', [builder.node('Shape', [value]), builder.integers(1)]);
+  const range = (end: ValueName) => builder.node('Range', [builder.integers(0), end, builder.integers(1)]);
+  const total = length('attention_mask');
+  const sequence = length('input_ids');
+  const past = builder.node('Sub', [total, sequence]);
+  const rows = builder.node('Unsqueeze', [builder.node('Add', [range(sequence), past]), builder.integers([1])]);
+  const columns = builder.node('Unsqueeze', [range(total), builder.integers([0])]);
+  const causal = builder.node('LessOrEqual', [columns, rows]);
+  const present = builder.node('Cast', ['attention_mask'], { to: onnxDataTypeCode.bool });
+  const visible = builder.node('And', [
+    builder.node('Unsqueeze', [causal, builder.integers([0, 1, 2])]),
+    builder.node('Unsqueeze', [present, builder.integers([1, 2, 3])]),
+  ]);
+  return builder.node('Where', [visible, body.scalar(0), body.scalar(masked)]);
+}
+
+interface ConcatAttention {
+  layer: number;
+  projections: Projections;
+  mask: ValueName;
+  tables: { cosines: ValueName; sines: ValueName };
+}
+
+function attendConcat(body: DecoderBody, { layer, projections, mask, tables }: ConcatAttention): ValueName {
+  const { builder } = body;
+  const { heads, keyValueHeads, headSize } = body.options.shape;
+  const rotate = (value: ValueName, count: number) =>
+    body.splitHeads(body.rotate(value, count, 'position_ids', tables), count);
+  const append = (part: string, value: ValueName) =>
+    builder.node('Concat', [`past_key_values.${layer}.${part}`, value], { axis: 2 }, `present.${layer}.${part}`);
+  const keys = append('key', rotate(projections.key, keyValueHeads));
+  const values = append('value', body.splitHeads(projections.value, keyValueHeads));
+  const query = rotate(projections.query, heads);
+
+  // One axis for the group of query heads that share a key-value head; keys and values broadcast over it.
+  const groups = builder.integers([0, keyValueHeads, heads / keyValueHeads, -1, headSize]);
+  const grouped = builder.node('Reshape', [query, groups]);
+  const group = (value: ValueName) => builder.node('Unsqueeze', [value, builder.integers([2])]);
+  const transposedKeys = builder.node('Transpose', [group(keys)], { perm: [0, 1, 2, 4, 3] });
+  const product = builder.node('MatMul', [grouped, transposedKeys]);
+  const scores = builder.node('Mul', [product, body.scalar(1 / Math.sqrt(headSize))]);
+  const weights = builder.node('Softmax', [builder.node('Add', [scores, mask])], { axis: -1 });
+  const context = builder.node('MatMul', [weights, group(values)]);
+  return body.joinHeads(builder.node('Reshape', [context, builder.integers([0, heads, -1, headSize])]));
+}
+
+/**
+ * The layout of exports that fuse the cache into GroupQueryAttention: as the plain one, but positions follow from
+ * `attention_mask` and there are no `position_ids`. Rotates whole heads only.
+ */
+export function emitGroupQueryDecoder(options: DecoderOptions): OnnxGraph {
+  const { shape } = options;
+  if (shape.rotary.dimensions < shape.headSize) throw new Error('GroupQueryAttention rotates whole heads.');
+  const body = new DecoderBody('group-query-decoder', options);
+  const { builder } = body;
+  builder.input('input_ids', 'int64', ['batch', 'seq']);
+  builder.input('attention_mask', 'int64', ['batch', 'total']);
+  declareCache(body);
+  const int32 = { to: onnxDataTypeCode.int32 };
+  const lengths = builder.node('ReduceSum', ['attention_mask', builder.integers([1])], { keepdims: 0 });
+  const lastKeys = builder.node('Cast', [builder.node('Sub', [lengths, builder.integers(1)])], int32);
+  const maskShape = builder.node('Shape', ['attention_mask']);
+  const total = builder.node('Cast', [builder.node('Gather', [maskShape, builder.integers(1)])], int32);
+  const tables = body.emitRotaryTables();
+  const attributes = {
+    num_heads: shape.heads,
+    kv_num_heads: shape.keyValueHeads,
+    do_rotary: 1,
+    rotary_interleaved: 0,
+    scale: { float: 1 / Math.sqrt(shape.headSize) },
+  };
+  const hidden = body.emitLayers((layer, { query, key, value }) => {
+    const past = [`past_key_values.${layer}.key`, `past_key_values.${layer}.value`];
+    const inputs = [query, key, value, ...past, lastKeys, total, tables.cosines, tables.sines];
+    const outputs = [builder.freshName('attention'), `present.${layer}.key`, `present.${layer}.value`];
+    return builder.contribNodeWithOutputs('GroupQueryAttention', inputs, outputs, attributes);
+  });
+  emitLogits(body, hidden);
+  return builder.build();
+}

@@ -1,0 +1,138 @@
+import { bytesOf, type GraphBuilder, type TensorContent, type ValueName } from '../../onnx/index.js';
+import { encodeFloat16Array } from '../float16.js';
+import { blocksPerRow, quantizeRows, type BlockFormat } from './quantize-blocks.js';
+import type { WeightSource } from './weight-source.js';
+
+/** How linear layers are stored: whole numbers per weight, or blocks with a scale each. */
+export type LinearFormat = { kind: 'float32' } | { kind: 'float16' } | ({ kind: 'blocks' } & BlockFormat);
+
+export interface LinearLayer {
+  /** Name of the weight in the source; also of the tensor in the graph. */
+  name: string;
+  inputs: number;
+  outputs: number;
+}
+
+/** Weights are read in pieces of about this many values, which bounds the memory of a conversion. */
+const pieceValues = 1 << 21;
+
+/** Integer kernels with int8 activations: the fast path on CPUs, and independent of what else is in the batch. */
+const accuracyLevel = 4;
+
+/** Adds `input × weightᵀ` to the graph. */
+export function emitLinear(
+  builder: GraphBuilder,
+  weights: WeightSource,
+  format: LinearFormat,
+  input: ValueName,
+  layer: LinearLayer,
+): ValueName {
+  if (format.kind === 'blocks') return emitBlocks(builder, weights, format, input, layer);
+  const dimensions = [layer.inputs, layer.outputs];
+  const weight = builder.weight(layer.name, format.kind, dimensions, () => transposed(weights, format.kind, layer));
+  return builder.node('MatMul', [input, weight]);
+}
+
+function emitBlocks(
+  builder: GraphBuilder,
+  weights: WeightSource,
+  format: BlockFormat,
+  input: ValueName,
+  layer: LinearLayer,
+): ValueName {
+  const { name, inputs, outputs } = layer;
+  const blocks = blocksPerRow(inputs, format);
+  const content = new BlockContent(weights, layer, format);
+  const blockBytes = (format.blockSize * format.bits) / 8;
+  const codes = builder.weight(`${name}.codes`, 'uint8', [outputs, blocks, blockBytes], content.codes);
+  const scales = builder.weight(`${name}.scales`, 'float32', [outputs * blocks], content.takeScales);
+  return builder.contribNode('MatMulNBits', [input, codes, scales], {
+    K: inputs,
+    N: outputs,
+    bits: format.bits,
+    block_size: format.blockSize,
+    accuracy_level: accuracyLevel,
+  });
+}
+
+/** Codes and scales come out of one pass; the scales wait, small, until the writer reaches their tensor. */
+class BlockContent {
+  private scales: Float32Array | null = null;
+
+  constructor(
+    private readonly weights: WeightSource,
+    private readonly layer: LinearLayer,
+    private readonly format: BlockFormat,
+  ) {}
+
+  readonly codes: TensorContent = () => this.quantize();
+
+  readonly takeScales: TensorContent = () => {
+    const scales = this.scales;
+    if (!scales) throw new Error(`The scales of ${this.layer.name} were asked for before its codes.`);
+    this.scales = null;
+    return bytesOf(scales);
+  };
+
+  private async *quantize(): AsyncGenerator<Uint8Array> {
+    const { inputs, outputs } = this.layer;
+    const blocks = blocksPerRow(inputs, this.format);
+    const scales = new Float32Array(outputs * blocks);
+    for await (const { from, values } of rowPieces(this.weights, this.layer)) {
+      const piece = quantizeRows(values, inputs, this.format);
+      scales.set(piece.scales, from * blocks);
+      yield piece.codes;
+    }
+    this.scales = scales;
+  }
+}
+
+async function* transposed(
+  weights: WeightSource,
+  kind: 'float32' | 'float16',
+  layer: LinearLayer,
+): AsyncGenerator<Uint8Array> {
+  const { inputs, outputs } = layer;
+  const result = new Float32Array(inputs * outputs);
+  for await (const { from, values } of rowPieces(weights, layer)) {
+    const rows = values.length / inputs;
+    for (let row = 0; row < rows; row++) {
+      for (let column = 0; column < inputs; column++) {
+        result[column * outputs + from + row] = values[row * inputs + column] as number;
+      }
+    }
+  }
+  yield bytesOf(kind === 'float16' ? encodeFloat16Array(result) : result);
+}
+
+async function* rowPieces(
+  weights: WeightSource,
+  layer: LinearLayer,
+): AsyncGenerator<{ from: number; values: Float32Array }> {
+  const step = Math.max(1, Math.floor(pieceValues / layer.inputs));
+  for (let from = 0; from < layer.outputs; from += step) {
+    const values = await weights.rows(layer.name, from, Math.min(layer.outputs, from + step));
+    yield { from, values };
+  }
+}
+
+/** Adds the embedding table as it lies in the source: `[vocabulary, hidden]`. */
+export function embeddingContent(
+  weights: WeightSource,
+  kind: 'float32' | 'float16',
+  layer: LinearLayer,
+): TensorContent {
+  return async function* () {
+    for await (const { values } of rowPieces(weights, layer)) {
+      yield bytesOf(kind === 'float16' ? encodeFloat16Array(values) : values);
+    }
+  };
+}
+
+/** A norm's gain or a bias. */
+export function vectorContent(weights: WeightSource, kind: 'float32' | 'float16', name: string): TensorContent {
+  return async function* () {
+    const values = await weights.vector(name);
+    yield bytesOf(kind === 'float16' ? encodeFloat16Array(values) : values);
+  };
+}

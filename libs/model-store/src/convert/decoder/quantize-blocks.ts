@@ -1,0 +1,119 @@
+/** How a linear layer is stored in blocks along its inputs, each with a scale: what MatMulNBits reads. */
+export interface BlockFormat {
+  bits: 4 | 8;
+  blockSize: 32 | 64 | 128;
+}
+
+export interface QuantizedRows {
+  /** `[rows, blocks, blockSize * bits / 8]`; 4-bit codes lie two to a byte, the lower index in the lower half. */
+  codes: Uint8Array;
+  /** `[rows, blocks]`. A value is `(code - 2^(bits-1)) * scale`. */
+  scales: Float32Array;
+}
+
+export function blocksPerRow(columns: number, format: BlockFormat): number {
+  return Math.ceil(columns / format.blockSize);
+}
+
+/** Quantises `values`, a row-major `[rows, columns]` matrix. A last block that is cut short is filled with zeros. */
+export function quantizeRows(values: Float32Array, columns: number, format: BlockFormat): QuantizedRows {
+  const { blockSize, bits } = format;
+  const rows = values.length / columns;
+  const blocks = blocksPerRow(columns, format);
+  const codes = new Uint8Array((rows * blocks * blockSize * bits) / 8);
+  const scales = new Float32Array(rows * blocks);
+  const quantize = bits === 4 ? quantizeBlock4 : quantizeBlock8;
+  const block = new Float32Array(blockSize);
+  const blockBytes = (blockSize * bits) / 8;
+  for (let index = 0; index < scales.length; index++) {
+    const row = Math.floor(index / blocks);
+    const start = (index - row * blocks) * blockSize;
+    const end = Math.min(start + blockSize, columns);
+    block.fill(0, end - start);
+    block.set(values.subarray(row * columns + start, row * columns + end));
+    scales[index] = quantize(block, codes, index * blockBytes);
+  }
+  return { codes, scales };
+}
+
+/**
+ * Codes that the largest value of a 4-bit block is tried on; the scale follows, and the least square error wins.
+ * ±8 use the whole range, 7 keeps a positive peak exact, ±5.119 maps the three magnitudes (8, 25, 43) of the
+ * two-bit GGUF formats onto 1, 3 and 5, so that re-quantising those loses almost nothing.
+ */
+const peakCodes = [-8, -5.119, 7, 5.119, 8];
+
+/** Writes 4-bit codes of the block at `offset` and returns its scale. */
+function quantizeBlock4(block: Float32Array, codes: Uint8Array, offset: number): number {
+  const peak = peakOf(block);
+  if (peak === 0) {
+    codes.fill(0x88, offset, offset + block.length / 2);
+    return 0;
+  }
+  let inverse = 0;
+  let leastError = Infinity;
+  for (const code of peakCodes) {
+    const error = squareError(block, peak / code, code / peak);
+    if (error < leastError) {
+      leastError = error;
+      inverse = code / peak;
+    }
+  }
+  return writeCodes4(block, inverse, codes, offset);
+}
+
+function peakOf(block: Float32Array): number {
+  let peak = 0;
+  let magnitude = 0;
+  for (let index = 0; index < block.length; index++) {
+    const value = block[index] as number;
+    const absolute = value < 0 ? -value : value;
+    if (absolute > magnitude) {
+      magnitude = absolute;
+      peak = value;
+    }
+  }
+  return peak;
+}
+
+/** The bit-or truncates, which rounds here because the shifted code is not negative once clamped. */
+function code4(value: number, inverse: number): number {
+  const code = (value * inverse + 8.5) | 0;
+  return code < 0 ? 0 : code > 15 ? 15 : code;
+}
+
+function squareError(block: Float32Array, scale: number, inverse: number): number {
+  let error = 0;
+  for (let index = 0; index < block.length; index++) {
+    const value = block[index] as number;
+    const rest = value - (code4(value, inverse) - 8) * scale;
+    error += rest * rest;
+  }
+  return error;
+}
+
+/** Writes the codes of a scale and returns the scale that fits those codes best (least squares). */
+function writeCodes4(block: Float32Array, inverse: number, codes: Uint8Array, offset: number): number {
+  let product = 0;
+  let square = 0;
+  for (let index = 0; index < block.length; index += 2) {
+    const first = block[index] as number;
+    const second = block[index + 1] as number;
+    const low = code4(first, inverse);
+    const high = code4(second, inverse);
+    codes[offset + (index >> 1)] = low | (high << 4);
+    product += first * (low - 8) + second * (high - 8);
+    square += (low - 8) * (low - 8) + (high - 8) * (high - 8);
+  }
+  return square > 0 ? product / square : 1 / inverse;
+}
+
+/** Writes 8-bit codes of the block at `offset` and returns its scale. */
+function quantizeBlock8(block: Float32Array, codes: Uint8Array, offset: number): number {
+  const peak = Math.abs(peakOf(block));
+  const inverse = peak === 0 ? 0 : 127 / peak;
+  for (let index = 0; index < block.length; index++) {
+    codes[offset + index] = (block[index] as number) * inverse + 128.5;
+  }
+  return peak / 127;
+}

@@ -1,0 +1,5 @@
+import { PlatformError } from '#common';
+import type { ConversionRequest, ConversionResult } from './conversion.js';
+export async function convertGguf(request: ConversionRequest): Promise<ConversionResult> {
+  throw new PlatformError('INVALID_MODEL', `Not converted: ${request.inputFolder}`);
+}

@@ -1,0 +1,113 @@
+import {
+  contribDomain,
+  type OnnxAttribute,
+  type OnnxDataType,
+  type OnnxDimension,
+  type OnnxGraph,
+  type OnnxInitializer,
+  type OnnxNode,
+  type OnnxValue,
+  type TensorContent,
+} from './onnx-types.js';
+
+/** Name of a value that flows between nodes. */
+export type ValueName = string;
+
+/** Collects a graph node by node; nodes must be added in the order of their data. Weights are only described. */
+export class GraphBuilder {
+  private readonly nodes: OnnxNode[] = [];
+  private readonly inputs: OnnxValue[] = [];
+  private readonly outputs: OnnxValue[] = [];
+  private readonly initializers: OnnxInitializer[] = [];
+  private readonly constants = new Map<string, ValueName>();
+  private counter = 0;
+
+  constructor(private readonly name: string) {}
+
+  input(name: string, type: OnnxDataType, dimensions: OnnxDimension[]): ValueName {
+    this.inputs.push({ name, type, dimensions });
+    return name;
+  }
+
+  output(name: string, type: OnnxDataType, dimensions: OnnxDimension[]): void {
+    this.outputs.push({ name, type, dimensions });
+  }
+
+  /** A weight whose bytes are asked for when the model is written. */
+  weight(name: string, type: OnnxDataType, dimensions: number[], content: TensorContent): ValueName {
+    this.initializers.push({ name, type, dimensions, content });
+    return name;
+  }
+
+  /** A standard operator with one output, whose name is returned. */
+  node(operator: string, inputs: ValueName[], attributes: Record<string, OnnxAttribute> = {}, output?: string) {
+    const name = output ?? this.freshName(operator);
+    this.nodes.push({ operator, domain: '', inputs, outputs: [name], attributes });
+    return name;
+  }
+
+  /** An operator of onnxruntime's own domain with one output. */
+  contribNode(operator: string, inputs: ValueName[], attributes: Record<string, OnnxAttribute> = {}): ValueName {
+    return this.contribNodeWithOutputs(operator, inputs, [this.freshName(operator)], attributes);
+  }
+
+  /** As `contribNode`, with named outputs (empty: not wanted). Returns the first. */
+  contribNodeWithOutputs(
+    operator: string,
+    inputs: ValueName[],
+    outputs: string[],
+    attributes: Record<string, OnnxAttribute> = {},
+  ): ValueName {
+    this.nodes.push({ operator, domain: contribDomain, inputs, outputs, attributes });
+    return outputs[0] ?? '';
+  }
+
+  /** A standard operator with several named outputs. */
+  nodeWithOutputs(
+    operator: string,
+    inputs: ValueName[],
+    outputs: string[],
+    attributes: Record<string, OnnxAttribute> = {},
+  ): void {
+    this.nodes.push({ operator, domain: '', inputs, outputs, attributes });
+  }
+
+  /** An int64 constant: a scalar for a number, a vector for a list. Equal constants share one initializer. */
+  integers(value: number | number[]): ValueName {
+    return this.constant('int64', value, (list) => bytesOf(BigInt64Array.from(list, BigInt)));
+  }
+
+  /** A float32 scalar constant. */
+  float(value: number): ValueName {
+    return this.constant('float32', value, (list) => bytesOf(Float32Array.from(list)));
+  }
+
+  freshName(prefix: string): string {
+    this.counter += 1;
+    return `${prefix}_${this.counter}`;
+  }
+
+  build(): OnnxGraph {
+    const { name, nodes, inputs, outputs, initializers } = this;
+    return { name, nodes, inputs, outputs, initializers };
+  }
+
+  private constant(
+    type: 'int64' | 'float32',
+    value: number | number[],
+    encode: (list: number[]) => Uint8Array,
+  ): ValueName {
+    const key = `${type}${JSON.stringify(value)}`;
+    const known = this.constants.get(key);
+    if (known) return known;
+    const list = Array.isArray(value) ? value : [value];
+    const dimensions = Array.isArray(value) ? [list.length] : [];
+    const name = this.weight(this.freshName('constant'), type, dimensions, () => encode(list));
+    this.constants.set(key, name);
+    return name;
+  }
+}
+
+export function bytesOf(array: ArrayBufferView): Uint8Array {
+  return new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
+}

@@ -1,0 +1,97 @@
+import {
+  contribDomain,
+  onnxDataTypeCode,
+  onnxVersions,
+  type OnnxAttribute,
+  type OnnxGraph,
+  type OnnxInitializer,
+  type OnnxNode,
+  type OnnxValue,
+} from './onnx-types.js';
+import { ProtobufEncoder } from './protobuf-encoder.js';
+
+/** Where the bytes of an initializer are: in the graph itself, or at a place of the data file beside it. */
+export type TensorPlacement = { kind: 'embedded'; bytes: Uint8Array } | ExternalPlacement;
+
+export interface ExternalPlacement {
+  kind: 'external';
+  /** File name relative to the graph's folder. */
+  file: string;
+  offset: number;
+  length: number;
+}
+
+const attributeType = { float: 1, integer: 2, string: 3, integers: 7 } as const;
+const externalDataLocation = 1;
+
+/** The bytes of a `.onnx` file: a ModelProto. */
+export function encodeModel(graph: OnnxGraph, placements: Map<OnnxInitializer, TensorPlacement>): Uint8Array {
+  return new ProtobufEncoder()
+    .integer(1, onnxVersions.ir)
+    .text(2, 'sluice')
+    .message(7, encodeGraph(graph, placements))
+    .message(8, encodeOpset('', onnxVersions.opset))
+    .message(8, encodeOpset(contribDomain, onnxVersions.contribOpset))
+    .finish();
+}
+
+function encodeGraph(graph: OnnxGraph, placements: Map<OnnxInitializer, TensorPlacement>): ProtobufEncoder {
+  const message = new ProtobufEncoder();
+  graph.nodes.forEach((node, index) => message.message(1, encodeNode(node, index)));
+  message.text(2, graph.name);
+  for (const initializer of graph.initializers) {
+    const placement = placements.get(initializer);
+    if (!placement) throw new Error(`The tensor ${initializer.name} was not written.`);
+    message.message(5, encodeTensor(initializer, placement));
+  }
+  for (const input of graph.inputs) message.message(11, encodeValue(input));
+  for (const output of graph.outputs) message.message(12, encodeValue(output));
+  return message;
+}
+
+function encodeOpset(domain: string, version: number): ProtobufEncoder {
+  return new ProtobufEncoder().text(1, domain).integer(2, version);
+}
+
+function encodeNode(node: OnnxNode, index: number): ProtobufEncoder {
+  const message = new ProtobufEncoder();
+  for (const input of node.inputs) message.text(1, input);
+  for (const output of node.outputs) message.text(2, output);
+  message.text(3, `${node.operator}:${index}`).text(4, node.operator);
+  for (const [name, value] of Object.entries(node.attributes)) message.message(5, encodeAttribute(name, value));
+  if (node.domain) message.text(7, node.domain);
+  return message;
+}
+
+function encodeAttribute(name: string, value: OnnxAttribute): ProtobufEncoder {
+  const message = new ProtobufEncoder().text(1, name);
+  if (typeof value === 'string') return message.text(4, value).integer(20, attributeType.string);
+  if (typeof value === 'number') return message.integer(3, value).integer(20, attributeType.integer);
+  if (Array.isArray(value)) {
+    for (const item of value) message.integer(8, item);
+    return message.integer(20, attributeType.integers);
+  }
+  return message.float(2, value.float).integer(20, attributeType.float);
+}
+
+function encodeTensor(tensor: OnnxInitializer, placement: TensorPlacement): ProtobufEncoder {
+  const message = new ProtobufEncoder();
+  for (const dimension of tensor.dimensions) message.integer(1, dimension);
+  message.integer(2, onnxDataTypeCode[tensor.type]).text(8, tensor.name);
+  if (placement.kind === 'embedded') return message.bytes(9, placement.bytes);
+  const entries = { location: placement.file, offset: placement.offset, length: placement.length };
+  for (const [key, value] of Object.entries(entries)) {
+    message.message(13, new ProtobufEncoder().text(1, key).text(2, String(value)));
+  }
+  return message.integer(14, externalDataLocation);
+}
+
+function encodeValue(value: OnnxValue): ProtobufEncoder {
+  const shape = new ProtobufEncoder();
+  for (const dimension of value.dimensions) {
+    const encoded = new ProtobufEncoder();
+    shape.message(1, typeof dimension === 'string' ? encoded.text(2, dimension) : encoded.integer(1, dimension));
+  }
+  const tensorType = new ProtobufEncoder().integer(1, onnxDataTypeCode[value.type]).message(2, shape);
+  return new ProtobufEncoder().text(1, value.name).message(2, new ProtobufEncoder().message(1, tensorType));
+}

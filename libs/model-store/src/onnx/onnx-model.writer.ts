@@ -1,0 +1,150 @@
+import { open, rm, writeFile, type FileHandle } from 'node:fs/promises';
+import { join } from 'node:path';
+import { encodeModel, type TensorPlacement } from './graph-encoder.js';
+import { initializerBytes, type OnnxGraph, type OnnxInitializer } from './onnx-types.js';
+
+export interface WriteModelOptions {
+  folder: string;
+  /** Name of the graph file; weights outside it go to the same name with `_data` appended. */
+  fileName?: string;
+  /** Total bytes of weights up to which they are embedded in the graph file; default 16 MiB. */
+  embedLimitBytes?: number;
+  /** Bytes of weights written so far. */
+  onProgress?: (progress: { done: number; total: number }) => void;
+  signal?: AbortSignal;
+}
+
+/** Protobuf limits a message to 2 GiB and readers hold it whole, so only small models carry their weights inside. */
+const defaultEmbedLimitBytes = 16 * 1024 * 1024;
+
+/** Small tensors (shapes, scalars, norms) stay in the graph even beside a data file: loaders fold them. */
+const smallTensorBytes = 1024;
+
+/** A page: readers map the data file into memory. */
+const dataAlignment = 4096;
+
+/**
+ * Writes a model: the graph file, and for large weights a data file that is streamed, so that memory is bounded by
+ * the pieces that the tensors' contents come in. Returns the names of the files. Removes them when it fails.
+ */
+export async function writeOnnxModel(graph: OnnxGraph, options: WriteModelOptions): Promise<string[]> {
+  const fileName = options.fileName ?? 'model.onnx';
+  const dataFile = `${fileName}_data`;
+  const total = graph.initializers.reduce((sum, initializer) => sum + initializerBytes(initializer), 0);
+  const external = total > (options.embedLimitBytes ?? defaultEmbedLimitBytes);
+  const progress = new WriteProgress(total, options);
+  try {
+    const placements = external
+      ? await writeExternal(graph, join(options.folder, dataFile), dataFile, progress)
+      : await collectEmbedded(graph.initializers, progress);
+    await writeFile(join(options.folder, fileName), encodeModel(graph, placements));
+    return external ? [fileName, dataFile] : [fileName];
+  } catch (error) {
+    await Promise.all([fileName, dataFile].map((name) => rm(join(options.folder, name), { force: true })));
+    throw error;
+  }
+}
+
+/** Counts bytes, reports them, and lets the event loop and an abort in between pieces. */
+class WriteProgress {
+  private done = 0;
+
+  constructor(
+    private readonly total: number,
+    private readonly options: Pick<WriteModelOptions, 'onProgress' | 'signal'>,
+  ) {}
+
+  async advance(bytes: number): Promise<void> {
+    this.done += bytes;
+    this.options.onProgress?.({ done: this.done, total: this.total });
+    await new Promise((resolve) => setImmediate(resolve));
+    this.options.signal?.throwIfAborted();
+  }
+}
+
+type Placements = Map<OnnxInitializer, TensorPlacement>;
+
+async function collectEmbedded(initializers: OnnxInitializer[], progress: WriteProgress): Promise<Placements> {
+  const placements: Placements = new Map();
+  for (const initializer of initializers) {
+    const bytes = await collect(initializer);
+    placements.set(initializer, { kind: 'embedded', bytes });
+    if (bytes.length > smallTensorBytes) await progress.advance(bytes.length);
+  }
+  return placements;
+}
+
+async function writeExternal(
+  graph: OnnxGraph,
+  path: string,
+  file: string,
+  progress: WriteProgress,
+): Promise<Placements> {
+  const isSmall = (initializer: OnnxInitializer) => initializerBytes(initializer) <= smallTensorBytes;
+  const placements: Placements = new Map();
+  const handle = await open(path, 'w');
+  try {
+    let end = 0;
+    // Contents are asked for strictly in the graph's order: a quantised weight's scales fall out of its codes.
+    for (const initializer of graph.initializers) {
+      if (isSmall(initializer)) {
+        placements.set(initializer, { kind: 'embedded', bytes: await collect(initializer) });
+        continue;
+      }
+      const offset = Math.ceil(end / dataAlignment) * dataAlignment;
+      const length = await writeTensor(handle, offset, initializer, progress);
+      placements.set(initializer, { kind: 'external', file, offset, length });
+      end = offset + length;
+    }
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+  return placements;
+}
+
+async function writeTensor(
+  handle: FileHandle,
+  offset: number,
+  initializer: OnnxInitializer,
+  progress: WriteProgress,
+): Promise<number> {
+  let length = 0;
+  for await (const piece of piecesOf(initializer)) {
+    await writeFully(handle, piece, offset + length);
+    length += piece.length;
+    await progress.advance(piece.length);
+  }
+  checkLength(initializer, length);
+  return length;
+}
+
+/** `FileHandle.write` may write less than asked, for instance when the disk fills up; the next call then fails. */
+async function writeFully(handle: FileHandle, bytes: Uint8Array, position: number): Promise<void> {
+  let written = 0;
+  while (written < bytes.length) {
+    const result = await handle.write(bytes, written, bytes.length - written, position + written);
+    written += result.bytesWritten;
+  }
+}
+
+async function collect(initializer: OnnxInitializer): Promise<Uint8Array> {
+  const pieces: Uint8Array[] = [];
+  for await (const piece of piecesOf(initializer)) pieces.push(piece);
+  const bytes = pieces.length === 1 && pieces[0] ? pieces[0] : Buffer.concat(pieces);
+  checkLength(initializer, bytes.length);
+  return bytes;
+}
+
+async function* piecesOf(initializer: OnnxInitializer): AsyncGenerator<Uint8Array> {
+  const content = initializer.content();
+  if (content instanceof Uint8Array) yield content;
+  else yield* content;
+}
+
+function checkLength(initializer: OnnxInitializer, length: number): void {
+  const expected = initializerBytes(initializer);
+  if (length !== expected) {
+    throw new Error(`The tensor ${initializer.name} should have ${expected} bytes but its content has ${length}.`);
+  }
+}

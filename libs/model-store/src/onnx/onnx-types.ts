@@ -1,0 +1,77 @@
+/*
+ * The parts of onnx.proto that the writer speaks. Opset 17 with IR 8 is the oldest pair that has everything the
+ * graphs use (LayerNormalization, Reduce* axes as attributes), so the widest range of runtimes loads them.
+ */
+export const onnxVersions = { ir: 8, opset: 17, contribOpset: 1 } as const;
+
+/** Operators outside the ONNX standard that onnxruntime carries: fused norms, quantised MatMul, rotary embedding. */
+export const contribDomain = 'com.microsoft';
+
+export type OnnxDataType = 'float32' | 'uint8' | 'int32' | 'int64' | 'bool' | 'float16';
+
+/** `TensorProto.DataType`. */
+export const onnxDataTypeCode: Record<OnnxDataType, number> = {
+  float32: 1,
+  uint8: 2,
+  int32: 6,
+  int64: 7,
+  bool: 9,
+  float16: 10,
+};
+
+export const onnxDataTypeBytes: Record<OnnxDataType, number> = {
+  float32: 4,
+  uint8: 1,
+  int32: 4,
+  int64: 8,
+  bool: 1,
+  float16: 2,
+};
+
+/** A named dimension is free; a number is fixed. */
+export type OnnxDimension = string | number;
+
+/** Whole numbers become `INT` (or `INTS`), `{ float }` becomes `FLOAT`: JavaScript cannot tell 1 from 1.0. */
+export type OnnxAttribute = number | number[] | string | { float: number };
+
+export interface OnnxNode {
+  operator: string;
+  /** Empty for the standard operators. */
+  domain: string;
+  /** An empty name is an absent optional input. */
+  inputs: string[];
+  outputs: string[];
+  attributes: Record<string, OnnxAttribute>;
+}
+
+export interface OnnxValue {
+  name: string;
+  type: OnnxDataType;
+  dimensions: OnnxDimension[];
+}
+
+/**
+ * The bytes of a tensor, little-endian and row-major; produced when the file is written, piece by piece if large.
+ * A piece belongs to the reader: its memory must not be used again for the next one.
+ */
+export type TensorContent = () => Uint8Array | AsyncIterable<Uint8Array>;
+
+export interface OnnxInitializer {
+  name: string;
+  type: OnnxDataType;
+  dimensions: number[];
+  content: TensorContent;
+}
+
+export interface OnnxGraph {
+  name: string;
+  nodes: OnnxNode[];
+  inputs: OnnxValue[];
+  outputs: OnnxValue[];
+  /** Written in this order. */
+  initializers: OnnxInitializer[];
+}
+
+export function initializerBytes(initializer: OnnxInitializer): number {
+  return initializer.dimensions.reduce((product, size) => product * size, onnxDataTypeBytes[initializer.type]);
+}

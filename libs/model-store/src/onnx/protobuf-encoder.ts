@@ -1,0 +1,51 @@
+/** Encodes protobuf messages (proto3 wire format), as much of it as ONNX needs. Each call appends one field. */
+export class ProtobufEncoder {
+  private readonly pieces: Uint8Array[] = [];
+  private length = 0;
+
+  /** A varint; negative values take ten bytes, as int32 and int64 fields want them. */
+  integer(field: number, value: number | bigint): this {
+    return this.append(varint((field << 3) | 0), varint(value));
+  }
+
+  float(field: number, value: number): this {
+    const bytes = Buffer.alloc(4);
+    bytes.writeFloatLE(value);
+    return this.append(varint((field << 3) | 5), bytes);
+  }
+
+  bytes(field: number, value: Uint8Array): this {
+    return this.append(varint((field << 3) | 2), varint(value.length), value);
+  }
+
+  text(field: number, value: string): this {
+    return this.bytes(field, Buffer.from(value, 'utf8'));
+  }
+
+  message(field: number, value: ProtobufEncoder): this {
+    return this.bytes(field, value.finish());
+  }
+
+  finish(): Uint8Array {
+    return Buffer.concat(this.pieces, this.length);
+  }
+
+  private append(...pieces: Uint8Array[]): this {
+    for (const piece of pieces) {
+      this.pieces.push(piece);
+      this.length += piece.length;
+    }
+    return this;
+  }
+}
+
+function varint(value: number | bigint): Uint8Array {
+  const bytes: number[] = [];
+  let rest = BigInt.asUintN(64, BigInt(value));
+  while (rest > 127n) {
+    bytes.push(Number(rest & 127n) | 128);
+    rest >>= 7n;
+  }
+  bytes.push(Number(rest));
+  return Uint8Array.from(bytes);
+}

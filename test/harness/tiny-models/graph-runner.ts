@@ -1,0 +1,150 @@
+import { InferenceSession, Tensor } from 'onnxruntime-node';
+
+/** Key and value buffers of one sequence of a split graph, and how many positions they hold. */
+interface SplitCache {
+  length: number;
+  buffers: Float32Array[];
+}
+
+export interface RunnerShape {
+  layers: number;
+  keyValueHeads: number;
+  headSize: number;
+  vocabularySize: number;
+}
+
+/** What one run says about the next token. `top` and `logSumExp` come from graphs that compute them. */
+export interface NextToken {
+  logits: Float32Array;
+  top?: { values: Float32Array; ids: number[] };
+  logSumExp?: number;
+}
+
+/** Feeds one sequence to a graph, some tokens at a time: the plainest reading of a layout, to compare layouts by. */
+export interface SequenceRunner {
+  append(tokenIds: number[]): Promise<NextToken>;
+  release(): Promise<void>;
+}
+
+const sessionOptions: InferenceSession.SessionOptions = {
+  executionProviders: ['cpu'],
+  intraOpNumThreads: 1,
+  interOpNumThreads: 1,
+  logSeverityLevel: 3,
+};
+
+const cacheNames = (layers: number) =>
+  Array.from({ length: 2 * layers }, (_, index) => `${index >> 1}.${index % 2 === 0 ? 'key' : 'value'}`);
+
+const int64 = (values: number[], dims: number[]) => new Tensor('int64', BigInt64Array.from(values, BigInt), dims);
+
+/** `capacity` 0 gives a graph without a past: one `append`, whose keys and values are dropped. */
+export async function openSplitRunner(path: string, shape: RunnerShape, capacity: number): Promise<SequenceRunner> {
+  const session = await InferenceSession.create(path, sessionOptions);
+  const { layers, keyValueHeads, headSize } = shape;
+  const rowSize = keyValueHeads * capacity * headSize;
+  const cache: SplitCache = {
+    length: 0,
+    buffers: cacheNames(layers).map(() => new Float32Array(rowSize)),
+  };
+  return {
+    async append(tokenIds) {
+      const feeds: Record<string, Tensor> = {
+        input_ids: int64(tokenIds, [1, tokenIds.length]),
+        past_lens: int64([cache.length], [1]),
+        last_index: int64([tokenIds.length - 1], [1]),
+      };
+      cacheNames(layers).forEach((name, index) => {
+        const buffer = cache.buffers[index] ?? new Float32Array(rowSize);
+        feeds[`past_key_values.${name}`] = new Tensor('float32', buffer, [1, keyValueHeads, capacity, headSize]);
+      });
+      const outputs = await session.run(feeds);
+      scatter(cache, floats(outputs.new_kv), { keyValueHeads, headSize, capacity, count: tokenIds.length });
+      return {
+        logits: floats(outputs.logits),
+        top: { values: floats(outputs.topk_values), ids: integers(outputs.topk_ids) },
+        logSumExp: floats(outputs.lse)[0],
+      };
+    },
+    release: () => session.release(),
+  };
+}
+
+interface NewPositions {
+  keyValueHeads: number;
+  headSize: number;
+  capacity: number;
+  count: number;
+}
+
+function scatter(cache: SplitCache, values: Float32Array, positions: NewPositions): void {
+  const { keyValueHeads, headSize, capacity, count } = positions;
+  if (capacity === 0) return;
+  const piece = count * headSize;
+  cache.buffers.forEach((buffer, index) => {
+    for (let head = 0; head < keyValueHeads; head++) {
+      const from = (index * keyValueHeads + head) * piece;
+      buffer.set(values.subarray(from, from + piece), (head * capacity + cache.length) * headSize);
+    }
+  });
+  cache.length += count;
+}
+
+/** Reads the plain layout and GroupQueryAttention exports alike, in float32 and float16. */
+export async function openConcatRunner(path: string, shape: RunnerShape): Promise<SequenceRunner> {
+  const session = await InferenceSession.create(path, sessionOptions);
+  const { layers, keyValueHeads, headSize, vocabularySize } = shape;
+  const half = session.inputMetadata.some((input) => input.isTensor && input.type === 'float16');
+  const emptyCache = () =>
+    new Tensor(half ? 'float16' : 'float32', half ? new Uint16Array(0) : new Float32Array(0), [
+      1,
+      keyValueHeads,
+      0,
+      headSize,
+    ]);
+  let cache = Object.fromEntries(cacheNames(layers).map((name) => [`past_key_values.${name}`, emptyCache()]));
+  let length = 0;
+  return {
+    async append(tokenIds) {
+      const total = length + tokenIds.length;
+      const feeds: Record<string, Tensor> = {
+        ...cache,
+        input_ids: int64(tokenIds, [1, tokenIds.length]),
+        attention_mask: int64(new Array<number>(total).fill(1), [1, total]),
+      };
+      const positions = tokenIds.map((_, index) => length + index);
+      if (session.inputNames.includes('position_ids')) feeds.position_ids = int64(positions, [1, tokenIds.length]);
+      const outputs = await session.run(feeds);
+      cache = Object.fromEntries(
+        cacheNames(layers).map((name) => [`past_key_values.${name}`, tensor(outputs[`present.${name}`])]),
+      );
+      length = total;
+      return { logits: floats(outputs.logits).slice(-vocabularySize) };
+    },
+    release: () => session.release(),
+  };
+}
+
+function tensor(value: Tensor | undefined): Tensor {
+  if (!value) throw new Error('The graph lacks an output.');
+  return value;
+}
+
+function floats(value: Tensor | undefined): Float32Array {
+  const { data, type } = tensor(value);
+  if (data instanceof Float32Array) return data;
+  if (type !== 'float16') throw new Error(`Expected floats, found ${type}.`);
+  const bits = new Uint16Array((data as Uint16Array).buffer, (data as Uint16Array).byteOffset, data.length);
+  return Float32Array.from(bits, halfToNumber);
+}
+
+function halfToNumber(bits: number): number {
+  const exponent = (bits >> 10) & 31;
+  const mantissa = bits & 1023;
+  const magnitude = exponent === 0 ? mantissa * 2 ** -24 : (1 + mantissa / 1024) * 2 ** (exponent - 15);
+  return bits >> 15 ? -magnitude : magnitude;
+}
+
+function integers(value: Tensor | undefined): number[] {
+  return Array.from(tensor(value).data as BigInt64Array, Number);
+}
