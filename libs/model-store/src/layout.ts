@@ -22,9 +22,22 @@ export function downloadsFolder(home: string): string {
   return join(home, 'downloads');
 }
 
+/** Where a pull works until its model is complete; the same for every try, so that the next one goes on. */
+export function partialModelFolder(home: string, modelId: string): string {
+  return join(modelsFolder(home), `.partial-${modelId}`);
+}
+
+/** Held by the process that installs or removes the model. */
+export function modelLockFile(home: string, modelId: string): string {
+  return join(modelsFolder(home), `.lock-${modelId}`);
+}
+
 /** Contents of `installed.json`. */
 export interface InstalledRecord {
   modelId: string;
+  /** Of the manifest's sources and converter (`fingerprintManifest`): another one means another installation. */
+  fingerprint?: string;
+  /** ISO. */
   installedAt: string;
   converter: string;
   files: { path: string; bytes: number; sha256: string }[];

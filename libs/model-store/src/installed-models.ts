@@ -1,0 +1,43 @@
+import { existsSync } from 'node:fs';
+import { readdir, readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fingerprintManifest, type ModelManifest, validateManifest } from '#model-registry/manifest';
+import { type InstalledRecord, modelFolder, modelsFolder } from './layout.js';
+
+/** A complete model on this disk. */
+export interface InstalledModel {
+  manifest: ModelManifest;
+  record: InstalledRecord;
+  folder: string;
+}
+
+/** All complete models under `<home>/models`, by id. What is half installed or unreadable is not among them. */
+export async function listInstalledModels(home: string): Promise<InstalledModel[]> {
+  if (!existsSync(modelsFolder(home))) return [];
+  const names = (await readdir(modelsFolder(home))).filter((name) => !name.startsWith('.')).sort();
+  const models = await Promise.all(names.map((name) => readInstalledModel(home, name)));
+  return models.filter((model) => model !== null);
+}
+
+/** Null when the model is not there, or its records cannot be read. */
+export async function readInstalledModel(home: string, modelId: string): Promise<InstalledModel | null> {
+  const folder = modelFolder(home, modelId);
+  try {
+    const record = JSON.parse(await readFile(join(folder, 'installed.json'), 'utf8')) as InstalledRecord;
+    const value: unknown = JSON.parse(await readFile(join(folder, 'manifest.json'), 'utf8'));
+    return { manifest: validateManifest(value, `${modelId}/manifest.json`), record, folder };
+  } catch {
+    // No model, or one that an older version wrote: a pull installs it anew.
+    return null;
+  }
+}
+
+/** True when the model was installed from these sources and no file has changed its size since. */
+export async function isIntact({ record, folder }: InstalledModel, manifest: ModelManifest): Promise<boolean> {
+  if (record.fingerprint !== fingerprintManifest(manifest)) return false;
+  for (const file of record.files) {
+    const path = join(folder, file.path);
+    if (!existsSync(path) || (await stat(path)).size !== file.bytes) return false;
+  }
+  return true;
+}

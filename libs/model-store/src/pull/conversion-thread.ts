@@ -1,0 +1,45 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import { PlatformError, type WireError } from '#common';
+import { type ConversionProgress, type ConversionResult, type ConverterKind, convertModel } from '../convert/index.js';
+
+/** What the thread is started with. */
+export interface ConversionThreadInput {
+  kind: ConverterKind;
+  options: Record<string, string | number | boolean>;
+  inputFolder: string;
+  outputFolder: string;
+}
+
+export type ConversionThreadMessage =
+  | { type: 'progress'; progress: ConversionProgress }
+  | { type: 'done'; result: ConversionResult }
+  | { type: 'failed'; wire: WireError | null; message: string; systemCode: string | undefined };
+
+/** Most messages of a conversion repeat the last one; this many per second are enough for a bar. */
+const progressIntervalMs = 100;
+
+async function main(): Promise<void> {
+  const send = (message: ConversionThreadMessage) => parentPort?.postMessage(message);
+  let lastSentMs = 0;
+  try {
+    const result = await convertModel({
+      ...(workerData as ConversionThreadInput),
+      onProgress: (progress) => {
+        const nowMs = performance.now();
+        if (progress.done < progress.total && nowMs - lastSentMs < progressIntervalMs) return;
+        lastSentMs = nowMs;
+        send({ type: 'progress', progress });
+      },
+    });
+    send({ type: 'done', result });
+  } catch (error) {
+    send({
+      type: 'failed',
+      wire: error instanceof PlatformError ? error.toWire() : null,
+      message: error instanceof Error ? error.message : String(error),
+      systemCode: error instanceof Error ? (error as NodeJS.ErrnoException).code : undefined,
+    });
+  }
+}
+
+await main();

@@ -1,0 +1,123 @@
+import { randomUUID } from 'node:crypto';
+import { mkdir, open, readFile, rename, rm, stat, utimes } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { dirname } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+
+export interface FileLockOptions {
+  path: string;
+  signal?: AbortSignal;
+  /** Called once when somebody else holds the lock. */
+  onWait?: (owner: LockOwner) => void;
+  /** Between two heartbeats, and a lock that has missed this many is abandoned. Default 2,000 and 8. */
+  heartbeatMs?: number;
+  missedBeats?: number;
+}
+
+/** Contents of a lock file. */
+export interface LockOwner {
+  pid: number;
+  host: string;
+  token: string;
+}
+
+/**
+ * Runs `work` while this process alone holds the lock file, across processes and hosts that share the folder. The
+ * holder renews the file's time; a lock whose process is gone, or that was not renewed, is taken over.
+ */
+export async function withFileLock<Result>(options: FileLockOptions, work: () => Promise<Result>): Promise<Result> {
+  const owner: LockOwner = { pid: process.pid, host: hostname(), token: randomUUID() };
+  await acquire(options, owner);
+  const heartbeat = setInterval(() => void renew(options.path), options.heartbeatMs ?? 2_000);
+  heartbeat.unref();
+  try {
+    return await work();
+  } finally {
+    clearInterval(heartbeat);
+    const current = await readOwner(options.path);
+    if (current?.token === owner.token) await rm(options.path, { force: true });
+  }
+}
+
+async function acquire(options: FileLockOptions, owner: LockOwner): Promise<void> {
+  await mkdir(dirname(options.path), { recursive: true });
+  for (let waited = false; !(await tryCreate(options.path, owner));) {
+    options.signal?.throwIfAborted();
+    const holder = await readOwner(options.path);
+    if (await isAbandoned(options, holder)) {
+      await takeAway(options.path, holder);
+      continue;
+    }
+    if (!waited && holder) options.onWait?.(holder);
+    waited = true;
+    await delay(Math.min(options.heartbeatMs ?? 2_000, 250), undefined, { signal: options.signal });
+  }
+}
+
+async function tryCreate(path: string, owner: LockOwner): Promise<boolean> {
+  try {
+    const handle = await open(path, 'wx');
+    await handle.writeFile(JSON.stringify(owner));
+    await handle.close();
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    throw error;
+  }
+}
+
+/** Null for a lock that is gone, or that its owner is just writing. */
+async function readOwner(path: string): Promise<LockOwner | null> {
+  try {
+    return JSON.parse(await readFile(path, 'utf8')) as LockOwner;
+  } catch {
+    // Gone, or not written yet: both mean that nothing can be said about its owner.
+    return null;
+  }
+}
+
+async function isAbandoned(options: FileLockOptions, holder: LockOwner | null): Promise<boolean> {
+  const age = await ageMs(options.path);
+  if (age === null) return false;
+  if (holder?.host === hostname() && !isAlive(holder.pid)) return true;
+  return age > (options.heartbeatMs ?? 2_000) * (options.missedBeats ?? 8);
+}
+
+async function ageMs(path: string): Promise<number | null> {
+  try {
+    return Date.now() - (await stat(path)).mtimeMs;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    throw error;
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    // EPERM: it lives, and belongs to somebody else.
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}
+
+/** Of several waiters one wins the rename; whoever finds that it took a living lock instead puts it back. */
+async function takeAway(path: string, holder: LockOwner | null): Promise<void> {
+  const aside = `${path}.${randomUUID()}`;
+  try {
+    await rename(path, aside);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
+    throw error;
+  }
+  const taken = await readOwner(aside);
+  if (taken?.token === holder?.token) await rm(aside, { force: true });
+  else await rename(aside, path);
+}
+
+async function renew(path: string): Promise<void> {
+  const now = new Date();
+  // A lock that vanished was taken over after a long pause of this process; the work notices at its rename.
+  await utimes(path, now, now).catch(() => undefined);
+}

@@ -1,0 +1,244 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { createReadStream, existsSync } from 'node:fs';
+import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { join, relative, sep } from 'node:path';
+import { fingerprintManifest, type ModelManifest } from '#model-registry/manifest';
+import { concatenateFiles } from '../convert/index.js';
+import { isIntact, readInstalledModel } from '../installed-models.js';
+import {
+  downloadsFolder,
+  type InstalledRecord,
+  modelFolder,
+  modelLockFile,
+  modelsFolder,
+  partialModelFolder,
+} from '../layout.js';
+import { fetchSource } from '../source/fetch-source.js';
+import { type FileWriterFactory, openDiskWriter } from '../source/file-writer.js';
+import { isStorageFull, pullError } from '../source/pull-error.js';
+import type { SourceSettings } from '../source/source-settings.js';
+import { assertFits, discardPartial, freeBytes, storageFull } from './disk-space.js';
+import { withFileLock } from './file-lock.js';
+import type { ProgressReporter, PullStage } from './progress.js';
+import { runConversion } from './run-conversion.js';
+
+export interface InstallModelOptions {
+  home: string;
+  manifest: ModelManifest;
+  reporter: ProgressReporter;
+  signal?: AbortSignal;
+  sources?: SourceSettings;
+  /** For tests of a full disk. */
+  openWriter?: FileWriterFactory;
+  freeBytes?: (folder: string) => Promise<number>;
+}
+
+export interface InstallResult {
+  status: 'installed' | 'present';
+  folder: string;
+}
+
+/** One run of the installation, with its folders. */
+interface Installation extends InstallModelOptions {
+  work: string;
+  input: string;
+  output: string;
+  report: (file: string, stage: PullStage, done: number, total: number | null) => void;
+}
+
+/**
+ * Installs one model: fetch, verify, join, convert, write the records, rename. The model's folder appears complete
+ * or not at all. Safe to run from several processes at once; the others wait and find it there.
+ */
+export async function installModel(options: InstallModelOptions): Promise<InstallResult> {
+  const { home, manifest, reporter, signal } = options;
+  const folder = modelFolder(home, manifest.id);
+  if (await reusePresent(options)) return { status: 'present', folder };
+  const onWait = () => reporter.note(`${manifest.id}: another process is pulling it, waiting`);
+  return withFileLock({ path: modelLockFile(home, manifest.id), signal, onWait }, async () => {
+    if (await reusePresent(options)) return { status: 'present', folder };
+    await install(prepare(options));
+    return { status: 'installed', folder };
+  });
+}
+
+function prepare(options: InstallModelOptions): Installation {
+  const work = partialModelFolder(options.home, options.manifest.id);
+  const { reporter, manifest } = options;
+  return {
+    ...options,
+    work,
+    input: join(work, 'input'),
+    output: join(work, 'output'),
+    report: (file, stage, done, total) => reporter.update({ modelId: manifest.id, file, stage, done, total }),
+  };
+}
+
+/** True when the model is complete; a manifest that changed in prices or limits alone is written over the old one. */
+async function reusePresent({ home, manifest }: InstallModelOptions): Promise<boolean> {
+  const present = await readInstalledModel(home, manifest.id);
+  if (!present || !(await isIntact(present, manifest))) return false;
+  const text = renderJson(manifest);
+  if (renderJson(present.manifest) !== text) await replaceFile(join(present.folder, 'manifest.json'), text);
+  return true;
+}
+
+async function install(installation: Installation): Promise<void> {
+  const { manifest, home, work, signal } = installation;
+  const downloads: string[] = [];
+  try {
+    await openWorkFolder(installation);
+    for (const source of manifest.sources) {
+      downloads.push(...(await fetchInto(installation, source)));
+    }
+    const converter = await makeOutput(installation);
+    await writeRecords(installation, converter);
+    await publish(installation);
+    await discardPartial(work, downloads);
+  } catch (error) {
+    signal?.throwIfAborted();
+    if (!isStorageFull(error)) throw error;
+    await discardPartial(work, downloads.concat(await leftoverParts(home)));
+    if (error instanceof Error && error.name === 'PlatformError') throw error;
+    throw storageFull(manifest.id, 'the disk is full', error);
+  }
+}
+
+/** The folder of an interrupted run is kept when it worked on the same sources. */
+async function openWorkFolder({ manifest, home, work, input, ...options }: Installation): Promise<void> {
+  const marker = join(work, 'fingerprint');
+  const fingerprint = fingerprintManifest(manifest);
+  const isSame = existsSync(marker) && (await readFile(marker, 'utf8')) === fingerprint;
+  if (!isSame) await rm(work, { recursive: true, force: true });
+  await mkdir(modelsFolder(home), { recursive: true });
+  assertFits(manifest, await (options.freeBytes ?? freeBytes)(modelsFolder(home)), await folderBytes(work));
+  await mkdir(input, { recursive: true });
+  if (!isSame) await writeFile(marker, fingerprint);
+}
+
+function fetchInto(installation: Installation, source: ModelManifest['sources'][number]): Promise<string[]> {
+  const { home, input, manifest, report, signal } = installation;
+  // A part that was joined already stays fetched.
+  const joined = new Set(
+    (manifest.concat ?? []).filter(({ as }) => existsSync(join(input, as))).flatMap((c) => c.parts),
+  );
+  const files = source.files.filter((file) => !joined.has(file.as ?? file.path));
+  if (files.length === 0 && source.files.length > 0) return Promise.resolve([]);
+  return fetchSource({
+    source: { ...source, files },
+    into: input,
+    downloads: downloadsFolder(home),
+    settings: installation.sources ?? {},
+    openWriter: installation.openWriter ?? openDiskWriter,
+    onProgress: report,
+    signal,
+  });
+}
+
+/** Joins and converts; returns what `installed.json` says about it. */
+async function makeOutput(installation: Installation): Promise<string> {
+  const { manifest, input, output, signal, report } = installation;
+  await joinParts(installation);
+  await rm(output, { recursive: true, force: true });
+  const { kind, options } = manifest.converter;
+  if (kind === 'none') {
+    await rename(input, output);
+    return 'none';
+  }
+  await mkdir(output, { recursive: true });
+  const { converter } = await runConversion({
+    kind,
+    options: options ?? {},
+    inputFolder: input,
+    outputFolder: output,
+    onProgress: ({ done, total }) => report(kind, 'convert', done, total),
+    signal,
+  });
+  return converter;
+}
+
+async function joinParts({ manifest, input, report, signal }: Installation): Promise<void> {
+  for (const { parts, as } of manifest.concat ?? []) {
+    const target = join(input, as);
+    if (existsSync(target)) continue;
+    const paths = parts.map((part) => join(input, part));
+    const sizes = await Promise.all(paths.map(async (path) => (await stat(path)).size));
+    const total = sizes.reduce((sum, size) => sum + size, 0);
+    const onBytes = (done: number) => report(as, 'convert', done, total);
+    await concatenateFiles({ parts: paths, target: `${target}.part`, onBytes, signal });
+    await rename(`${target}.part`, target);
+    for (const path of paths) await rm(path, { force: true });
+  }
+}
+
+async function writeRecords({ manifest, output, report, signal }: Installation, converter: string): Promise<void> {
+  const files: InstalledRecord['files'] = [];
+  for (const path of await listFiles(output)) {
+    const { size } = await stat(join(output, path));
+    const sha256 = await hashFile(join(output, path), (done) => report(path, 'verify', done, size), signal);
+    files.push({ path, bytes: size, sha256 });
+  }
+  if (!files.some(({ path }) => path === manifest.graphFile)) {
+    throw pullError(`${manifest.id} has no ${manifest.graphFile} after its installation.`);
+  }
+  const record: InstalledRecord = {
+    modelId: manifest.id,
+    fingerprint: fingerprintManifest(manifest),
+    installedAt: new Date().toISOString(),
+    converter,
+    files,
+  };
+  await writeFile(join(output, 'manifest.json'), renderJson(manifest));
+  await writeFile(join(output, 'installed.json'), renderJson(record));
+}
+
+/** The one step that makes the model visible. An older installation steps aside first. */
+async function publish({ home, manifest, output }: Installation): Promise<void> {
+  const folder = modelFolder(home, manifest.id);
+  const old = join(modelsFolder(home), `.old-${manifest.id}-${randomUUID()}`);
+  if (existsSync(folder)) await rename(folder, old);
+  await rename(output, folder);
+  await rm(old, { recursive: true, force: true });
+}
+
+async function hashFile(path: string, onBytes: (done: number) => void, signal?: AbortSignal): Promise<string> {
+  const hash = createHash('sha256');
+  let done = 0;
+  for await (const chunk of createReadStream(path, { highWaterMark: 1 << 20, signal }) as AsyncIterable<Buffer>) {
+    hash.update(chunk);
+    onBytes((done += chunk.length));
+  }
+  return hash.digest('hex');
+}
+
+async function listFiles(folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+  return files.map((path) => relative(folder, path).split(sep).join('/')).sort();
+}
+
+async function folderBytes(folder: string): Promise<number> {
+  if (!existsSync(folder)) return 0;
+  const files = await listFiles(folder);
+  const sizes = await Promise.all(files.map(async (path) => (await stat(join(folder, path))).size));
+  return sizes.reduce((sum, size) => sum + size, 0);
+}
+
+/** Packed archives, whole or in part, that no running pull holds. */
+async function leftoverParts(home: string): Promise<string[]> {
+  const folder = downloadsFolder(home);
+  if (!existsSync(folder)) return [];
+  const names = await readdir(folder);
+  const isHeld = (name: string) => names.includes(`${name.replace(/\.part(\.tag)?$/, '')}.lock`);
+  return names.filter((name) => !name.endsWith('.lock') && !isHeld(name)).map((name) => join(folder, name));
+}
+
+async function replaceFile(path: string, text: string): Promise<void> {
+  const next = `${path}.${randomUUID()}`;
+  await writeFile(next, text);
+  await rename(next, path);
+}
+
+function renderJson(value: unknown): string {
+  return `${JSON.stringify(value, null, 2)}\n`;
+}

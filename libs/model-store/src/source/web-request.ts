@@ -1,0 +1,86 @@
+import { EnvHttpProxyAgent, request, type Dispatcher } from 'undici';
+import { InterruptedDownloadError, pullError } from './pull-error.js';
+import type { RangeResponse } from './resumable-download.js';
+import { assertFetchable } from './source-uri.js';
+
+export interface WebRequest {
+  url: URL;
+  /** Sent to the first host only, never across a redirect to another origin. */
+  headers?: Record<string, string>;
+  signal?: AbortSignal;
+}
+
+const maxRedirects = 5;
+let sharedAgent: Dispatcher | null = null;
+
+/** Honours the usual proxy variables; one connection pool for all downloads of the process. */
+export function webAgent(): Dispatcher {
+  sharedAgent ??= new EnvHttpProxyAgent({ headersTimeout: 30_000, bodyTimeout: 60_000, connect: { timeout: 15_000 } });
+  return sharedAgent;
+}
+
+/** Opens a url at an offset for `downloadResumable`, following redirects to https (and loopback) alone. */
+export async function openWebRange(web: WebRequest, offset: number, validator: string | null): Promise<RangeResponse> {
+  const range: Record<string, string> = { 'accept-encoding': 'identity' };
+  if (offset > 0) {
+    range['range'] = `bytes=${offset}-`;
+    // Without it, a file that changed in between would be stitched together from two versions.
+    if (validator !== null) range['if-range'] = validator;
+  }
+  const response = await followRedirects(web, range);
+  if (response.statusCode === 416) {
+    await response.body.dump();
+    return openWebRange(web, 0, null);
+  }
+  return toRangeResponse(response, offset, web.url);
+}
+
+async function followRedirects(web: WebRequest, range: Record<string, string>): Promise<Dispatcher.ResponseData> {
+  let url = web.url;
+  for (let hop = 0; hop <= maxRedirects; hop++) {
+    assertFetchable(url);
+    const own = url.origin === web.url.origin ? web.headers : {};
+    const response = await request(url, { headers: { ...own, ...range }, signal: web.signal, dispatcher: webAgent() });
+    const location = response.headers['location'];
+    if (response.statusCode < 300 || response.statusCode >= 400 || typeof location !== 'string') return response;
+    await response.body.dump();
+    url = new URL(location, url);
+  }
+  throw pullError(`${web.url.host} redirects more than ${maxRedirects} times.`);
+}
+
+async function toRangeResponse(response: Dispatcher.ResponseData, offset: number, url: URL): Promise<RangeResponse> {
+  const { statusCode, headers, body } = response;
+  if (statusCode !== 200 && statusCode !== 206) {
+    await body.dump();
+    throw statusError(statusCode, url);
+  }
+  const length = Number(headers['content-length'] ?? Number.NaN);
+  const [, start, total] = /^bytes (\d+)-\d+\/(\d+|\*)$/.exec(single(headers['content-range']) ?? '') ?? [];
+  const resumed = statusCode === 206 && Number(start) === offset;
+  if (statusCode === 206 && !resumed) throw new InterruptedDownloadError(`${url.host} answered another range`);
+  const whole = resumed ? Number(total) : length;
+  return {
+    offset: resumed ? offset : 0,
+    totalBytes: Number.isFinite(whole) ? whole : null,
+    validator: strongValidator(single(headers['etag']) ?? single(headers['last-modified'])),
+    body,
+  };
+}
+
+/** A weak ETag is not allowed in `If-Range`. */
+function strongValidator(value: string | undefined): string | null {
+  return value === undefined || value.startsWith('W/') ? null : value;
+}
+
+function single(value: string | string[] | undefined): string | undefined {
+  return Array.isArray(value) ? value[0] : value;
+}
+
+function statusError(status: number, url: URL): Error {
+  const where = `${url.host}${url.pathname}`;
+  if (status === 401 || status === 403) return pullError(`${where} answered ${status}: a token with access is needed.`);
+  if (status === 404) return pullError(`${where} does not exist (404).`);
+  if (status === 429 || status >= 500) return new InterruptedDownloadError(`${where} answered ${status}`);
+  return pullError(`${where} answered ${status}.`);
+}
