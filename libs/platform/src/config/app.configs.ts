@@ -88,6 +88,14 @@ export class WorkerConfig extends QueueConfig {
   })
   threads?: number;
 
+  @IntegerVariable('SLUICE_SLOTS', {
+    about: 'Sequences every model runs at once; default: what its manifest says.',
+    optional: true,
+    min: 1,
+    max: 1_024,
+  })
+  slots?: number;
+
   @ListVariable('SLUICE_PROVIDERS', {
     about: 'Execution providers in order of preference: `cuda`, `webgpu`, `cpu`.',
     default: 'cuda,cpu',
