@@ -166,12 +166,12 @@ module.exports = {
     {
       name: 'queries-in-repositories',
       severity: 'error',
-      comment: 'Prisma is used in *.repository.ts; modules and mains only hand it out.',
+      comment: 'Prisma is used in *.repository.ts; modules and mains hand it out, and others may name its type.',
       from: {
         path: '^(apps|libs)/',
         pathNot: ['[.]repository[.]ts$', '^libs/platform/src/', '[.]module[.]ts$', '(^|/)main[.]ts$', '^apps/', tests],
       },
-      to: { path: prisma },
+      to: { path: prisma, dependencyTypesNot: ['type-only'] },
     },
     oneOwner('bullmq-in-queue', 'bullmq', '^libs/queue/'),
     oneOwner('onnxruntime-in-runtime', 'onnxruntime-node|onnxruntime-common', '^libs/inference/src/runtime/'),

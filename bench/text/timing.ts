@@ -1,0 +1,95 @@
+/** One stream as its reader saw it; times in ms from an origin that all streams of a run share. */
+export interface StreamTiming {
+  startMs: number;
+  /** When each piece of text arrived. */
+  pieceMs: number[];
+  /** Tokens generated; a piece may stand for several. */
+  tokens: number;
+  promptTokens: number;
+}
+
+export interface RunSummary {
+  /** Tokens over all streams, from the first start to the last piece. */
+  tokensPerSecond: number;
+  /** Tokens over all streams while as many of them decoded at once as ever did. */
+  decodeTokensPerSecond: number;
+  /** Median over the streams of one stream's own rate after its first piece. */
+  perStreamTokensPerSecond: number;
+  firstTokenP50Ms: number;
+  firstTokenP95Ms: number;
+  tokens: number;
+  promptTokens: number;
+}
+
+/** The value below which `fraction` of the values lie (nearest rank); NaN for none. */
+export function percentile(values: readonly number[], fraction: number): number {
+  const sorted = values.toSorted((left, right) => left - right);
+  return sorted[Math.max(0, Math.ceil(fraction * sorted.length) - 1)] ?? Number.NaN;
+}
+
+export const median = (values: readonly number[]): number => percentile(values, 0.5);
+
+export function summarizeRun(streams: readonly StreamTiming[]): RunSummary {
+  const answered = streams.filter((stream) => stream.pieceMs.length > 0);
+  const firsts = answered.map((stream) => firstOf(stream) - stream.startMs);
+  const start = Math.min(...streams.map((stream) => stream.startMs));
+  const end = Math.max(...answered.map(lastOf));
+  const tokens = sum(streams.map((stream) => stream.tokens));
+  return {
+    tokensPerSecond: perSecond(tokens, end - start),
+    decodeTokensPerSecond: decodeRate(answered),
+    perStreamTokensPerSecond: median(answered.map(ownRate).filter(Number.isFinite)),
+    firstTokenP50Ms: median(firsts),
+    firstTokenP95Ms: percentile(firsts, 0.95),
+    tokens,
+    promptTokens: sum(streams.map((stream) => stream.promptTokens)),
+  };
+}
+
+/**
+ * Decoding alone, without the prompts: only the time counts in which the largest number of streams were between
+ * their first and last piece, because at all other times some stream waits for its prompt or has ended.
+ */
+function decodeRate(streams: readonly StreamTiming[]): number {
+  const windows = busiestWindows(streams);
+  const duration = sum(windows.map(({ from, to }) => to - from));
+  const tokens = windows.flatMap((window) => streams.map((stream) => tokensWithin(stream, window)));
+  return perSecond(sum(tokens), duration);
+}
+
+interface Window {
+  from: number;
+  to: number;
+}
+
+function busiestWindows(streams: readonly StreamTiming[]): Window[] {
+  const edges = streams
+    .flatMap((stream) => [
+      { at: firstOf(stream), change: 1 },
+      { at: lastOf(stream), change: -1 },
+    ])
+    .toSorted((left, right) => left.at - right.at || right.change - left.change);
+  let active = 0;
+  const counts = edges.map(({ at, change }) => ({ at, active: (active += change) }));
+  const busiest = Math.max(...counts.map((count) => count.active));
+  return counts.flatMap((count, index) => {
+    const next = counts[index + 1];
+    return count.active === busiest && next !== undefined ? [{ from: count.at, to: next.at }] : [];
+  });
+}
+
+/** Pieces are taken to stand for equally many tokens of their stream. */
+function tokensWithin(stream: StreamTiming, { from, to }: Window): number {
+  const pieces = stream.pieceMs.filter((at) => at > from && at <= to).length;
+  return (pieces * stream.tokens) / stream.pieceMs.length;
+}
+
+function ownRate(stream: StreamTiming): number {
+  const pieces = stream.pieceMs.length;
+  return perSecond((stream.tokens * (pieces - 1)) / pieces, lastOf(stream) - firstOf(stream));
+}
+
+const firstOf = (stream: StreamTiming): number => stream.pieceMs[0] ?? Number.NaN;
+const lastOf = (stream: StreamTiming): number => stream.pieceMs.at(-1) ?? Number.NaN;
+const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
+const perSecond = (count: number, ms: number): number => (ms > 0 ? (count * 1000) / ms : Number.NaN);

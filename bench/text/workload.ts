@@ -1,0 +1,91 @@
+/** One request of a workload. Greedy; its output ends at `maxTokens` or where the model ends it. */
+export interface BenchRequest {
+  id: string;
+  prompt: string;
+  maxTokens: number;
+}
+
+/** A set of requests and how many of them run at once. */
+export interface BenchCase {
+  name: string;
+  concurrency: number;
+  /** The requests of one repetition; every repetition has prompts of its own, so that no cache knows them. */
+  requests: (repetition: number) => BenchRequest[];
+}
+
+/** What a model can take; the cases stay inside it. */
+export interface ModelShape {
+  contextLength: number;
+  /** Output of the fixed cases, in tokens. */
+  outputTokens: number;
+}
+
+const words =
+  'the old man saw a small dog near the river and she gave him bread while one red bird sang over the green field ' +
+  'until rain came down on every house so they ran home to their mother who lit a fire and told them about the sea';
+const vocabulary = words.split(' ');
+
+/** A deterministic generator: the same workload in every run, on every machine. */
+export function randomSource(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return state / 2 ** 32;
+  };
+}
+
+/** About `tokens` tokens of plain English words: these are one token each in most vocabularies. */
+export function promptOf(tokens: number, seed: number): string {
+  const random = randomSource(seed * 7919 + 17);
+  const chosen = Array.from({ length: tokens }, () => vocabulary[Math.floor(random() * vocabulary.length)]);
+  return `Once ${chosen.join(' ')}`;
+}
+
+/** N streams of equal length that start together. */
+export function streamsCase(streams: number, promptTokens: number, shape: ModelShape): BenchCase {
+  return {
+    name: `${streams} stream${streams === 1 ? '' : 's'}, ${promptTokens} in, ${shape.outputTokens} out`,
+    concurrency: streams,
+    requests: (repetition) =>
+      Array.from({ length: streams }, (_, index) => ({
+        id: `${repetition}-${index}`,
+        prompt: promptOf(promptTokens, repetition * 1000 + index),
+        maxTokens: shape.outputTokens,
+      })),
+  };
+}
+
+/** 64 requests, all there at the start, 16 at once; prompts and outputs of varied lengths. */
+export function mixedCase(shape: ModelShape, requests = 64): BenchCase {
+  const longest = Math.min(100, Math.floor(shape.contextLength / 2) - 16);
+  return {
+    name: `mixed: ${requests} requests, 16 at once`,
+    concurrency: 16,
+    requests: (repetition) => {
+      const random = randomSource(repetition + 11);
+      return Array.from({ length: requests }, (_, index) => ({
+        id: `${repetition}-${index}`,
+        prompt: promptOf(8 + Math.floor(random() * (longest - 8)), repetition * 1000 + 500 + index),
+        maxTokens: 16 + Math.floor(random() * 104 * Math.min(1, shape.outputTokens / 64)),
+      }));
+    },
+  };
+}
+
+/** A long prompt that comes twice with another ending; the second answer may reuse what the first computed. */
+export interface PrefixCase {
+  name: string;
+  /** [prompt that warms, prompt with the same beginning] */
+  prompts: (repetition: number) => [string, string];
+}
+
+export function prefixCase(prefixTokens: number, endingTokens: number): PrefixCase {
+  return {
+    name: `prefix of ${prefixTokens} tokens reused`,
+    prompts: (repetition) => {
+      const prefix = promptOf(prefixTokens, repetition * 1000 + 900);
+      const ending = (seed: number) => promptOf(endingTokens, repetition * 1000 + seed);
+      return [`${prefix}. ${ending(901)}`, `${prefix}. ${ending(902)}`];
+    },
+  };
+}
