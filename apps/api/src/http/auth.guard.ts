@@ -1,0 +1,48 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { PlatformError } from '#common';
+import type { AccountsService } from '#accounts';
+import type { RouteSettings } from '#platform/http';
+
+const apiBase = '/api/v1/';
+
+/** The bearer token of a request; null without an `authorization` header. */
+function bearerOf(request: FastifyRequest): string | null {
+  const header = request.headers.authorization;
+  if (header === undefined) return null;
+  const match = /^bearer +(\S+) *$/i.exec(header);
+  if (match?.[1] === undefined) {
+    throw new PlatformError('AUTHENTICATION_FAILED', 'The authorization header must be: Bearer <key>.');
+  }
+  return match[1];
+}
+
+async function callerBehind(bearer: string, accounts: AccountsService): Promise<FastifyRequest['caller']> {
+  try {
+    return await accounts.authenticate(bearer);
+  } catch (error) {
+    if (error instanceof PlatformError) throw error;
+    // The database is away, not the key: a later try can succeed.
+    throw new PlatformError('SERVICE_UNAVAILABLE', 'The service cannot check keys right now.', null, { cause: error });
+  }
+}
+
+/**
+ * Finds out who is calling, before the body is read: strangers must not make the service parse megabytes. A hook
+ * and not a Nest guard for that reason; what a route asks for is its `@Access`.
+ */
+export function addAuthGuard(server: FastifyInstance, accounts: AccountsService): void {
+  server.decorateRequest('caller', null);
+  server.addHook('onRequest', async (request) => {
+    if (!request.url.startsWith(apiBase) || request.is404) return;
+    const { access = 'inference' } = request.routeOptions.config as RouteSettings;
+    const bearer = bearerOf(request);
+    if (bearer === null) {
+      if (access === 'public') return;
+      throw new PlatformError('AUTHENTICATION_FAILED', 'An API key is required: authorization: Bearer <key>.');
+    }
+    request.caller = await callerBehind(bearer, accounts);
+    if (access === 'admin' && request.caller?.kind !== 'ADMIN') {
+      throw new PlatformError('UNAUTHORIZED', 'This needs an ADMIN key.');
+    }
+  });
+}

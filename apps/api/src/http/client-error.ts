@@ -1,0 +1,42 @@
+import { STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
+import { newRequestId, PlatformError } from '#common';
+import { errorAnswer } from './error-envelope.js';
+
+interface ParserError extends Error {
+  code?: string;
+}
+
+const problems: Record<string, { status: number; message: string }> = {
+  HPE_HEADER_OVERFLOW: { status: 431, message: 'The headers are too large.' },
+  ERR_HTTP_REQUEST_TIMEOUT: { status: 408, message: 'The request took too long to arrive.' },
+  HPE_INVALID_EOF_STATE: { status: 400, message: 'The connection ended in the middle of the request.' },
+};
+
+/**
+ * Answers what is not HTTP, or stopped being it half-way, and closes. No route is known then, so the answer has
+ * the plain envelope.
+ */
+export function answerClientError(
+  error: ParserError,
+  socket: Socket,
+  options: { site: string; version: string },
+): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const { status, message } = problems[error.code ?? ''] ?? { status: 400, message: 'The request is not valid HTTP.' };
+  const { body } = errorAnswer(new PlatformError('INVALID_REQUEST', message), '/');
+  const text = JSON.stringify(body);
+  const lines = [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
+    'content-type: application/json; charset=utf-8',
+    `content-length: ${Buffer.byteLength(text)}`,
+    `cf-ray: ${newRequestId(options.site)}`,
+    `x-service-version: ${options.version}`,
+    `date: ${new Date().toUTCString()}`,
+    'connection: close',
+  ];
+  socket.end(`${lines.join('\r\n')}\r\n\r\n${text}`);
+}

@@ -1,0 +1,56 @@
+import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { type ErrorCode, PlatformError } from '#common';
+import type { Logger } from '#platform/logging';
+import { errorAnswer } from './error-envelope.js';
+import type { RouteTable } from './route-table.js';
+
+const frameworkMessages: Partial<Record<number, { code: ErrorCode; message: string }>> = {
+  400: { code: 'INVALID_REQUEST', message: 'The request could not be read.' },
+  408: { code: 'INVALID_REQUEST', message: 'The request took too long to arrive.' },
+  413: { code: 'PAYLOAD_TOO_LARGE', message: 'The body is larger than 35 MB.' },
+  414: { code: 'INVALID_REQUEST', message: 'The address is too long.' },
+  415: { code: 'INVALID_CONTENT_TYPE', message: 'The body must be sent as application/json.' },
+};
+
+/** The one place where errors become answers; the call sites only choose a code. */
+@Catch()
+export class ErrorFilter implements ExceptionFilter {
+  constructor(
+    private readonly routes: RouteTable,
+    private readonly logger: Logger,
+  ) {}
+
+  catch(exception: unknown, host: ArgumentsHost): void {
+    const http = host.switchToHttp();
+    const request = http.getRequest<FastifyRequest>();
+    const reply = http.getResponse<FastifyReply>();
+    const error = this.translate(exception, request, reply);
+    if (error.code === 'UNKNOWN_ERROR') {
+      this.logger.error({ requestId: request.id, error: error.cause ?? error }, 'request failed unexpectedly');
+    }
+    if (reply.raw.headersSent) {
+      // Half an answer is out; a cut connection is the only honest end left.
+      reply.raw.destroy();
+      return;
+    }
+    const { status, headers, body } = errorAnswer(error, request.url);
+    void reply.status(status).headers(headers).send(body);
+  }
+
+  private translate(exception: unknown, request: FastifyRequest, reply: FastifyReply): PlatformError {
+    if (exception instanceof PlatformError) return exception;
+    if (!(exception instanceof HttpException)) return PlatformError.from(exception);
+    const status = exception.getStatus();
+    if (status === 404) return this.notFound(request, reply);
+    const known = frameworkMessages[status];
+    return known === undefined ? PlatformError.from(exception) : new PlatformError(known.code, known.message);
+  }
+
+  private notFound(request: FastifyRequest, reply: FastifyReply): PlatformError {
+    const methods = this.routes.methodsOf(request.url);
+    if (methods.length === 0) return new PlatformError('NOT_FOUND', 'There is nothing at this address.');
+    void reply.header('allow', methods.join(', '));
+    return new PlatformError('METHOD_NOT_ALLOWED', `This address answers ${methods.join(', ')} only.`);
+  }
+}

@@ -1,0 +1,97 @@
+import { PlatformError, type TokenUsage } from '#common';
+import type { JobFailedEvent, JobFinishedEvent, MailboxEvent, MailboxSlot } from '#queue';
+import type { ChatEvent } from '../contract/chat.events.js';
+
+type SlotEvent = MailboxEvent | ChatEvent | JobFinishedEvent | JobFailedEvent;
+
+const noUsage: TokenUsage = { promptTokens: 0, cachedTokens: 0, completionTokens: 0, reasoningTokens: 0 };
+
+/** Thrown when the caller has left: nobody is there to read an answer. */
+export class CallerGone extends Error {}
+
+export interface ExchangeEnds {
+  /** The caller's connection. */
+  gone: AbortSignal;
+  /** The process stops and its grace is over. */
+  stopping: AbortSignal;
+  /** How long the answer may take, in ms from now. */
+  deadlineMs: number;
+}
+
+function isChatEvent(event: SlotEvent): event is ChatEvent {
+  return event.type === 'prompt-ready' || event.type === 'text-delta' || event.type === 'choice-finished';
+}
+
+/**
+ * Carries the events of one job from its mailbox to `onEvent`, until the job ends or somebody ends it: the caller,
+ * the deadline, the process. Whatever ends it early also cancels the job, so that no model works for nobody.
+ */
+export class ChatExchange {
+  private interruption: Error | null = null;
+
+  constructor(
+    private readonly slot: MailboxSlot,
+    private readonly cancel: () => Promise<void>,
+  ) {}
+
+  /**
+   * Resolves with the usage of a job that finished. Rejects with the job's own error, `REQUEST_TIMEOUT`,
+   * `SERVICE_UNAVAILABLE` when the process stops, or `CallerGone`. The next event is taken when `onEvent` has
+   * resolved: the pace of the reader is the pace of the exchange.
+   */
+  async run(ends: ExchangeEnds, onEvent: (event: ChatEvent) => Promise<void> | void): Promise<TokenUsage> {
+    const release = this.watch(ends);
+    try {
+      const usage = await this.follow(onEvent);
+      if (usage !== null) return usage;
+      throw this.interruption ?? new PlatformError('INFERENCE_FAILED', 'The answer ended before it was complete.');
+    } catch (error) {
+      if (!(error instanceof JobFailure)) await this.cancel();
+      throw error instanceof JobFailure ? error.reason : error;
+    } finally {
+      release();
+      this.slot.close();
+    }
+  }
+
+  private async follow(onEvent: (event: ChatEvent) => Promise<void> | void): Promise<TokenUsage | null> {
+    for await (const event of this.slot as AsyncIterable<SlotEvent>) {
+      if (this.interruption !== null) return null;
+      if (isChatEvent(event)) await onEvent(event);
+      else if (event.type === 'job-finished') return (event as JobFinishedEvent).usage ?? noUsage;
+      else if (event.type === 'job-failed')
+        throw new JobFailure(PlatformError.fromWire((event as JobFailedEvent).error));
+    }
+    return null;
+  }
+
+  private watch({ gone, stopping, deadlineMs }: ExchangeEnds): () => void {
+    const interrupt = (reason: Error): void => {
+      this.interruption ??= reason;
+      this.slot.close();
+    };
+    const onGone = (): void => interrupt(new CallerGone());
+    const onStop = (): void => interrupt(new PlatformError('SERVICE_UNAVAILABLE', 'The service is restarting.'));
+    const timer = setTimeout(
+      () =>
+        interrupt(new PlatformError('REQUEST_TIMEOUT', 'The answer took too long. Streaming shows it as it is made.')),
+      deadlineMs,
+    );
+    gone.addEventListener('abort', onGone, { once: true });
+    stopping.addEventListener('abort', onStop, { once: true });
+    if (gone.aborted) onGone();
+    if (stopping.aborted) onStop();
+    return () => {
+      clearTimeout(timer);
+      gone.removeEventListener('abort', onGone);
+      stopping.removeEventListener('abort', onStop);
+    };
+  }
+}
+
+/** The job itself failed: it needs no cancelling. */
+class JobFailure extends Error {
+  constructor(readonly reason: PlatformError) {
+    super(reason.message);
+  }
+}

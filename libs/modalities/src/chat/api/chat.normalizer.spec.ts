@@ -1,0 +1,243 @@
+import { describe, expect, it } from 'vitest';
+import { PlatformError } from '#common';
+import { validateWire } from '#platform/http';
+import { ChatCompletionRequest } from '../contract/chat.request.js';
+import { type ChatModel, normalizeChat, type NormalizedChat } from './chat.normalizer.js';
+
+const nothing = {
+  optimizedForCode: false,
+  supportsFunctionCalling: false,
+  supportsAudioInput: false,
+  supportsReasoning: false,
+  supportsReasoningEffort: false,
+  supportsResponseSchema: false,
+  supportsMultipleImages: false,
+  supportsVision: false,
+  supportsVideoInput: false,
+  supportsWebSearch: false,
+  supportsLogProbs: true,
+  supportsTeeAttestation: false,
+  supportsE2EE: false,
+  supportsXSearch: false,
+  quantization: 'int4',
+} as const;
+
+const model: ChatModel = {
+  id: 'tiny',
+  capabilities: nothing,
+  maxChoices: 4,
+  maxCompletionTokens: 128,
+  contextLength: 256,
+  systemPrompt: 'Be kind.',
+  suffix: {},
+};
+
+const hello = { model: 'tiny', messages: [{ role: 'user', content: 'Hello' }] };
+
+function normalize(changes: object, changedModel: Partial<ChatModel> = {}): NormalizedChat {
+  const request = validateWire(ChatCompletionRequest, structuredClone({ ...hello, ...changes }));
+  return normalizeChat(request, { ...model, ...changedModel });
+}
+
+function refusalOf(changes: object, changedModel: Partial<ChatModel> = {}): PlatformError {
+  try {
+    normalize(changes, changedModel);
+  } catch (error) {
+    if (error instanceof PlatformError) return error;
+    throw error;
+  }
+  throw new Error('the request was accepted');
+}
+
+describe('what a chat request may hold', () => {
+  it.each([
+    ['messages', { messages: [] }],
+    ['messages', { messages: 'Hello' }],
+    ['messages', { messages: null }],
+    ['messages[0]', { messages: ['Hello'] }],
+    ['messages[0].role', { messages: [{ role: 'robot', content: 'x' }] }],
+    ['messages[0].role', { messages: [{ role: 'constructor', content: 'x' }] }],
+    ['messages[0].content', { messages: [{ role: 'user' }] }],
+    ['messages[0].content', { messages: [{ role: 'user', content: 7 }] }],
+    ['messages[0].content', { messages: [{ role: 'assistant' }] }],
+    ['messages[1].content', { messages: [...hello.messages, { role: 'user', content: [] }] }],
+    ['messages[0].content[0].type', { messages: [{ role: 'user', content: [{ type: 'smell' }] }] }],
+    ['messages[0].content[0].text', { messages: [{ role: 'user', content: [{ type: 'text', text: '' }] }] }],
+    ['messages[0].content[0].type', { messages: [{ role: 'system', content: [{ type: 'image_url' }] }] }],
+    ['model', { model: 7 }],
+    ['temperature', { temperature: 2.1 }],
+    ['temperature', { temperature: '1' }],
+    ['top_p', { top_p: -0.1 }],
+    ['top_k', { top_k: 1.5 }],
+    ['min_p', { min_p: 2 }],
+    ['min_temp', { min_temp: 1.5, max_temp: 0.5 }],
+    ['frequency_penalty', { frequency_penalty: 3 }],
+    ['repetition_penalty', { repetition_penalty: -1 }],
+    ['n', { n: 0 }],
+    ['n', { n: 5 }],
+    ['seed', { seed: 0 }],
+    ['stop', { stop: ['a', 'b', 'c', 'd', 'e'] }],
+    ['stop', { stop: [] }],
+    ['stop', { stop: [1] }],
+    ['logprobs', { logprobs: 'yes' }],
+    ['logprobs', { logprobs: 5 }],
+    ['top_logprobs', { top_logprobs: 2 }],
+    ['top_logprobs', { logprobs: true, top_logprobs: 21 }],
+    ['max_completion_tokens', { max_completion_tokens: 0 }],
+    ['max_completion_tokens', { max_completion_tokens: 129 }],
+    ['max_tokens', { max_tokens: 129 }],
+    ['max_tokens', { max_tokens: 1.5 }],
+    ['stream', { stream: 'true' }],
+    ['stream_options.include_usage', { stream_options: { include_usage: 1 } }],
+    ['metadata', { metadata: { a: 1 } }],
+    ['service_parameters.enable_web_search', { service_parameters: { enable_web_search: 'maybe' } }],
+    ['stop_token_ids', { stop_token_ids: ['a'] }],
+    ['reasoning_effort', { reasoning_effort: 'huge' }],
+  ])('is refused by the name of %s', (param, changes) => {
+    const error = refusalOf(changes);
+    expect(error.code).toBe('INVALID_REQUEST');
+    expect(error.param).toBe(param);
+    expect(error.message).toContain(param);
+    expect(error.issues?.length).toBeGreaterThan(0);
+  });
+
+  it('ignores a max_tokens of zero or less, and lets max_completion_tokens beat it', () => {
+    expect(normalize({ max_tokens: -1 }).payload.maxTokens).toBeUndefined();
+    expect(normalize({ max_tokens: 0 }).payload.maxTokens).toBeUndefined();
+    expect(normalize({ max_tokens: 9, max_completion_tokens: 5 }).payload.maxTokens).toBe(5);
+  });
+
+  it('takes null for every optional field, and fields nobody documents', () => {
+    const { payload } = normalize({
+      temperature: null,
+      stop: null,
+      tools: null,
+      logprobs: null,
+      n: null,
+      invented: { a: 1 },
+    });
+    expect(payload).toMatchObject({ n: 1, stop: [], topLogprobs: null, sampling: {} });
+  });
+});
+
+describe('what the model cannot do', () => {
+  const image = { type: 'image_url', image_url: { url: 'data:image/png;base64,AA==' } };
+  const named = { type: 'function', function: { name: 'f' } };
+
+  it.each([
+    ['tools', { tools: [named] }],
+    ['tools', { tools: [{ type: 'web_search' }] }],
+    ['response_format', { response_format: { type: 'json_object' } }],
+    ['response_format', { response_format: { type: 'json_schema', json_schema: { name: 'a', schema: {} } } }],
+    ['response_schema', { response_schema: { type: 'object' } }],
+    ['messages[0].content[1]', { messages: [{ role: 'user', content: [{ type: 'text', text: 'x' }, image] }] }],
+    ['messages[0].role', { messages: [{ role: 'tool', content: 'x', tool_call_id: 'a' }] }],
+    ['messages[0].tool_calls', { messages: [{ role: 'assistant', tool_calls: [named] }] }],
+    ['reasoning_effort', { reasoning_effort: 'high' }],
+    ['reasoning.effort', { reasoning: { effort: 'low' } }],
+    ['reasoning.enabled', { reasoning: { enabled: true } }],
+    ['service_parameters.enable_web_search', { service_parameters: { enable_web_search: 'on' } }],
+    ['service_parameters.enable_x_search', { service_parameters: { enable_x_search: true } }],
+    ['service_parameters.enable_web_scraping', { service_parameters: { enable_web_scraping: true } }],
+  ])('is refused by the name of %s', (param, changes) => {
+    const error = refusalOf(changes);
+    expect(error.code).toBe('INVALID_REQUEST');
+    expect(error.param).toBe(param);
+    expect(error.message).toContain('The model tiny does not support');
+  });
+
+  it('refuses logprobs of a model without them', () => {
+    expect(refusalOf({ logprobs: true }, { capabilities: { ...nothing, supportsLogProbs: false } }).param).toBe(
+      'logprobs',
+    );
+  });
+
+  it('takes only the efforts a model names', () => {
+    const capabilities = {
+      ...nothing,
+      supportsReasoning: true,
+      supportsReasoningEffort: true,
+      reasoningEffortOptions: ['low'],
+    };
+    expect(refusalOf({ reasoning_effort: 'high' }, { capabilities }).message).toContain('low');
+    expect(normalize({ reasoning_effort: 'low' }, { capabilities }).payload.n).toBe(1);
+  });
+
+  it('answers 404 for a character', () => {
+    expect(refusalOf({ service_parameters: { character_slug: 'ada' } }).code).toBe('CHARACTER_NOT_FOUND');
+  });
+
+  it('refuses a prompt that cannot fit by its bytes alone', () => {
+    const error = refusalOf({ messages: [{ role: 'user', content: 'x'.repeat(256 * 257) }] });
+    expect([error.code, error.param]).toEqual(['TOO_MANY_TOKENS', 'messages']);
+  });
+});
+
+describe('the conversation', () => {
+  it('opens with the default prompt, then the caller’s system and developer messages as one', () => {
+    const { payload } = normalize({
+      messages: [
+        { role: 'system', content: 'Be brief.' },
+        { role: 'developer', content: [{ type: 'text', text: 'Be funny.' }] },
+        ...hello.messages,
+        { role: 'system', content: 'Now.' },
+      ],
+    });
+    expect(payload.messages).toEqual([
+      { role: 'system', content: 'Be kind.\n\nBe brief.\n\nBe funny.' },
+      { role: 'user', content: 'Hello' },
+      { role: 'system', content: 'Now.' },
+    ]);
+  });
+
+  it('leaves the default prompt out when the caller says so, in the body or the suffix', () => {
+    const off = { service_parameters: { include_service_system_prompt: false } };
+    expect(normalize(off).payload.messages).toEqual(hello.messages);
+    expect(normalize({}, { suffix: { include_service_system_prompt: 'false' } }).payload.messages).toEqual(
+      hello.messages,
+    );
+  });
+
+  it('lets the body beat the suffix', () => {
+    const suffix = { strip_thinking_response: 'true' };
+    expect(normalize({}, { suffix }).payload.stripThinking).toBe(true);
+    expect(
+      normalize({ service_parameters: { strip_thinking_response: false } }, { suffix }).payload.stripThinking,
+    ).toBe(false);
+  });
+
+  it.each([{ speed: 'fast' }, { strip_thinking_response: 'perhaps' }, { __proto__x: '1' }])(
+    'refuses the suffix %j on model',
+    (suffix) => {
+      expect(refusalOf({}, { suffix: { ...suffix } as Record<string, string> }).param).toBe('model');
+    },
+  );
+
+  it('switches thinking off by any of the three ways', () => {
+    const off = { enableThinking: false };
+    expect(normalize({ service_parameters: { disable_thinking: true } }).payload).toMatchObject({
+      ...off,
+      stripThinking: true,
+    });
+    expect(normalize({ reasoning: { enabled: false } }).payload).toMatchObject(off);
+    expect(normalize({ reasoning_effort: 'none' }).payload).toMatchObject(off);
+    expect(normalize({}).payload.enableThinking).toBeUndefined();
+  });
+
+  it('carries every way of choosing tokens', () => {
+    const sampling = { temperature: 0, top_p: 0.5, top_k: 0, min_p: 0.1, min_temp: 0.2, max_temp: 0.9, seed: 7 };
+    expect(normalize({ ...sampling, repetition_penalty: 1, logprobs: true, top_logprobs: 3 }).payload).toMatchObject({
+      sampling: {
+        temperature: 0,
+        topP: 0.5,
+        topK: 0,
+        minP: 0.1,
+        minTemperature: 0.2,
+        maxTemperature: 0.9,
+        seed: 7,
+        repetitionPenalty: 1,
+      },
+      topLogprobs: 3,
+    });
+  });
+});

@@ -1,0 +1,128 @@
+import { PlatformError } from '#common';
+import type { ChatJobMessage, ChatJobPayload, SamplingOptions } from '../contract/chat.job.js';
+import type { ChatMessage } from '../contract/chat.message.js';
+import { promptBytes } from '../contract/chat.meter.js';
+import type { ChatCompletionRequest } from '../contract/chat.request.js';
+import type { ChatEffectiveParameters } from '../contract/chat.response.js';
+import { effectiveParameters } from './chat.parameters.js';
+import { type ChatModelLimits, checkSupport } from './chat.support.js';
+
+/** What the normalizer must know of a resolved model. */
+export interface ChatModel extends ChatModelLimits {
+  contextLength: number;
+  /** Prepended unless the caller switches it off. */
+  systemPrompt: string | null;
+  /** Pairs of the model suffix, `name=value`. */
+  suffix: Record<string, string>;
+}
+
+export interface NormalizedChat {
+  payload: ChatJobPayload;
+  parameters: ChatEffectiveParameters;
+}
+
+/**
+ * No vocabulary has longer tokens. A prompt beyond the context by this measure is refused here, before megabytes
+ * of it travel; the worker counts the exact tokens of the others.
+ */
+const longestTokenBytes = 256;
+
+/** The error of a prompt that does not fit; the filter gives it OpenAI's wording of the code. */
+export function contextOverflow(contextLength: number): PlatformError {
+  const message = `This model's maximum context length is ${contextLength} tokens. Your messages are longer; please shorten them.`;
+  return new PlatformError('TOO_MANY_TOKENS', message, 'messages');
+}
+
+function textOf(content: ChatMessage['content'] | null): string {
+  if (typeof content === 'string') return content;
+  return (content ?? []).map((part) => (part.type === 'text' ? part.text : '')).join('\n');
+}
+
+function toJobMessage(message: ChatMessage): ChatJobMessage {
+  const reasoning = message.role === 'assistant' || message.role === 'tool' ? message.reasoning_content : null;
+  return {
+    // Ordinary models know no developer; OpenAI and others read it as system too.
+    role: message.role === 'developer' ? 'system' : message.role,
+    content: textOf(message.content ?? null),
+    ...(typeof message.name === 'string' ? { name: message.name } : {}),
+    ...(typeof reasoning === 'string' ? { reasoningContent: reasoning } : {}),
+  };
+}
+
+/**
+ * Default prompt, the caller's system messages, conversation. Leading system messages become one, because most
+ * chat templates know only one.
+ */
+function conversation(messages: ChatMessage[], systemPrompt: string | null): ChatJobMessage[] {
+  const given = messages.map(toJobMessage);
+  const first = given.findIndex(({ role }) => role !== 'system');
+  const leading = first === -1 ? given.length : first;
+  const system = given.slice(0, leading).map(({ content }) => content);
+  if (systemPrompt !== null) system.unshift(systemPrompt);
+  if (system.length === 0) return given;
+  return [{ role: 'system', content: system.join('\n\n') }, ...given.slice(leading)];
+}
+
+function samplingOf(request: ChatCompletionRequest): SamplingOptions {
+  const wire: Record<keyof SamplingOptions, number | null | undefined> = {
+    temperature: request.temperature,
+    topP: request.top_p,
+    topK: request.top_k,
+    minP: request.min_p,
+    minTemperature: request.min_temp,
+    maxTemperature: request.max_temp,
+    frequencyPenalty: request.frequency_penalty,
+    presencePenalty: request.presence_penalty,
+    repetitionPenalty: request.repetition_penalty,
+    seed: request.seed,
+  };
+  // Zero is a value, null is none.
+  return Object.fromEntries(Object.entries(wire).filter(([, value]) => typeof value === 'number'));
+}
+
+/** `max_completion_tokens` beats `max_tokens`, of which zero or less is ignored. */
+function outputLimit(request: ChatCompletionRequest): number | undefined {
+  if (typeof request.max_completion_tokens === 'number') return request.max_completion_tokens;
+  const older = request.max_tokens ?? 0;
+  return older > 0 ? older : undefined;
+}
+
+function stopStrings(stop: ChatCompletionRequest['stop']): string[] {
+  const strings = typeof stop === 'string' ? [stop] : (stop ?? []);
+  // An empty string is found everywhere; it stops nothing elsewhere either.
+  return strings.filter((text) => text !== '');
+}
+
+/** Undefined leaves the choice to the model's template. */
+function thinking(request: ChatCompletionRequest, parameters: ChatEffectiveParameters): boolean | undefined {
+  const effort = request.reasoning_effort ?? request.reasoning?.effort ?? null;
+  if (parameters.disable_thinking || request.reasoning?.enabled === false || effort === 'none') return false;
+  return request.reasoning?.enabled === true ? true : undefined;
+}
+
+/**
+ * The wire request as the one canonical payload. Throws `INVALID_REQUEST` for what the model cannot do and
+ * `TOO_MANY_TOKENS` for a prompt that cannot fit.
+ */
+export function normalizeChat(request: ChatCompletionRequest, model: ChatModel): NormalizedChat {
+  const parameters = effectiveParameters(model.suffix, request.service_parameters);
+  checkSupport(request, parameters, model);
+  const systemPrompt = parameters.include_service_system_prompt ? model.systemPrompt : null;
+  const messages = conversation(request.messages, systemPrompt);
+  if (promptBytes({ messages }) > model.contextLength * longestTokenBytes) throw contextOverflow(model.contextLength);
+  const maxTokens = outputLimit(request);
+  const enableThinking = thinking(request, parameters);
+  const payload: ChatJobPayload = {
+    messages,
+    sampling: samplingOf(request),
+    n: request.n ?? 1,
+    ...(maxTokens === undefined ? {} : { maxTokens }),
+    stop: stopStrings(request.stop),
+    stopTokenIds: request.stop_token_ids ?? [],
+    topLogprobs: request.logprobs === true ? (request.top_logprobs ?? 0) : null,
+    ...(enableThinking === undefined ? {} : { enableThinking }),
+    stripThinking: parameters.strip_thinking_response || parameters.disable_thinking,
+    ...(typeof request.prompt_cache_key === 'string' ? { promptCacheKey: request.prompt_cache_key } : {}),
+  };
+  return { payload, parameters };
+}

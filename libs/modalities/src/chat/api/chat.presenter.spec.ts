@@ -1,0 +1,131 @@
+import { describe, expect, it } from 'vitest';
+import type { ChatEvent } from '../contract/chat.events.js';
+import { effectiveParameters } from './chat.parameters.js';
+import { type ChatAnswerHead, ChatAnswerGatherer, ChatChunkPresenter } from './chat.presenter.js';
+
+const head: ChatAnswerHead = {
+  requestId: '0011223344556677-SLC',
+  created: 1_795_000_000,
+  modelId: 'tiny',
+  n: 2,
+  withLogprobs: false,
+  pricing: { input: { usd: 1, diem: 1 }, output: { usd: 2, diem: 2 } },
+  parameters: effectiveParameters({}, undefined),
+};
+
+const usage = { promptTokens: 5, cachedTokens: 2, completionTokens: 3, reasoningTokens: 1 };
+
+function text(index: number, value: string, channel: 'content' | 'reasoning' = 'content'): ChatEvent {
+  return { type: 'text-delta', index, channel, text: value, tokens: 1, logprobs: null };
+}
+
+interface Chunk {
+  id: string;
+  created: number;
+  object: string;
+  usage?: unknown;
+  choices: { index: number; delta: Record<string, unknown>; finish_reason: string | null; logprobs: unknown }[];
+}
+
+function chunksOf(presenter: ChatChunkPresenter, ...events: ChatEvent[]): Chunk[] {
+  return events.flatMap((event) => presenter.chunks(event)).map((json) => JSON.parse(json) as Chunk);
+}
+
+describe('ChatChunkPresenter', () => {
+  it('opens every choice with its role and closes it with its reason', () => {
+    const chunks = chunksOf(
+      new ChatChunkPresenter(head, false),
+      { type: 'prompt-ready', promptTokens: 5, cachedTokens: 2 },
+      text(0, 'A'),
+      text(1, 'B'),
+      { type: 'choice-finished', index: 1, finishReason: 'length' },
+      { type: 'choice-finished', index: 0, finishReason: 'stop' },
+    );
+    expect(chunks.map(({ choices: [choice] }) => [choice?.index, choice?.delta, choice?.finish_reason])).toEqual([
+      [0, { role: 'assistant', content: '' }, null],
+      [1, { role: 'assistant', content: '' }, null],
+      [0, { content: 'A' }, null],
+      [1, { content: 'B' }, null],
+      [1, {}, 'length'],
+      [0, {}, 'stop'],
+    ]);
+    expect(new Set(chunks.map(({ id, created, object }) => `${id} ${created} ${object}`))).toEqual(
+      new Set(['chatcmpl-0011223344556677-SLC 1795000000 chat.completion.chunk']),
+    );
+    expect(chunks.every((chunk) => !('usage' in chunk))).toBe(true);
+  });
+
+  it('opens a choice whose text comes before the prompt is reported', () => {
+    const [first] = chunksOf(new ChatChunkPresenter({ ...head, n: 1 }, false), text(0, 'A'));
+    expect(first?.choices[0]?.delta).toEqual({ role: 'assistant', content: '' });
+  });
+
+  it('says usage null everywhere but in the last chunk when usage was asked for', () => {
+    const presenter = new ChatChunkPresenter(head, true);
+    expect(chunksOf(presenter, text(0, 'A')).map((chunk) => chunk.usage)).toEqual([null, null]);
+    expect(JSON.parse(presenter.usage(usage))).toMatchObject({
+      object: 'chat.completion.chunk',
+      choices: [],
+      usage: { prompt_tokens: 5, completion_tokens: 3, total_tokens: 8, prompt_tokens_details: { cached_tokens: 2 } },
+      cost: { usd: 0.000011, diem: 0.000011 },
+    });
+  });
+
+  it('sends reasoning under its own name', () => {
+    const chunks = chunksOf(new ChatChunkPresenter(head, false), text(0, 'hm', 'reasoning'));
+    expect(chunks[1]?.choices[0]?.delta).toEqual({ reasoning_content: 'hm' });
+  });
+
+  it('escapes whatever a model says', () => {
+    const wild = 'line\nquote" \u2028 \\ 🙂';
+    const chunks = chunksOf(new ChatChunkPresenter(head, false), text(0, wild));
+    expect(chunks[1]?.choices[0]?.delta).toEqual({ content: wild });
+  });
+
+  it('gives log-probabilities in OpenAI’s form, also for a token whose text is held back', () => {
+    const presenter = new ChatChunkPresenter({ ...head, withLogprobs: true }, false);
+    const logprobs = [
+      { token: 'A', logprob: -0.5, bytes: [65], topLogprobs: [{ token: 'B', logprob: -1, bytes: [66] }] },
+    ];
+    const chunks = chunksOf(presenter, {
+      type: 'text-delta',
+      index: 0,
+      channel: 'content',
+      text: '',
+      tokens: 1,
+      logprobs,
+    });
+    expect(chunks[1]?.choices[0]?.logprobs).toEqual({
+      content: [{ token: 'A', logprob: -0.5, bytes: [65], top_logprobs: [{ token: 'B', logprob: -1, bytes: [66] }] }],
+    });
+  });
+});
+
+describe('ChatAnswerGatherer', () => {
+  it('joins the deltas of each choice', () => {
+    const gatherer = new ChatAnswerGatherer(head);
+    const events: ChatEvent[] = [
+      text(1, 'B'),
+      text(0, 'why', 'reasoning'),
+      text(0, 'A'),
+      text(0, 'A'),
+      { type: 'choice-finished', index: 0, finishReason: 'stop' },
+      { type: 'choice-finished', index: 1, finishReason: 'length' },
+    ];
+    for (const event of events) gatherer.add(event);
+    const answer = gatherer.answer(usage);
+    expect(
+      answer.choices.map(({ message, finish_reason: reason }) => [message.content, message.reasoning_content, reason]),
+    ).toEqual([
+      ['AA', 'why', 'stop'],
+      ['B', null, 'length'],
+    ]);
+    expect(answer).toMatchObject({
+      object: 'chat.completion',
+      model: 'tiny',
+      prompt_logprobs: null,
+      usage: { total_tokens: 8, completion_tokens_details: { reasoning_tokens: 1 } },
+      service_parameters: { include_service_system_prompt: true, enable_web_search: 'off' },
+    });
+  });
+});

@@ -1,0 +1,165 @@
+import type { TokenUsage } from '#common';
+import type { TextPricing } from '#model-registry/manifest';
+import type { ChatEvent, TextDeltaEvent, TokenLogprob } from '../contract/chat.events.js';
+import { chatCost } from '../contract/chat.meter.js';
+import type {
+  ChatChoiceLogprobs,
+  ChatCompletionResponse,
+  ChatCost,
+  ChatEffectiveParameters,
+  ChatTokenLogprob,
+  ChatUsage,
+} from '../contract/chat.response.js';
+
+/** What every part of one answer repeats. */
+export interface ChatAnswerHead {
+  /** Request id; the answer's id is made of it. */
+  requestId: string;
+  /** Unix seconds. */
+  created: number;
+  modelId: string;
+  n: number;
+  withLogprobs: boolean;
+  pricing: TextPricing | null;
+  parameters: ChatEffectiveParameters;
+}
+
+export function chatId(requestId: string): string {
+  return `chatcmpl-${requestId}`;
+}
+
+export function presentLogprobs(tokens: TokenLogprob[]): ChatTokenLogprob[] {
+  return tokens.map(({ token, logprob, bytes, topLogprobs }) => ({ token, logprob, bytes, top_logprobs: topLogprobs }));
+}
+
+export function presentUsage(usage: TokenUsage): ChatUsage {
+  const { promptTokens, cachedTokens, completionTokens, reasoningTokens } = usage;
+  return {
+    prompt_tokens: promptTokens,
+    completion_tokens: completionTokens,
+    total_tokens: promptTokens + completionTokens,
+    prompt_tokens_details: { cached_tokens: cachedTokens, cache_creation_input_tokens: 0 },
+    completion_tokens_details: { reasoning_tokens: reasoningTokens },
+  };
+}
+
+interface GatheredChoice {
+  content: string[];
+  reasoning: string[];
+  logprobs: ChatTokenLogprob[];
+  finishReason: 'stop' | 'length';
+}
+
+/** Gathers the events of one request into the answer of a caller who does not stream. */
+export class ChatAnswerGatherer {
+  private readonly choices: GatheredChoice[];
+
+  constructor(private readonly head: ChatAnswerHead) {
+    this.choices = Array.from({ length: head.n }, () => ({
+      content: [],
+      reasoning: [],
+      logprobs: [],
+      finishReason: 'stop',
+    }));
+  }
+
+  add(event: ChatEvent): void {
+    if (event.type === 'prompt-ready') return;
+    const choice = this.choices[event.index];
+    if (choice === undefined) return;
+    if (event.type === 'choice-finished') {
+      choice.finishReason = event.finishReason;
+      return;
+    }
+    choice[event.channel].push(event.text);
+    if (event.logprobs !== null && this.head.withLogprobs) choice.logprobs.push(...presentLogprobs(event.logprobs));
+  }
+
+  answer(usage: TokenUsage): ChatCompletionResponse {
+    const { requestId, created, modelId, withLogprobs, pricing, parameters } = this.head;
+    return {
+      id: chatId(requestId),
+      object: 'chat.completion',
+      created,
+      model: modelId,
+      choices: this.choices.map(({ content, reasoning, logprobs, finishReason }, index) => ({
+        index,
+        message: {
+          role: 'assistant',
+          content: content.join(''),
+          reasoning_content: reasoning.length === 0 ? null : reasoning.join(''),
+          tool_calls: [],
+        },
+        logprobs: withLogprobs ? { content: logprobs } : null,
+        finish_reason: finishReason,
+        stop_reason: finishReason,
+      })),
+      usage: presentUsage(usage),
+      cost: chatCost(usage, pricing),
+      prompt_logprobs: null,
+      service_parameters: parameters,
+    };
+  }
+}
+
+/**
+ * Turns the events of one request into the JSON of its chunks (contract 2.8), each choice opening with its role.
+ * What never changes is encoded once: a chunk is made for every token.
+ */
+export class ChatChunkPresenter {
+  private readonly opening: string;
+  private readonly closing: string;
+  private readonly opened = new Set<number>();
+
+  constructor(
+    private readonly head: ChatAnswerHead,
+    includeUsage: boolean,
+  ) {
+    const { requestId, created, modelId } = head;
+    const constant = { id: chatId(requestId), object: 'chat.completion.chunk', created, model: modelId };
+    this.opening = `${JSON.stringify(constant).slice(0, -1)},"choices":[`;
+    this.closing = includeUsage ? '],"usage":null}' : ']}';
+  }
+
+  /** The role chunks of all choices that have not spoken yet. */
+  roles(): string[] {
+    return Array.from({ length: this.head.n }, (_, index) => this.role(index)).flat();
+  }
+
+  chunks(event: ChatEvent): string[] {
+    if (event.type === 'prompt-ready') return this.roles();
+    if (event.type === 'choice-finished') {
+      return [...this.role(event.index), this.choice(event.index, '{}', 'null', event.finishReason)];
+    }
+    return [...this.role(event.index), ...this.delta(event)];
+  }
+
+  /** The extra chunk of `include_usage`. */
+  usage(usage: TokenUsage): string {
+    const members: { usage: ChatUsage; cost: ChatCost } = {
+      usage: presentUsage(usage),
+      cost: chatCost(usage, this.head.pricing),
+    };
+    return `${this.opening}],${JSON.stringify(members).slice(1)}`;
+  }
+
+  private role(index: number): string[] {
+    if (this.opened.has(index)) return [];
+    this.opened.add(index);
+    return [this.choice(index, '{"role":"assistant","content":""}', 'null', null)];
+  }
+
+  private delta({ index, channel, text, logprobs }: TextDeltaEvent): string[] {
+    const scored = this.head.withLogprobs && logprobs !== null && logprobs.length > 0;
+    if (text === '' && !scored) return [];
+    const field = channel === 'content' ? 'content' : 'reasoning_content';
+    const scores: ChatChoiceLogprobs | null = scored ? { content: presentLogprobs(logprobs) } : null;
+    return [this.choice(index, `{"${field}":${JSON.stringify(text)}}`, JSON.stringify(scores), null)];
+  }
+
+  private choice(index: number, delta: string, logprobs: string, finishReason: string | null): string {
+    const finish = finishReason === null ? 'null' : `"${finishReason}"`;
+    const stop = finishReason === null ? '' : `,"stop_reason":${finish}`;
+    return `${this.opening}{"index":${index},"delta":${delta},"logprobs":${logprobs},"finish_reason":${finish}${stop}}${this.closing}`;
+  }
+}

@@ -1,0 +1,154 @@
+import { PlatformError } from '#common';
+import type { ModelCapabilities } from '#model-registry/manifest';
+import type { ChatMessage, ChatPart } from '../contract/chat.message.js';
+import type { ChatCompletionRequest } from '../contract/chat.request.js';
+import type { ChatEffectiveParameters } from '../contract/chat.response.js';
+
+/** What is asked of a model it must be able to do. */
+export interface ChatModelLimits {
+  id: string;
+  capabilities: ModelCapabilities;
+  /** Most choices of one request. */
+  maxChoices: number;
+  /** Most tokens of one choice. */
+  maxCompletionTokens: number;
+}
+
+export function refusal(message: string, param: string, code = 'custom'): PlatformError {
+  const path = param.split(/[.[\]]+/).filter((part) => part !== '');
+  const keys = path.map((part) => (/^\d+$/.test(part) ? Number(part) : part));
+  return new PlatformError('INVALID_REQUEST', message, param, { issues: [{ code, path: keys, message }] });
+}
+
+function unsupported(model: ChatModelLimits, what: string, param: string): PlatformError {
+  return refusal(`The model ${model.id} does not support ${what}.`, param, 'unsupported');
+}
+
+const partNeeds: Record<
+  Exclude<ChatPart['type'], 'text'>,
+  { what: string; able: (can: ModelCapabilities) => boolean }
+> = {
+  image_url: { what: 'images', able: (can) => can.supportsVision },
+  input_audio: { what: 'audio input', able: (can) => can.supportsAudioInput },
+  video_url: { what: 'video input', able: (can) => can.supportsVideoInput },
+  // No capability of the contract stands for files: what reads images reads pages.
+  file: { what: 'files', able: (can) => can.supportsVision },
+};
+
+function checkMessage(message: ChatMessage, position: number, model: ChatModelLimits): void {
+  const place = `messages[${position}]`;
+  const callsTools = message.role === 'tool' || (message.role === 'assistant' && (message.tool_calls?.length ?? 0) > 0);
+  if (callsTools && !model.capabilities.supportsFunctionCalling) {
+    throw unsupported(model, 'tools', message.role === 'tool' ? `${place}.role` : `${place}.tool_calls`);
+  }
+  const content = message.content ?? null;
+  if (message.role === 'assistant' && content === null && !callsTools) {
+    throw refusal(`${place}.content is required without tool_calls.`, `${place}.content`, 'required');
+  }
+  if (!Array.isArray(content)) return;
+  for (const [index, part] of content.entries()) {
+    if (part.type === 'text') continue;
+    const { what, able } = partNeeds[part.type];
+    if (!able(model.capabilities)) throw unsupported(model, what, `${place}.content[${index}]`);
+  }
+}
+
+function checkTools(request: ChatCompletionRequest, model: ChatModelLimits): void {
+  const { capabilities } = model;
+  for (const [index, { type }] of (request.tools ?? []).entries()) {
+    const able =
+      type === 'web_search'
+        ? capabilities.supportsWebSearch
+        : type === 'x_search'
+          ? capabilities.supportsXSearch
+          : capabilities.supportsFunctionCalling;
+    if (!able) throw unsupported(model, type === 'function' ? 'tools' : type, 'tools');
+    if (type === 'function' && request.tools?.[index]?.function === undefined) {
+      throw refusal(`tools[${index}].function is required.`, `tools[${index}].function`, 'required');
+    }
+  }
+  const forced = (request.tool_choice ?? 'auto') !== 'auto' && request.tool_choice !== 'none';
+  if (forced && (request.tools ?? []).length === 0) throw refusal('tool_choice needs tools.', 'tool_choice');
+}
+
+function checkFormat(request: ChatCompletionRequest, model: ChatModelLimits): void {
+  if (model.capabilities.supportsResponseSchema) return;
+  if ((request.response_format?.type ?? 'text') !== 'text') {
+    throw unsupported(model, 'structured output', 'response_format');
+  }
+  if ((request.response_schema ?? null) !== null) throw unsupported(model, 'structured output', 'response_schema');
+}
+
+function checkReasoning(request: ChatCompletionRequest, model: ChatModelLimits): void {
+  const { supportsReasoning, supportsReasoningEffort, reasoningEffortOptions } = model.capabilities;
+  const named = request.reasoning_effort ?? null;
+  const effort = named ?? request.reasoning?.effort ?? null;
+  const param = named === null ? 'reasoning.effort' : 'reasoning_effort';
+  // A model that cannot reason does what `none` asks for.
+  const idle = effort === null || (effort === 'none' && !supportsReasoning);
+  if (!idle && !supportsReasoningEffort) throw unsupported(model, 'reasoning efforts', param);
+  if (!idle && !(reasoningEffortOptions ?? []).includes(effort)) {
+    const options = (reasoningEffortOptions ?? []).join(', ');
+    throw refusal(`The model ${model.id} takes these reasoning efforts: ${options}.`, param, 'unsupported');
+  }
+  if (request.reasoning?.enabled === true && !supportsReasoning)
+    throw unsupported(model, 'reasoning', 'reasoning.enabled');
+}
+
+function checkLogprobs(request: ChatCompletionRequest, model: ChatModelLimits): void {
+  if (request.logprobs === true && !model.capabilities.supportsLogProbs)
+    throw unsupported(model, 'logprobs', 'logprobs');
+  const alternatives = request.top_logprobs ?? null;
+  if (alternatives !== null && request.logprobs !== true) {
+    throw refusal('top_logprobs needs logprobs to be true.', 'top_logprobs');
+  }
+}
+
+function checkCounts(request: ChatCompletionRequest, model: ChatModelLimits): void {
+  if ((request.n ?? 1) > model.maxChoices) {
+    throw refusal(`n must not be greater than ${model.maxChoices} for the model ${model.id}.`, 'n', 'too_big');
+  }
+  const visible = request.max_completion_tokens ?? null;
+  const asked = visible ?? request.max_tokens ?? 0;
+  if (asked > model.maxCompletionTokens) {
+    const param = visible === null ? 'max_tokens' : 'max_completion_tokens';
+    const most = model.maxCompletionTokens;
+    throw refusal(`${param} must not be greater than ${most} for the model ${model.id}.`, param, 'too_big');
+  }
+  const { min_temp: least, max_temp: most } = request;
+  if (typeof least === 'number' && typeof most === 'number' && least > most) {
+    throw refusal('min_temp must not be greater than max_temp.', 'min_temp', 'too_big');
+  }
+}
+
+function checkSearch(parameters: ChatEffectiveParameters, model: ChatModelLimits): void {
+  const { supportsWebSearch, supportsXSearch } = model.capabilities;
+  const place = 'service_parameters';
+  if (parameters.character_slug !== undefined) {
+    throw new PlatformError('CHARACTER_NOT_FOUND', 'There is no such character.', `${place}.character_slug`);
+  }
+  if (parameters.enable_web_search !== 'off' && !supportsWebSearch) {
+    throw unsupported(model, 'web search', `${place}.enable_web_search`);
+  }
+  if (parameters.enable_web_scraping && !supportsWebSearch) {
+    throw unsupported(model, 'web scraping', `${place}.enable_web_scraping`);
+  }
+  if (parameters.enable_x_search && !supportsXSearch) {
+    throw unsupported(model, 'x search', `${place}.enable_x_search`);
+  }
+}
+
+/** Throws `INVALID_REQUEST` naming the first field that asks for what the model cannot do, by its capabilities. */
+export function checkSupport(
+  request: ChatCompletionRequest,
+  parameters: ChatEffectiveParameters,
+  model: ChatModelLimits,
+): void {
+  checkCounts(request, model);
+  for (const [position, message] of request.messages.entries()) checkMessage(message, position, model);
+  checkTools(request, model);
+  checkFormat(request, model);
+  checkReasoning(request, model);
+  checkLogprobs(request, model);
+  checkSearch(parameters, model);
+}

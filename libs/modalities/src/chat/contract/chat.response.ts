@@ -1,0 +1,178 @@
+import { ApiProperty } from '@nestjs/swagger';
+
+/*
+ * The OpenAI answer of a chat (contract 2.7), for the document and the types of the presenter. Streamed chunks
+ * (2.8) follow the same names.
+ */
+
+export class ChatTokenAlternative {
+  @ApiProperty({ type: 'string', example: ' boat' })
+  token!: string;
+
+  @ApiProperty({ type: 'number', description: 'Natural logarithm.', example: -0.31 })
+  logprob!: number;
+
+  @ApiProperty({ type: 'array', items: { type: 'number' }, nullable: true, required: false })
+  bytes!: number[] | null;
+}
+
+export class ChatTokenLogprob extends ChatTokenAlternative {
+  @ApiProperty({ type: () => ChatTokenAlternative, isArray: true })
+  top_logprobs!: ChatTokenAlternative[];
+}
+
+export class ChatChoiceLogprobs {
+  @ApiProperty({ type: () => ChatTokenLogprob, isArray: true })
+  content!: ChatTokenLogprob[];
+}
+
+export class ChatAnswerMessage {
+  @ApiProperty({ type: 'string', enum: ['assistant'], example: 'assistant' })
+  role!: 'assistant';
+
+  @ApiProperty({ type: 'string', nullable: true, required: false, example: 'Once there was a small boat.' })
+  content!: string | null;
+
+  @ApiProperty({ type: 'string', nullable: true, required: false })
+  reasoning_content!: string | null;
+
+  @ApiProperty({ type: 'array', items: { nullable: true }, nullable: true, required: false })
+  tool_calls!: unknown[];
+}
+
+export class ChatAnswerChoice {
+  @ApiProperty({ type: 'integer', example: 0 })
+  index!: number;
+
+  @ApiProperty({ type: 'string', enum: ['stop', 'length', 'tool_calls'], example: 'stop' })
+  finish_reason!: 'stop' | 'length';
+
+  @ApiProperty({ type: 'string', enum: ['stop', 'length'], nullable: true, required: false, example: 'stop' })
+  stop_reason!: 'stop' | 'length' | null;
+
+  @ApiProperty({ type: () => ChatChoiceLogprobs, nullable: true })
+  logprobs!: ChatChoiceLogprobs | null;
+
+  @ApiProperty({ type: () => ChatAnswerMessage })
+  message!: ChatAnswerMessage;
+}
+
+export class ChatPromptTokensDetails {
+  @ApiProperty({ type: 'integer', required: false, example: 0 })
+  cached_tokens!: number;
+
+  @ApiProperty({ type: 'integer', required: false, example: 0 })
+  cache_creation_input_tokens!: number;
+}
+
+export class ChatCompletionTokensDetails {
+  @ApiProperty({ type: 'integer', required: false, example: 0 })
+  reasoning_tokens!: number;
+}
+
+export class ChatUsage {
+  @ApiProperty({ type: 'integer', example: 12 })
+  prompt_tokens!: number;
+
+  @ApiProperty({ type: 'integer', example: 48 })
+  completion_tokens!: number;
+
+  @ApiProperty({ type: 'integer', example: 60 })
+  total_tokens!: number;
+
+  @ApiProperty({ type: () => ChatPromptTokensDetails, nullable: true, required: false })
+  prompt_tokens_details!: ChatPromptTokensDetails | null;
+
+  @ApiProperty({ type: () => ChatCompletionTokensDetails, nullable: true, required: false })
+  completion_tokens_details!: ChatCompletionTokensDetails | null;
+}
+
+export class ChatCost {
+  @ApiProperty({ type: 'number', minimum: 0, example: 0.0000312 })
+  usd!: number;
+
+  @ApiProperty({ type: 'number', minimum: 0, example: 0.0000312 })
+  diem!: number;
+}
+
+export class ChatSearchCitation {
+  @ApiProperty({ type: 'string' })
+  title!: string;
+
+  @ApiProperty({ type: 'string' })
+  url!: string;
+
+  @ApiProperty({ type: 'string', required: false })
+  content?: string;
+
+  @ApiProperty({ type: 'string', required: false })
+  date?: string;
+}
+
+/** The values of `service_parameters` that were in force, defaults included. */
+export class ChatEffectiveParameters {
+  @ApiProperty({ type: 'string', required: false })
+  character_slug?: string;
+
+  @ApiProperty({ type: 'boolean', example: false })
+  strip_thinking_response!: boolean;
+
+  @ApiProperty({ type: 'boolean', example: false })
+  disable_thinking!: boolean;
+
+  @ApiProperty({ type: 'boolean', example: true })
+  enable_e2ee!: boolean;
+
+  @ApiProperty({ type: 'string', enum: ['auto', 'off', 'on'], example: 'off' })
+  enable_web_search!: string;
+
+  @ApiProperty({ type: 'boolean', example: false })
+  enable_web_scraping!: boolean;
+
+  @ApiProperty({ type: 'boolean', example: false })
+  enable_web_citations!: boolean;
+
+  @ApiProperty({ type: 'boolean', example: false })
+  include_search_results_in_stream!: boolean;
+
+  @ApiProperty({ type: 'boolean', example: false })
+  return_search_results_as_documents!: boolean;
+
+  @ApiProperty({ type: 'boolean', example: true })
+  include_service_system_prompt!: boolean;
+
+  @ApiProperty({ type: 'boolean', required: false, example: false })
+  enable_x_search!: boolean;
+
+  @ApiProperty({ type: () => ChatSearchCitation, isArray: true, required: false })
+  web_search_citations!: ChatSearchCitation[];
+}
+
+export class ChatCompletionResponse {
+  @ApiProperty({ type: 'string', example: 'chatcmpl-8f3a1b2c4d5e6f70-SLC' })
+  id!: string;
+
+  @ApiProperty({ type: 'string', enum: ['chat.completion'], example: 'chat.completion' })
+  object!: 'chat.completion';
+
+  @ApiProperty({ type: 'integer', description: 'Unix seconds.', example: 1_795_000_000 })
+  created!: number;
+
+  @ApiProperty({ type: 'string', description: 'The id the requested model resolved to.', example: 'stories-15m' })
+  model!: string;
+
+  @ApiProperty({ type: () => ChatAnswerChoice, isArray: true, required: false })
+  choices!: ChatAnswerChoice[];
+
+  @ApiProperty({ type: () => ChatUsage })
+  usage!: ChatUsage;
+
+  @ApiProperty({ type: () => ChatCost, required: false })
+  cost!: ChatCost;
+
+  @ApiProperty({ type: Object, nullable: true, required: false, example: null })
+  prompt_logprobs!: null;
+
+  @ApiProperty({ type: () => ChatEffectiveParameters, required: false })
+  service_parameters!: ChatEffectiveParameters;
+}
