@@ -238,7 +238,7 @@ function wordsOf(
   const words =
     directives.echo === undefined
       ? deterministicWords(text, { seed: request.sampling.seed ?? 0, index, count })
-      : (last
+      : (lastMessage(request)
           .replace(/\[\[[^\]]*\]\]/g, '')
           .trim()
           .match(/\s*\S+/g) ?? []);

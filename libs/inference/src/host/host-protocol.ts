@@ -15,6 +15,8 @@ export interface HostLoadOptions {
   graphFile: string;
   /** Engine kind, from the model's modality: `text-generation`. */
   engine: 'text-generation';
+  /** Family of `#inference` that knows how to open the graph, from the manifest. */
+  family: string;
   /** Execution providers in order of preference. */
   providers: string[];
   intraOpThreads: number;

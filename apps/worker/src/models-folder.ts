@@ -1,0 +1,77 @@
+import { readdir, readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { modelFolder, modelsFolder } from '#model-store';
+import { type ModelManifest, validateManifest } from '#model-registry/manifest';
+
+/** A model whose folder is complete. */
+export interface InstalledModel {
+  manifest: ModelManifest;
+  directory: string;
+  /** Changes when the model is installed anew. */
+  version: string;
+}
+
+/** Something in the models folder that is no usable model, and why. */
+export interface BrokenModel {
+  id: string;
+  reason: string;
+}
+
+export interface Installation {
+  models: InstalledModel[];
+  broken: BrokenModel[];
+}
+
+/**
+ * Reads `<home>/models` again and again. Pulls rename a finished folder into place, so what has a `manifest.json` is
+ * complete; folders that begin with a dot are pulls under way. A manifest is parsed once per version.
+ */
+export class InstalledModels {
+  private readonly known = new Map<string, InstalledModel>();
+
+  constructor(private readonly home: string) {}
+
+  async scan(): Promise<Installation> {
+    const ids = await this.folders();
+    const installation: Installation = { models: [], broken: [] };
+    for (const id of ids) {
+      try {
+        installation.models.push(await this.read(id));
+      } catch (error) {
+        installation.broken.push({ id, reason: error instanceof Error ? error.message : String(error) });
+      }
+    }
+    for (const id of this.known.keys()) if (!ids.includes(id)) this.known.delete(id);
+    return installation;
+  }
+
+  private async folders(): Promise<string[]> {
+    try {
+      const entries = await readdir(modelsFolder(this.home), { withFileTypes: true });
+      return entries.filter((entry) => entry.isDirectory() && !entry.name.startsWith('.')).map((entry) => entry.name);
+    } catch (error) {
+      // Before the first pull there is no folder.
+      if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return [];
+      throw error;
+    }
+  }
+
+  private async read(id: string): Promise<InstalledModel> {
+    const directory = modelFolder(this.home, id);
+    const path = join(directory, 'manifest.json');
+    const { mtimeMs, ino } = await stat(path);
+    const version = `${ino}/${mtimeMs}`;
+    const known = this.known.get(id);
+    if (known?.version === version) return known;
+    const manifest = validateManifest(JSON.parse(await readFile(path, 'utf8')), 'manifest.json');
+    if (manifest.id !== id) throw new Error(`its manifest is that of ${manifest.id}`);
+    const model = { manifest, directory, version };
+    this.known.set(id, model);
+    return model;
+  }
+}
+
+/** True when `SLUICE_MODELS` means this model: by id, by the name of a set, or by `all`. */
+export function isSelected({ id, sets }: ModelManifest, names: readonly string[]): boolean {
+  return names.some((name) => name === 'all' || name === id || (sets ?? []).includes(name));
+}

@@ -1,0 +1,62 @@
+import { forkHost, type HostLauncher, type HostTimings } from '#inference/host';
+import type { WorkerConfig } from '#platform/config';
+import { Readiness, startHealthServer } from '#platform/health';
+import { createLogger } from '#platform/logging';
+import { Metrics } from '#platform/metrics';
+import { createTransport } from '#queue';
+import { registerWorkerMetrics } from './worker-metrics.js';
+import { Worker } from './worker.js';
+
+/** What tests exchange; a worker of the product runs with the defaults. */
+export interface WorkerOverrides {
+  launch?: HostLauncher;
+  timings?: Partial<HostTimings>;
+}
+
+/** Runs a worker until SIGTERM or SIGINT, then drains it and lets the process end. */
+export async function runWorker(config: WorkerConfig, overrides: WorkerOverrides = {}): Promise<void> {
+  const logger = createLogger('worker');
+  const transport = await createTransport({
+    url: config.queueUrl,
+    namespace: config.namespace,
+    clientName: 'worker',
+    warn: (message, error) => logger.warn({ error }, message),
+  });
+  const worker = new Worker({
+    home: config.home,
+    models: config.models,
+    settings: { providers: config.providers, threads: config.threads, slots: config.slots },
+    transport,
+    launch: overrides.launch ?? forkHost(),
+    timings: overrides.timings,
+    logger,
+  });
+  const metrics = new Metrics('worker');
+  registerWorkerMetrics(metrics, () => worker.models);
+  const readiness = new Readiness([{ name: 'queue', check: () => transport.ping() }]);
+  const http = await startHealthServer({ host: config.host, port: config.port, readiness, metrics });
+  logger.info({ port: http.port }, `worker ${worker.processId} answers health and metrics on port ${http.port}`);
+  await worker.start();
+
+  const signal = await stopSignal();
+  logger.info({ signal, drainMs: config.drainMs }, 'draining: no new jobs, running ones may end');
+  readiness.drain();
+  await worker.stop(config.drainMs);
+  await transport.close();
+  await http.close();
+  logger.info('worker stopped');
+}
+
+/** The first signal starts the drain; a second one ends the process at once, and its hosts with it. */
+function stopSignal(): Promise<NodeJS.Signals> {
+  return new Promise((resolve) => {
+    let stopping = false;
+    const stop = (signal: NodeJS.Signals) => {
+      if (stopping) process.exit(1);
+      stopping = true;
+      resolve(signal);
+    };
+    process.on('SIGTERM', stop);
+    process.on('SIGINT', stop);
+  });
+}

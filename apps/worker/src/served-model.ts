@@ -1,0 +1,133 @@
+import { HostSupervisor, type HostLauncher, type HostStateChange, type HostTimings } from '#inference/host';
+import { chatJob } from '#modalities/chat/contract';
+import { ChatProcessor } from '#modalities/chat/worker';
+import type { Logger } from '#platform/logging';
+import type { HeldModel, JobConsumer, QueueTransport } from '#queue';
+import { hostLoadOptions, type HostSettings } from './host-options.js';
+import type { InstalledModel } from './models-folder.js';
+
+export interface ServedModelOptions {
+  model: InstalledModel;
+  transport: QueueTransport;
+  launch: HostLauncher;
+  settings: HostSettings;
+  logger: Logger;
+  timings?: Partial<HostTimings>;
+  /** Called when what the others should know of this model has changed. */
+  onChange: () => void;
+}
+
+/** After so many failed restarts in a row the model counts as offline until it is back. */
+const restartsInSilence = 3;
+
+/** One model of this worker: its host, and once that is ready, the consumer of its queue. */
+export class ServedModel {
+  private readonly supervisor: HostSupervisor;
+  private consumer: JobConsumer | null = null;
+  private opening: Promise<void> | null = null;
+  private closing = false;
+  private failedRestarts = 0;
+
+  constructor(private readonly options: ServedModelOptions) {
+    const { model, settings, launch, timings } = options;
+    this.supervisor = new HostSupervisor({ load: hostLoadOptions(model, settings), launch, timings });
+    this.supervisor.onChange((change) => this.hostChanged(change));
+  }
+
+  get id(): string {
+    return this.options.model.manifest.id;
+  }
+
+  get version(): string {
+    return this.options.model.version;
+  }
+
+  get host(): HostSupervisor {
+    return this.supervisor;
+  }
+
+  start(): void {
+    this.supervisor.start();
+  }
+
+  describe(): HeldModel {
+    const { report, running } = this.supervisor;
+    return {
+      modelId: this.id,
+      modality: chatJob.modality,
+      state: this.heldState(),
+      slots: report?.slots ?? 0,
+      running,
+      provider: report?.provider ?? '',
+    };
+  }
+
+  /**
+   * Takes no more jobs and lets the running ones end within `graceMs`; the consumer then aborts the rest, which fail
+   * as `MODEL_AT_CAPACITY`, and the host ends.
+   */
+  async stop(graceMs: number): Promise<void> {
+    this.closing = true;
+    this.options.onChange();
+    await this.opening;
+    await this.consumer?.close(graceMs);
+    await this.supervisor.drain(afterAbortMs);
+    this.options.onChange();
+  }
+
+  private heldState(): HeldModel['state'] {
+    const { state } = this.supervisor;
+    if (this.closing || state === 'draining' || state === 'gone') return 'draining';
+    if (state === 'ready') return 'ready';
+    // A host that died is back in a moment, and requests wait for it: no reason to turn callers away.
+    return this.consumer !== null && this.failedRestarts < restartsInSilence ? 'ready' : 'loading';
+  }
+
+  private hostChanged({ state, reason }: HostStateChange): void {
+    const { logger } = this.options;
+    if (state === 'ready') this.becameReady();
+    else if (state === 'restarting') {
+      this.failedRestarts++;
+      logger.warn({ model: this.id, reason, restarts: this.supervisor.restarts }, 'model host ended; restarting it');
+    } else logger.info({ model: this.id, pid: this.supervisor.pid }, `model host ${state}`);
+    this.options.onChange();
+  }
+
+  private becameReady(): void {
+    this.failedRestarts = 0;
+    const { report, pid } = this.supervisor;
+    if (report === null) return;
+    const { provider, providerNote, slots, loadMs } = report;
+    const why = providerNote === null ? '' : ` (${providerNote})`;
+    const fields = { model: this.id, pid, provider, providerNote, slots, loadMs: Math.round(loadMs) };
+    this.options.logger.info(
+      fields,
+      `${this.id} runs on ${provider}${why}, ${slots} slots, loaded in ${fields.loadMs} ms`,
+    );
+    if (this.consumer === null && !this.closing) this.opening ??= this.openConsumer(slots);
+  }
+
+  /** Jobs are taken only once the model can run them. */
+  private async openConsumer(slots: number): Promise<void> {
+    const processor = new ChatProcessor(this.supervisor);
+    try {
+      this.consumer = await this.options.transport.consume({
+        definition: chatJob,
+        modelId: this.id,
+        handler: (job) => processor.process(job),
+        // A few more than fit: the next prompt waits in the host, not behind a round trip, when a slot is free.
+        concurrency: slots + Math.ceil(slots / 4),
+      });
+    } catch (error) {
+      this.options.logger.error({ model: this.id, error }, 'the queue of the model could not be opened');
+      setTimeout(() => {
+        if (!this.closing) this.opening = this.openConsumer(slots);
+      }, reopenMs);
+    }
+    this.options.onChange();
+  }
+}
+
+/** Time for aborted requests to end in the host, in ms: two steps are enough. */
+const afterAbortMs = 1_000;
+const reopenMs = 2_000;

@@ -1,0 +1,76 @@
+import { join } from 'node:path';
+import { SchedulerTextEngine, type TextSide } from '../../engines/text-generation.engine.js';
+import type { EngineLoader } from '../../host/loaded-engine.js';
+import type { DecoderHints } from '../../runtime/decoder-graph.js';
+import { OrtSession } from '../../runtime/ort-session.js';
+import { BatchScheduler } from '../../scheduler/batch-scheduler.js';
+import { openDecoder } from '../../scheduler/open-decoder.js';
+import {
+  loadChatTemplate,
+  loadGenerationConfig,
+  loadTokenizerConfig,
+  readJsonIfPresent,
+  TextTokenizer,
+} from '../../text/index.js';
+
+/** The members of config.json that describe a graph where it does not describe itself. */
+interface DecoderConfig {
+  num_key_value_heads?: number;
+  num_attention_heads?: number;
+  hidden_size?: number;
+  head_dim?: number;
+  vocab_size?: number;
+}
+
+const concatNote = 'its graph returns the whole cache at every step: slower than a graph of our converters';
+
+/**
+ * Any decoder-only model in the transformers.js layout, and our own split layout: tensor names, cache kind and
+ * number format are found in the graph; tokenizer, template and generation defaults in the files beside it.
+ */
+export const loadDecoderFamily: EngineLoader = async (options, sink) => {
+  const { directory, slots } = options;
+  const [text, hints] = await Promise.all([loadTextSide(directory), loadHints(directory)]);
+  const session = await OrtSession.open({
+    modelPath: join(directory, options.graphFile),
+    providers: options.providers,
+    intraOpThreads: options.intraOpThreads,
+  });
+  const decoder = openDecoder(session, { slots, hints });
+  const contextLength = Math.min(options.contextLength, text.generation.maxPositions ?? options.contextLength);
+  const limits = { slots, contextLength, cacheTokens: options.cacheTokens };
+  const engine = new SchedulerTextEngine({
+    text,
+    contextLength,
+    createScheduler: (afterStep) => new BatchScheduler({ decoder, ...limits, afterStep }),
+    sink,
+  });
+  const notes = [session.providerNote, decoder.kind === 'concat' ? concatNote : null].filter((note) => note !== null);
+  return {
+    engine,
+    provider: session.provider,
+    providerNote: notes.length > 0 ? notes.join('; ') : null,
+    slots,
+  };
+};
+
+/** Tokenizer, template and generation defaults of an installed model. */
+export async function loadTextSide(directory: string): Promise<TextSide> {
+  const tokenizer = await TextTokenizer.load(directory);
+  const config = await loadTokenizerConfig(directory);
+  const [template, generation] = await Promise.all([
+    loadChatTemplate(directory, config, tokenizer.special),
+    loadGenerationConfig(directory, tokenizer),
+  ]);
+  return { tokenizer, template, generation };
+}
+
+async function loadHints(directory: string): Promise<DecoderHints> {
+  const config = (await readJsonIfPresent<DecoderConfig>(join(directory, 'config.json'))) ?? {};
+  const { hidden_size: hiddenSize, num_attention_heads: heads } = config;
+  return {
+    kvHeads: config.num_key_value_heads ?? heads,
+    headDim: config.head_dim ?? (hiddenSize !== undefined && heads !== undefined ? hiddenSize / heads : undefined),
+    vocabularySize: config.vocab_size,
+  };
+}

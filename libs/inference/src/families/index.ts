@@ -1,0 +1,18 @@
+import { PlatformError } from '#common';
+import type { EngineLoader } from '../host/loaded-engine.js';
+import { loadDecoderFamily } from './decoder/decoder.family.js';
+
+/** Every family by the name manifests use. A new one is a folder and a line here. */
+export const families: Readonly<Record<string, EngineLoader>> = {
+  decoder: loadDecoderFamily,
+};
+
+/** Opens a model with the family its manifest names. */
+export const loadFamilyEngine: EngineLoader = async (options, sink) => {
+  const load = Object.hasOwn(families, options.family) ? families[options.family] : undefined;
+  if (load === undefined) {
+    const known = Object.keys(families).join(', ');
+    throw new PlatformError('INVALID_MODEL', `No family is called "${options.family}". There are: ${known}.`);
+  }
+  return load(options, sink);
+};
