@@ -1,0 +1,95 @@
+import type { PrismaService } from '#platform/prisma';
+import type { ApiKeyKind, ApiKeyRecord } from './api-key.js';
+
+/** A key as authentication needs it; both judgements are the database's clock's, not ours. */
+export interface KeyLookup {
+  id: string;
+  accountId: string;
+  kind: ApiKeyKind;
+  active: boolean;
+  /** Ms until it expires; null: never. */
+  expiresInMs: number | null;
+}
+
+export interface NewKey {
+  accountId: string;
+  kind: ApiKeyKind;
+  keyHash: Uint8Array<ArrayBuffer>;
+  last6: string;
+  description: string;
+  expiresAt: Date | null;
+}
+
+interface LookupRow {
+  id: string;
+  account_id: string;
+  kind: ApiKeyKind;
+  active: boolean;
+  expires_in_ms: number | null;
+}
+
+// Any process may be the first one: they queue up here, and all but one find the account made.
+const bootstrapLock = 72707371;
+
+export class AccountsRepository {
+  constructor(private readonly prisma: PrismaService) {}
+
+  async findKey(keyHash: Uint8Array<ArrayBuffer>): Promise<KeyLookup | null> {
+    const rows = await this.prisma.$queryRaw<LookupRow[]>`
+      SELECT id, account_id, kind::text AS kind,
+             revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now()) AS active,
+             (extract(epoch FROM expires_at - now()) * 1000)::float8 AS expires_in_ms
+        FROM api_keys WHERE key_hash = ${keyHash}`;
+    const row = rows[0];
+    if (!row) return null;
+    return {
+      id: row.id,
+      accountId: row.account_id,
+      kind: row.kind,
+      active: row.active,
+      expiresInMs: row.expires_in_ms,
+    };
+  }
+
+  /** Notes the use of a key to the minute; more often would write a row per request. */
+  async touchKey(id: string): Promise<void> {
+    await this.prisma.$executeRaw`
+      UPDATE api_keys SET last_used_at = now()
+       WHERE id = ${id}::uuid AND (last_used_at IS NULL OR last_used_at < now() - interval '1 minute')`;
+  }
+
+  async insertKey(key: NewKey): Promise<ApiKeyRecord> {
+    return this.prisma.apiKey.create({ data: key, omit: { keyHash: true } });
+  }
+
+  async listKeys(accountId?: string): Promise<ApiKeyRecord[]> {
+    const where = accountId === undefined ? {} : { accountId };
+    return this.prisma.apiKey.findMany({ where, omit: { keyHash: true }, orderBy: { createdAt: 'asc' } });
+  }
+
+  /** False when there is no such key, or it was revoked before. */
+  async revokeKey(id: string): Promise<boolean> {
+    const count = await this.prisma.$executeRaw`
+      UPDATE api_keys SET revoked_at = now() WHERE id::text = ${id} AND revoked_at IS NULL`;
+    return count > 0;
+  }
+
+  async createAccount(name: string): Promise<{ id: string; name: string; createdAt: Date }> {
+    return this.prisma.account.create({ data: { name } });
+  }
+
+  async listAccounts(): Promise<{ id: string; name: string; createdAt: Date }[]> {
+    return this.prisma.account.findMany({ orderBy: { createdAt: 'asc' } });
+  }
+
+  /** Makes the first account with its keys, unless there is any account; resolves to its id, or null. */
+  async insertFirstAccount(name: string, keys: Omit<NewKey, 'accountId'>[]): Promise<string | null> {
+    return this.prisma.$transaction(async (transaction) => {
+      await transaction.$executeRaw`SELECT pg_advisory_xact_lock(${bootstrapLock})`;
+      if (await transaction.account.findFirst({ select: { id: true } })) return null;
+      const account = await transaction.account.create({ data: { name } });
+      await transaction.apiKey.createMany({ data: keys.map((key) => ({ ...key, accountId: account.id })) });
+      return account.id;
+    });
+  }
+}

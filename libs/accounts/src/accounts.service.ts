@@ -1,0 +1,110 @@
+import { type Clock, PlatformError, systemClock } from '#common';
+import type { PrismaService } from '#platform/prisma';
+import { AccountsRepository, type KeyLookup } from './accounts.repository.js';
+import { type ApiKeyKind, type ApiKeyRecord, hashApiKey, lastSixOf, looksLikeApiKey, newApiKey } from './api-key.js';
+import { KeyCache } from './key-cache.js';
+
+/** Who is calling. */
+export interface Caller {
+  accountId: string;
+  apiKeyId: string;
+  kind: ApiKeyKind;
+}
+
+export interface CreateKeyOptions {
+  accountId: string;
+  kind: ApiKeyKind;
+  description?: string;
+  /** Null or absent: it never expires. */
+  expiresAt?: Date | null;
+}
+
+/** The keys of the first account; this is the only time anybody sees them. */
+export interface BootstrapKeys {
+  accountId: string;
+  adminKey: string;
+  inferenceKey: string;
+}
+
+/** Accounts and API keys. */
+export class AccountsService {
+  private readonly repository: AccountsRepository;
+  private readonly keys: KeyCache;
+
+  constructor(prisma: PrismaService, clock: Clock = systemClock) {
+    this.repository = new AccountsRepository(prisma);
+    this.keys = new KeyCache((keyHash) => this.readKey(keyHash), clock);
+  }
+
+  /**
+   * The caller behind a bearer token (without `Bearer `). Rejects with `AUTHENTICATION_FAILED` for an unknown key and
+   * `AUTHENTICATION_FAILED_INACTIVE_KEY` for a revoked or expired one. A revocation takes 5 s at most.
+   */
+  async authenticate(bearer: string): Promise<Caller> {
+    const key = looksLikeApiKey(bearer) ? await this.keys.find(hashApiKey(bearer)) : null;
+    if (key === null) throw new PlatformError('AUTHENTICATION_FAILED', 'The API key is not valid.');
+    if (!key.active) {
+      throw new PlatformError('AUTHENTICATION_FAILED_INACTIVE_KEY', 'The API key was revoked or has expired.');
+    }
+    return { accountId: key.accountId, apiKeyId: key.id, kind: key.kind };
+  }
+
+  /** The key is in the answer and nowhere else. */
+  async createKey(options: CreateKeyOptions): Promise<{ key: string; record: ApiKeyRecord }> {
+    const key = newApiKey();
+    const record = await this.repository.insertKey({
+      accountId: options.accountId,
+      kind: options.kind,
+      keyHash: hashApiKey(key),
+      last6: lastSixOf(key),
+      description: options.description ?? '',
+      expiresAt: options.expiresAt ?? null,
+    });
+    return { key, record };
+  }
+
+  /** All keys, revoked ones too, oldest first; of one account when it is named. */
+  async listKeys(accountId?: string): Promise<ApiKeyRecord[]> {
+    return this.repository.listKeys(accountId);
+  }
+
+  /** False when there is no such key, or it was revoked before. */
+  async revokeKey(id: string): Promise<boolean> {
+    const revoked = await this.repository.revokeKey(id);
+    this.keys.clear();
+    return revoked;
+  }
+
+  async createAccount(name: string): Promise<{ id: string; name: string; createdAt: Date }> {
+    return this.repository.createAccount(name);
+  }
+
+  async listAccounts(): Promise<{ id: string; name: string; createdAt: Date }[]> {
+    return this.repository.listAccounts();
+  }
+
+  /**
+   * Makes the first account with an admin and an inference key, given or random. Null when any account exists: safe
+   * to call at every start, by any number of processes.
+   */
+  async bootstrap(given: { adminKey?: string; inferenceKey?: string } = {}): Promise<BootstrapKeys | null> {
+    const adminKey = given.adminKey ?? newApiKey();
+    const inferenceKey = given.inferenceKey ?? newApiKey();
+    const accountId = await this.repository.insertFirstAccount('default', [
+      firstKey(adminKey, 'ADMIN'),
+      firstKey(inferenceKey, 'INFERENCE'),
+    ]);
+    return accountId === null ? null : { accountId, adminKey, inferenceKey };
+  }
+
+  private async readKey(keyHash: Uint8Array<ArrayBuffer>): Promise<KeyLookup | null> {
+    const key = await this.repository.findKey(keyHash);
+    // Nobody waits for the note; one that is lost is made up for by the next read, 5 s later.
+    if (key?.active) void this.repository.touchKey(key.id).catch(() => undefined);
+    return key;
+  }
+}
+
+function firstKey(key: string, kind: ApiKeyKind) {
+  return { kind, keyHash: hashApiKey(key), last6: lastSixOf(key), description: 'made at first start', expiresAt: null };
+}

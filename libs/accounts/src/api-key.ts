@@ -1,0 +1,39 @@
+import { createHash, randomBytes } from 'node:crypto';
+
+/** What a key may do: `INFERENCE` runs models, `ADMIN` manages the account as well. */
+export type ApiKeyKind = 'INFERENCE' | 'ADMIN';
+
+/** What the house keeps of a key; the key itself is shown once and never stored. */
+export interface ApiKeyRecord {
+  id: string;
+  accountId: string;
+  kind: ApiKeyKind;
+  last6: string;
+  description: string;
+  expiresAt: Date | null;
+  revokedAt: Date | null;
+  lastUsedAt: Date | null;
+  createdAt: Date;
+}
+
+const prefix = 'slk_';
+const longestKey = 256;
+
+/** `slk_` and 32 random bytes in base64url. */
+export function newApiKey(): string {
+  return `${prefix}${randomBytes(32).toString('base64url')}`;
+}
+
+/** sha256: the key is random, so a slow hash would protect nothing and cost every request. */
+export function hashApiKey(key: string): Uint8Array<ArrayBuffer> {
+  return new Uint8Array(createHash('sha256').update(key).digest());
+}
+
+export function lastSixOf(key: string): string {
+  return key.slice(-6);
+}
+
+/** False for what cannot be one of our keys, so that it costs no query. */
+export function looksLikeApiKey(text: string): boolean {
+  return text.startsWith(prefix) && text.length <= longestKey && /^[\x21-\x7e]+$/.test(text);
+}

@@ -1,0 +1,2 @@
+export * from './accounts.service.js';
+export type { ApiKeyKind, ApiKeyRecord } from './api-key.js';

@@ -1,0 +1,60 @@
+import { type Clock, systemClock } from '#common';
+import type { KeyLookup } from './accounts.repository.js';
+
+/** How long a revoked key may still be let in, in ms. */
+export const keyCacheMs = 5_000;
+const mostEntries = 10_000;
+
+interface Entry {
+  lookup: Promise<KeyLookup | null>;
+  /** On the monotonic clock. */
+  untilMs: number;
+}
+
+/**
+ * Answers of the key table, each kept for 5 s at most and never past the key's own expiry. Concurrent questions
+ * for one key share one read. Unknown keys and failed reads are not kept.
+ */
+export class KeyCache {
+  private readonly entries = new Map<string, Entry>();
+
+  constructor(
+    private readonly read: (keyHash: Uint8Array<ArrayBuffer>) => Promise<KeyLookup | null>,
+    private readonly clock: Clock = systemClock,
+  ) {}
+
+  async find(keyHash: Uint8Array<ArrayBuffer>): Promise<KeyLookup | null> {
+    const id = Buffer.from(keyHash).toString('base64');
+    const known = this.entries.get(id);
+    if (known && known.untilMs > this.clock.monotonicMs()) return known.lookup;
+    const entry: Entry = { lookup: this.read(keyHash), untilMs: this.clock.monotonicMs() + keyCacheMs };
+    this.remember(id, entry);
+    try {
+      const lookup = await entry.lookup;
+      if (lookup === null) this.forget(id, entry);
+      else if (lookup.active && lookup.expiresInMs !== null) {
+        entry.untilMs = Math.min(entry.untilMs, this.clock.monotonicMs() + lookup.expiresInMs);
+      }
+      return lookup;
+    } catch (error) {
+      this.forget(id, entry);
+      throw error;
+    }
+  }
+
+  clear(): void {
+    this.entries.clear();
+  }
+
+  private remember(id: string, entry: Entry): void {
+    this.entries.delete(id);
+    this.entries.set(id, entry);
+    // A map iterates in insertion order: the first key is the oldest answer.
+    const oldest = this.entries.size > mostEntries ? this.entries.keys().next().value : undefined;
+    if (oldest !== undefined) this.entries.delete(oldest);
+  }
+
+  private forget(id: string, entry: Entry): void {
+    if (this.entries.get(id) === entry) this.entries.delete(id);
+  }
+}
