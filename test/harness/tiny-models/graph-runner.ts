@@ -102,7 +102,9 @@ export async function openConcatRunner(path: string, shape: RunnerShape): Promis
       0,
       headSize,
     ]);
-  let cache = Object.fromEntries(cacheNames(layers).map((name) => [`past_key_values.${name}`, emptyCache()]));
+  let cache: Record<string, Tensor> = Object.fromEntries(
+    cacheNames(layers).map((name) => [`past_key_values.${name}`, emptyCache()]),
+  );
   let length = 0;
   return {
     async append(tokenIds) {

@@ -1,0 +1,50 @@
+import { PlatformError } from '#common';
+import type { ConversionOptions } from './conversion.js';
+import type { LinearFormat } from './decoder/index.js';
+
+/** How the options of a manifest say the format of linear layers. */
+export const weightFormats = ['float32', 'int8', 'int4'] as const;
+export type WeightFormat = (typeof weightFormats)[number];
+
+export const blockSizes = [32, 64, 128] as const;
+export type BlockSize = (typeof blockSizes)[number];
+
+/** The option's value, or the default when it is absent. Throws `INVALID_MODEL` naming the option and what it takes. */
+export function chooseOption<Value extends string | number>(
+  options: ConversionOptions,
+  name: string,
+  allowed: readonly Value[],
+  fallback: Value,
+): Value {
+  const given = options[name];
+  if (given === undefined) return fallback;
+  const found = allowed.find((value) => value === given);
+  if (found === undefined) throw badOption(name, `must be one of ${allowed.join(', ')}`);
+  return found;
+}
+
+export function integerOption(options: ConversionOptions, name: string): number | undefined {
+  const given = options[name];
+  if (given === undefined) return undefined;
+  if (typeof given !== 'number' || !Number.isInteger(given) || given < 1)
+    throw badOption(name, 'must be a whole number');
+  return given;
+}
+
+export function refuseUnknownOptions(options: ConversionOptions, known: readonly string[]): void {
+  const unknown = Object.keys(options).find((name) => !known.includes(name));
+  if (unknown !== undefined) throw badOption(unknown, `is not known; this converter takes ${known.join(', ')}`);
+}
+
+export function linearFormat(weights: WeightFormat, blockSize: BlockSize): LinearFormat {
+  if (weights === 'float32') return { kind: 'float32' };
+  return { kind: 'blocks', bits: weights === 'int8' ? 8 : 4, blockSize };
+}
+
+function badOption(name: string, reason: string): PlatformError {
+  return new PlatformError(
+    'INVALID_MODEL',
+    `The converter's option \`${name}\` ${reason}.`,
+    `converter.options.${name}`,
+  );
+}

@@ -1,0 +1,22 @@
+/** A matrix of queries or keys as a checkpoint holds it: the two values of a rotary pair lie side by side. */
+export interface InterleavedRows {
+  columns: number;
+  headSize: number;
+  read: (from: number, to: number) => Promise<Float32Array>;
+}
+
+/** Rows `[from, to)` in the order of the graphs, where each head holds the first halves of all pairs, then the second. */
+export async function halfSplitRows(rows: InterleavedRows, from: number, to: number): Promise<Float32Array> {
+  const { columns, headSize, read } = rows;
+  const first = Math.floor(from / headSize) * headSize;
+  const source = await read(first, Math.ceil(to / headSize) * headSize);
+  const result = new Float32Array((to - from) * columns);
+  const half = headSize / 2;
+  for (let row = from; row < to; row++) {
+    const inHead = row % headSize;
+    const pair = inHead < half ? 2 * inHead : 2 * (inHead - half) + 1;
+    const start = (row - inHead + pair - first) * columns;
+    result.set(source.subarray(start, start + columns), (row - from) * columns);
+  }
+  return result;
+}

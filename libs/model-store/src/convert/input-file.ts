@@ -1,0 +1,44 @@
+import { open, type FileHandle } from 'node:fs/promises';
+import { join } from 'node:path';
+import { invalidFile } from './invalid-file.js';
+
+/** A downloaded file, read at random. */
+export class InputFile {
+  private constructor(
+    readonly name: string,
+    readonly bytes: number,
+    private readonly handle: FileHandle,
+  ) {}
+
+  static async open(folder: string, name: string): Promise<InputFile> {
+    let handle: FileHandle;
+    try {
+      handle = await open(join(folder, name), 'r');
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') throw invalidFile(name, 'it is missing');
+      throw error;
+    }
+    return new InputFile(name, (await handle.stat()).size, handle);
+  }
+
+  /** Exactly `length` bytes from `position` on; a file that ends before fails with `INVALID_MODEL`. */
+  async read(position: number, length: number): Promise<Uint8Array<ArrayBuffer>> {
+    const buffer = new Uint8Array(length);
+    let filled = 0;
+    while (filled < length) {
+      const { bytesRead } = await this.handle.read(buffer, filled, length - filled, position + filled);
+      if (bytesRead === 0) throw invalidFile(this.name, `it ends at byte ${position + filled}, cut short`);
+      filled += bytesRead;
+    }
+    return buffer;
+  }
+
+  /** `count` little-endian floats from `position` on. */
+  async floats(position: number, count: number): Promise<Float32Array> {
+    return new Float32Array((await this.read(position, count * 4)).buffer);
+  }
+
+  async close(): Promise<void> {
+    await this.handle.close();
+  }
+}

@@ -1,0 +1,62 @@
+/** One token that is never split nor merged. */
+export interface AddedToken {
+  id: number;
+  content: string;
+  /** Left out of the text that readers see. */
+  special: boolean;
+}
+
+export function addedTokens(tokens: AddedToken[]): Record<string, unknown>[] {
+  return tokens.map((token) => ({
+    ...token,
+    single_word: false,
+    lstrip: false,
+    rstrip: false,
+    normalized: false,
+  }));
+}
+
+/** A `post_processor` that puts `before` in front of a text and `after` behind it. */
+export function surroundWith(before: AddedToken | null, after: AddedToken | null): Record<string, unknown> {
+  const special = (token: AddedToken | null, type: number) =>
+    token ? [{ SpecialToken: { id: token.content, type_id: type } }] : [];
+  const sequence = (name: string, type: number) => [
+    ...special(before, type),
+    { Sequence: { id: name, type_id: type } },
+    ...special(after, type),
+  ];
+  const known = [before, after].flatMap((token) =>
+    token ? [[token.content, { id: token.content, ids: [token.id], tokens: [token.content] }] as const] : [],
+  );
+  return {
+    type: 'TemplateProcessing',
+    single: sequence('A', 0),
+    pair: [...sequence('A', 0), ...sequence('B', 1)],
+    special_tokens: Object.fromEntries(known),
+  };
+}
+
+export interface BpeVocabulary {
+  /** Token by id. A text that occurs twice belongs to the lower id. */
+  tokens: string[];
+  merges: string[];
+}
+
+export function bpeModel(
+  { tokens, merges }: BpeVocabulary,
+  rest: { unk_token: string | null; fuse_unk: boolean; byte_fallback: boolean },
+): Record<string, unknown> {
+  const vocabulary = new Map<string, number>();
+  tokens.forEach((token, id) => {
+    if (!vocabulary.has(token)) vocabulary.set(token, id);
+  });
+  return {
+    type: 'BPE',
+    dropout: null,
+    continuing_subword_prefix: null,
+    end_of_word_suffix: null,
+    ...rest,
+    vocab: Object.fromEntries(vocabulary),
+    merges,
+  };
+}
