@@ -1,0 +1,23 @@
+import type { ClosedJob, ClosingStep, JobClosing } from './job-states.js';
+import type { JobsRepository } from './jobs.repository.js';
+
+/**
+ * The one way a row is closed. Whoever wins the compare-and-set runs the steps, in the same transaction; everybody
+ * else changes nothing, so closing twice is as good as once.
+ */
+export class JobCloser {
+  constructor(
+    private readonly jobs: JobsRepository,
+    private readonly steps: readonly ClosingStep[] = [],
+  ) {}
+
+  /** The closed row, or null when this closing does not count. */
+  async close(closing: JobClosing): Promise<ClosedJob | null> {
+    if (this.steps.length === 0) return this.jobs.close(closing);
+    return this.jobs.prisma.$transaction(async (transaction) => {
+      const job = await this.jobs.close(closing, transaction);
+      if (job) for (const step of this.steps) await step.close(transaction, job);
+      return job;
+    });
+  }
+}

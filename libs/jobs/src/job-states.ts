@@ -1,0 +1,50 @@
+import type { ErrorCode, TokenUsage } from '#common';
+import type { Prisma } from '#platform/prisma';
+
+/** `queued → running → succeeded | failed | cancelled | expired`; `running` may be skipped by quick jobs. */
+export type ClosedState = 'succeeded' | 'failed' | 'cancelled' | 'expired';
+export type JobState = 'queued' | 'running' | ClosedState;
+
+/** A transaction that steps write their part into. */
+export type JobTransaction = Prisma.TransactionClient;
+
+/** How a row is to be closed. */
+export interface JobClosing {
+  requestId: string;
+  /** Only the row's current attempt can be closed; anything else changes nothing. */
+  attempt: number;
+  state: ClosedState;
+  errorCode: ErrorCode | null;
+  usage: TokenUsage | null;
+  /** Ms the engine worked on it. */
+  executionMs: number;
+}
+
+/** A row the moment it was closed. */
+export interface ClosedJob extends JobClosing {
+  accountId: string;
+  apiKeyId: string;
+  modality: string;
+  modelId: string;
+}
+
+/** A row the moment it was admitted. */
+export interface AdmittedJob {
+  requestId: string;
+  accountId: string;
+  apiKeyId: string;
+  modality: string;
+  modelId: string;
+  /** Ms since the epoch by the database's clock. */
+  deadlineAtMs: number;
+}
+
+/** Joins an admission: runs in the transaction of the row; a rejection admits nothing and reaches the caller. */
+export interface AdmissionStep {
+  admit(transaction: JobTransaction, job: AdmittedJob, payload: object): Promise<void>;
+}
+
+/** Joins the closing of a row: runs in its transaction, exactly once per row; a rejection closes nothing. */
+export interface ClosingStep {
+  close(transaction: JobTransaction, job: ClosedJob): Promise<void>;
+}

@@ -1,0 +1,5 @@
+export * from './expire-overdue.sweep.js';
+export * from './fail-abandoned.sweep.js';
+export * from './requeue-lost.sweep.js';
+export * from './sweep-runner.js';
+export * from './sweep.js';

@@ -1,0 +1,78 @@
+import type { Logger } from '#platform/logging';
+import type { JobDefinition, JobProducer } from '#queue';
+import type { JobsRepository, OpenJob } from '../jobs.repository.js';
+import type { PayloadCipher } from '../payload-cipher.js';
+import { Sightings } from './sighting.js';
+import type { Sweep } from './sweep.js';
+
+export interface RequeueLostOptions {
+  jobs: JobsRepository;
+  producer: JobProducer;
+  cipher: PayloadCipher;
+  /** Every kind of job, by modality. */
+  definitions: ReadonlyMap<string, JobDefinition<object, object>>;
+  logger: Logger;
+  /** Age at which a queued row is looked up in the queue. */
+  lostAfterMs: number;
+  /** How long it must be missing there. */
+  confirmMs: number;
+  /** True while outcomes are being written; when they pile up, an open row says nothing. */
+  outcomesFlow: () => boolean;
+}
+
+const batch = 500;
+const lookupsAtOnce = 20;
+
+/**
+ * Brings back queued rows that the queue has forgotten (a flushed Redis, an enqueue that died halfway) as a new attempt,
+ * from the encrypted payload, while their deadline stands. The attempt's compare-and-set lets one process win.
+ */
+export class RequeueLostSweep implements Sweep {
+  readonly name = 'requeue-lost';
+  private readonly sightings: Sightings;
+
+  constructor(private readonly options: RequeueLostOptions) {
+    this.sightings = new Sightings(options.confirmMs);
+  }
+
+  async run(): Promise<number> {
+    const { jobs, lostAfterMs, outcomesFlow } = this.options;
+    if (!outcomesFlow()) return 0;
+    const missing = await this.missingFromQueue(await jobs.findQueued(lostAfterMs, batch));
+    const confirmed = this.sightings.confirm(missing.map(({ requestId }) => requestId));
+    let requeued = 0;
+    for (const job of missing) {
+      if (confirmed.has(job.requestId) && (await this.requeue(job))) requeued += 1;
+    }
+    return requeued;
+  }
+
+  private async missingFromQueue(candidates: OpenJob[]): Promise<OpenJob[]> {
+    const missing: OpenJob[] = [];
+    for (let first = 0; first < candidates.length; first += lookupsAtOnce) {
+      const some = candidates.slice(first, first + lookupsAtOnce);
+      const held = await Promise.all(
+        some.map(({ modality, modelId, requestId }) => this.options.producer.holds(modality, modelId, requestId)),
+      );
+      missing.push(...some.filter((_job, index) => held[index] === false));
+    }
+    return missing;
+  }
+
+  private async requeue(job: OpenJob): Promise<boolean> {
+    const { jobs, producer, cipher, definitions, logger } = this.options;
+    const { requestId, modality, modelId, replyTo, deadlineAtMs } = job;
+    const definition = definitions.get(modality);
+    if (!definition) {
+      logger.error({ requestId, modality }, 'a lost job is of a kind this version does not know');
+      return false;
+    }
+    const ciphertext = await jobs.startNextAttempt(job);
+    if (ciphertext === null) return false;
+    const attempt = job.attempt + 1;
+    const payload = cipher.decrypt(requestId, ciphertext);
+    await producer.enqueue(definition, { requestId, modality, modelId, attempt, deadlineAtMs, replyTo, payload });
+    logger.warn({ requestId, modelId, attempt }, 'the queue had lost a job, it was enqueued again');
+    return true;
+  }
+}

@@ -1,0 +1,49 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from '#platform/logging';
+import type { Sweep } from './sweep.js';
+
+export interface SweepRunnerOptions {
+  sweeps: readonly Sweep[];
+  intervalMs: number;
+  logger: Logger;
+  /** After each run; `found` is null when it failed. */
+  onRun?: (sweep: string, found: number | null) => void;
+}
+
+/** Runs the sweeps one after the other, again and again, until closed. One that fails stops none of the others. */
+export class SweepRunner {
+  private readonly stopped = new AbortController();
+  private loop: Promise<void> = Promise.resolve();
+
+  constructor(private readonly options: SweepRunnerOptions) {}
+
+  start(): void {
+    this.loop = this.repeat();
+  }
+
+  /** Resolves when the run in progress has ended. */
+  async close(): Promise<void> {
+    this.stopped.abort();
+    await this.loop;
+  }
+
+  private async repeat(): Promise<void> {
+    const { intervalMs, sweeps } = this.options;
+    while (!this.stopped.signal.aborted) {
+      for (const sweep of sweeps) if (!this.stopped.signal.aborted) await this.runOne(sweep);
+      // Replicas that started together drift apart, so that they rarely look at the same rows.
+      const pauseMs = intervalMs * (0.9 + Math.random() * 0.2);
+      await sleep(pauseMs, undefined, { signal: this.stopped.signal }).catch(() => undefined);
+    }
+  }
+
+  private async runOne(sweep: Sweep): Promise<void> {
+    const { logger, onRun } = this.options;
+    try {
+      onRun?.(sweep.name, await sweep.run());
+    } catch (error) {
+      logger.warn({ sweep: sweep.name, error }, 'a sweep failed, it will run again');
+      onRun?.(sweep.name, null);
+    }
+  }
+}
