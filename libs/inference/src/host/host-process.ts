@@ -18,13 +18,14 @@ export type HostLauncher = () => HostProcess;
 export interface ForkOptions {
   /** Entry file of the child; default the host of this library. */
   modulePath?: string;
+  /** Options of node for the child; default those of this process. */
   execArgv?: string[];
 }
 
 const defaultModule = fileURLToPath(new URL('./model-host.main.js', import.meta.url));
 
 /** Forks a host. Structured clone on the channel, its own log lines on ours. */
-export function forkHost({ modulePath = defaultModule, execArgv = [] }: ForkOptions = {}): HostLauncher {
+export function forkHost({ modulePath = defaultModule, execArgv }: ForkOptions = {}): HostLauncher {
   return () => {
     const child = fork(modulePath, [], {
       serialization: 'advanced',
