@@ -1,3 +1,4 @@
+export * from './error-document.js';
 export * from './json-body.js';
 export * from './json-fault.js';
 export * from './route-access.js';

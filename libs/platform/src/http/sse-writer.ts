@@ -53,11 +53,6 @@ export class SseWriter {
     if (this.started && this.writable) this.raw.end();
   }
 
-  /** Stops the comments where the answer is not ours to end. */
-  abandon(): void {
-    clearInterval(this.keepAlive);
-  }
-
   private get writable(): boolean {
     return !this.raw.destroyed && !this.raw.writableEnded && this.raw.socket?.destroyed !== true;
   }

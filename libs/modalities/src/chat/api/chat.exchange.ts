@@ -18,6 +18,9 @@ export interface ExchangeEnds {
   deadlineMs: number;
 }
 
+/** Takes the events of the exchange; the next one comes when it has resolved. */
+type ExchangeListener = (event: ChatEvent) => Promise<void> | void;
+
 function isChatEvent(event: SlotEvent): event is ChatEvent {
   return event.type === 'prompt-ready' || event.type === 'text-delta' || event.type === 'choice-finished';
 }
@@ -31,7 +34,7 @@ export class ChatExchange {
 
   constructor(
     private readonly slot: MailboxSlot,
-    private readonly cancel: () => Promise<void>,
+    private readonly job: { started(): void; cancel(): Promise<void> },
   ) {}
 
   /**
@@ -39,14 +42,14 @@ export class ChatExchange {
    * `SERVICE_UNAVAILABLE` when the process stops, or `CallerGone`. The next event is taken when `onEvent` has
    * resolved: the pace of the reader is the pace of the exchange.
    */
-  async run(ends: ExchangeEnds, onEvent: (event: ChatEvent) => Promise<void> | void): Promise<TokenUsage> {
+  async run(ends: ExchangeEnds, onEvent: ExchangeListener): Promise<TokenUsage> {
     const release = this.watch(ends);
     try {
       const usage = await this.follow(onEvent);
       if (usage !== null) return usage;
       throw this.interruption ?? new PlatformError('INFERENCE_FAILED', 'The answer ended before it was complete.');
     } catch (error) {
-      if (!(error instanceof JobFailure)) await this.cancel();
+      if (!(error instanceof JobFailure)) await this.job.cancel();
       throw error instanceof JobFailure ? error.reason : error;
     } finally {
       release();
@@ -54,10 +57,11 @@ export class ChatExchange {
     }
   }
 
-  private async follow(onEvent: (event: ChatEvent) => Promise<void> | void): Promise<TokenUsage | null> {
+  private async follow(onEvent: ExchangeListener): Promise<TokenUsage | null> {
     for await (const event of this.slot as AsyncIterable<SlotEvent>) {
       if (this.interruption !== null) return null;
       if (isChatEvent(event)) await onEvent(event);
+      else if (event.type === 'job-started') this.job.started();
       else if (event.type === 'job-finished') return (event as JobFinishedEvent).usage ?? noUsage;
       else if (event.type === 'job-failed')
         throw new JobFailure(PlatformError.fromWire((event as JobFailedEvent).error));

@@ -206,10 +206,10 @@ describe('the conversation', () => {
     ).toBe(false);
   });
 
-  it.each([{ speed: 'fast' }, { strip_thinking_response: 'perhaps' }, { __proto__x: '1' }])(
+  it.each<Record<string, string>>([{ speed: 'fast' }, { strip_thinking_response: 'perhaps' }, { constructor: '1' }])(
     'refuses the suffix %j on model',
     (suffix) => {
-      expect(refusalOf({}, { suffix: { ...suffix } as Record<string, string> }).param).toBe('model');
+      expect(refusalOf({}, { suffix }).param).toBe('model');
     },
   );
 

@@ -1,0 +1,145 @@
+import { Controller, Inject, Post, Req, Res } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { PlatformError } from '#common';
+import { callerOf, validateWire } from '#platform/http';
+import type { TextPricing } from '#model-registry/manifest';
+import { chatJob } from '../contract/chat.job.js';
+import { ChatCompletionRequest } from '../contract/chat.request.js';
+import { ChatApiDocument } from './chat.document.js';
+import { CallerGone, ChatExchange, type ExchangeEnds } from './chat.exchange.js';
+import { modelHeaders } from './chat.headers.js';
+import { type ChatModel, normalizeChat, type NormalizedChat } from './chat.normalizer.js';
+import { type ChatAnswerHead, ChatAnswerGatherer } from './chat.presenter.js';
+import { type ChatServices, chatServices, type ResolvedChatModel } from './chat.services.js';
+import { ChatStream } from './chat.stream.js';
+
+const defaultMaxChoices = 4;
+/** Models whose manifest names no context are held to this many tokens. */
+const defaultContextLength = 2048;
+
+/** One request on its way: what the wire said and what it became. */
+interface OpenedChat {
+  wire: ChatCompletionRequest;
+  resolved: ResolvedChatModel;
+  chat: NormalizedChat;
+  exchange: ChatExchange;
+  ends: ExchangeEnds;
+  head: ChatAnswerHead;
+}
+
+function chatModel({ manifest, suffix }: ResolvedChatModel): ChatModel {
+  const contextLength = manifest.contextLength ?? defaultContextLength;
+  return {
+    id: manifest.id,
+    capabilities: manifest.capabilities,
+    maxChoices: manifest.maxChoices ?? defaultMaxChoices,
+    maxCompletionTokens: manifest.maxCompletionTokens ?? contextLength,
+    contextLength,
+    systemPrompt: manifest.systemPrompt ?? null,
+    suffix,
+  };
+}
+
+/** Aborts when the connection closes before the answer is out. */
+function goneSignal(reply: FastifyReply): AbortSignal {
+  const controller = new AbortController();
+  if (reply.raw.destroyed || reply.raw.socket?.destroyed === true) controller.abort();
+  reply.raw.once('close', () => {
+    if (!reply.raw.writableFinished) controller.abort();
+  });
+  return controller.signal;
+}
+
+@Controller('api/v1/chat')
+export class ChatController {
+  constructor(@Inject(chatServices) private readonly services: ChatServices) {}
+
+  @Post('completions')
+  @ChatApiDocument()
+  async complete(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const opened = await this.open(request, reply);
+    try {
+      if (opened.wire.stream === true) await this.stream(opened, reply);
+      else await this.answer(opened, reply);
+    } catch (error) {
+      // Nobody is left to read an answer.
+      if (!(error instanceof CallerGone)) throw error;
+      reply.hijack();
+    }
+  }
+
+  private async open(request: FastifyRequest, reply: FastifyReply): Promise<OpenedChat> {
+    const gone = goneSignal(reply);
+    const wire = validateWire(ChatCompletionRequest, request.body);
+    const resolved = await this.services.resolve(wire.model);
+    const { manifest } = resolved;
+    void reply.headers(
+      modelHeaders({ id: manifest.id, name: manifest.name, deprecation: manifest.deprecation ?? null }, Date.now()),
+    );
+    const chat = normalizeChat(wire, chatModel(resolved));
+    if (resolved.offline) {
+      throw new PlatformError('MODEL_OFFLINE', `No worker holds the model ${manifest.id} at the moment.`, 'model');
+    }
+    const exchange = await this.admit(request, chat, { modelId: manifest.id, stream: wire.stream === true });
+    const { settings, stopping } = this.services;
+    const ends = { gone, stopping, deadlineMs: settings.deadlineMs };
+    return { wire, resolved, chat, exchange, ends, head: this.head(request, chat, resolved) };
+  }
+
+  /** Opens the slot before the job, so that no event can be missed. */
+  private async admit(
+    request: FastifyRequest,
+    { payload }: NormalizedChat,
+    { modelId, stream }: { modelId: string; stream: boolean },
+  ): Promise<ChatExchange> {
+    const { services } = this;
+    const requestId = request.id;
+    const slot = services.openSlot(requestId);
+    try {
+      const { deadlineMs } = services.settings;
+      const replyTo = services.replyTo();
+      const caller = callerOf(request);
+      await services.admit({ requestId, caller, definition: chatJob, modelId, payload, deadlineMs, replyTo, stream });
+    } catch (error) {
+      slot.close();
+      throw error;
+    }
+    return new ChatExchange(slot, {
+      started: () => services.markStarted(requestId),
+      cancel: async () => {
+        await services.cancel(requestId).catch((error: unknown) => services.cancelFailed(requestId, error));
+      },
+    });
+  }
+
+  private head(request: FastifyRequest, chat: NormalizedChat, { manifest }: ResolvedChatModel): ChatAnswerHead {
+    return {
+      requestId: request.id,
+      created: Math.floor(Date.now() / 1000),
+      modelId: manifest.id,
+      n: chat.payload.n,
+      withLogprobs: chat.payload.topLogprobs !== null,
+      pricing: (manifest.pricing as TextPricing | undefined) ?? null,
+      parameters: chat.parameters,
+    };
+  }
+
+  private async answer({ exchange, ends, head }: OpenedChat, reply: FastifyReply): Promise<void> {
+    const gatherer = new ChatAnswerGatherer(head);
+    const usage = await exchange.run(ends, (event) => gatherer.add(event));
+    void reply.status(200).send(gatherer.answer(usage));
+  }
+
+  private async stream({ wire, exchange, ends, head }: OpenedChat, reply: FastifyReply): Promise<void> {
+    const { keepAliveMs, stalledMs } = this.services.settings;
+    const includeUsage = wire.stream_options?.include_usage === true;
+    const stream = new ChatStream(reply, head, { keepAliveMs, stalledMs, includeUsage });
+    stream.open();
+    try {
+      await stream.finish(await exchange.run(ends, (event) => stream.add(event)));
+    } catch (error) {
+      const frame = error instanceof CallerGone ? null : this.services.errorFrame(PlatformError.from(error));
+      if (!(await stream.fail(frame))) throw error;
+    }
+  }
+}

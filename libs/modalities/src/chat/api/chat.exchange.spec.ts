@@ -1,0 +1,123 @@
+import { describe, expect, it } from 'vitest';
+import { PlatformError } from '#common';
+import type { MailboxEvent, MailboxSlot } from '#queue';
+import { CallerGone, ChatExchange } from './chat.exchange.js';
+
+/** A mailbox slot fed by hand. */
+class FedSlot implements MailboxSlot {
+  private readonly events: MailboxEvent[] = [];
+  private wake: () => void = () => undefined;
+  closed = false;
+
+  feed(...events: MailboxEvent[]): void {
+    this.events.push(...events);
+    this.wake();
+  }
+
+  close(): void {
+    this.closed = true;
+    this.wake();
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<MailboxEvent, undefined> {
+    for (;;) {
+      const event = this.events.shift();
+      if (this.closed) return undefined;
+      if (event !== undefined) yield event;
+      else await new Promise<void>((resolve) => (this.wake = resolve));
+    }
+  }
+}
+
+function setUp() {
+  const slot = new FedSlot();
+  const calls: string[] = [];
+  const job = {
+    started: () => void calls.push('started'),
+    cancel: async () => void calls.push('cancel'),
+  };
+  const gone = new AbortController();
+  const stopping = new AbortController();
+  const ends = { gone: gone.signal, stopping: stopping.signal, deadlineMs: 60_000 };
+  return { slot, calls, gone, stopping, ends, exchange: new ChatExchange(slot, job) };
+}
+
+const delta: MailboxEvent = { type: 'text-delta' };
+const usage = { promptTokens: 1, cachedTokens: 0, completionTokens: 1, reasoningTokens: 0 };
+const finished = { type: 'job-finished', usage } as MailboxEvent;
+
+describe('ChatExchange', () => {
+  it('hands on the chat events and ends with the usage, cancelling nothing', async () => {
+    const { slot, calls, ends, exchange } = setUp();
+    slot.feed({ type: 'job-started' }, delta, delta, finished);
+    const seen: string[] = [];
+    expect(await exchange.run(ends, (event) => void seen.push(event.type))).toEqual(usage);
+    expect(seen).toEqual(['text-delta', 'text-delta']);
+    expect(calls).toEqual(['started']);
+    expect(slot.closed).toBe(true);
+  });
+
+  it('takes no event while the listener is busy', async () => {
+    const { slot, ends, exchange } = setUp();
+    slot.feed(delta, delta, finished);
+    let inside = 0;
+    await exchange.run(ends, async () => {
+      inside += 1;
+      expect(inside).toBe(1);
+      await new Promise((resolve) => setImmediate(resolve));
+      inside -= 1;
+    });
+  });
+
+  it('rejects with the error of the job without cancelling it', async () => {
+    const { slot, calls, ends, exchange } = setUp();
+    slot.feed({
+      type: 'job-failed',
+      error: { code: 'TOO_MANY_TOKENS', message: 'm', param: 'messages' },
+    } as MailboxEvent);
+    await expect(exchange.run(ends, () => undefined)).rejects.toMatchObject({
+      code: 'TOO_MANY_TOKENS',
+      param: 'messages',
+    });
+    expect(calls).toEqual([]);
+  });
+
+  it('cancels the job when the caller leaves before the first token', async () => {
+    const { calls, gone, ends, exchange } = setUp();
+    const run = exchange.run(ends, () => undefined);
+    gone.abort();
+    await expect(run).rejects.toBeInstanceOf(CallerGone);
+    expect(calls).toEqual(['cancel']);
+  });
+
+  it('cancels the job of a caller who left before it was opened', async () => {
+    const { calls, gone, ends, exchange } = setUp();
+    gone.abort();
+    await expect(exchange.run(ends, () => undefined)).rejects.toBeInstanceOf(CallerGone);
+    expect(calls).toEqual(['cancel']);
+  });
+
+  it('cancels the job and times out when the deadline passes', async () => {
+    const { calls, ends, exchange } = setUp();
+    await expect(exchange.run({ ...ends, deadlineMs: 5 }, () => undefined)).rejects.toMatchObject({
+      code: 'REQUEST_TIMEOUT',
+    });
+    expect(calls).toEqual(['cancel']);
+  });
+
+  it('cancels the job when the process stops', async () => {
+    const { calls, stopping, ends, exchange } = setUp();
+    const run = exchange.run(ends, () => undefined);
+    stopping.abort();
+    await expect(run).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' });
+    expect(calls).toEqual(['cancel']);
+  });
+
+  it('cancels the job when the listener fails', async () => {
+    const { slot, calls, ends, exchange } = setUp();
+    slot.feed(delta);
+    const failing = exchange.run(ends, () => Promise.reject(new PlatformError('INFERENCE_FAILED', 'no')));
+    await expect(failing).rejects.toMatchObject({ code: 'INFERENCE_FAILED' });
+    expect(calls).toEqual(['cancel']);
+  });
+});

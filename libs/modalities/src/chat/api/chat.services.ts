@@ -1,0 +1,45 @@
+import type { OpenRequest } from '#jobs';
+import type { ModelManifest } from '#model-registry/manifest';
+import type { ErrorIssue, PlatformError } from '#common';
+import type { MailboxSlot } from '#queue';
+
+/** A name of the request, resolved. */
+export interface ResolvedChatModel {
+  manifest: ModelManifest;
+  /** Pairs of the feature suffix. */
+  suffix: Record<string, string>;
+  /** True while no worker holds it. */
+  offline: boolean;
+}
+
+/** What the chat routes need of the process they run in; the app wires it. */
+export interface ChatServices {
+  /** Rejects with `MODEL_NOT_FOUND`, `MODEL_RETIRED` or `INVALID_MODEL`. */
+  resolve(model: string): Promise<ResolvedChatModel>;
+  openSlot(requestId: string): MailboxSlot;
+  /** Where workers send the events of a job. */
+  replyTo(): string;
+  /** Rejects with `MODEL_AT_CAPACITY` or `SERVICE_UNAVAILABLE`. */
+  admit(request: OpenRequest): Promise<unknown>;
+  markStarted(requestId: string): void;
+  cancel(requestId: string): Promise<void>;
+  /** Called with what `cancel` could not do; the deadline stands behind it. */
+  cancelFailed(requestId: string, error: unknown): void;
+  /** Body of an error frame, in OpenAI's words. */
+  errorFrame(error: PlatformError): { error: object; issues?: ErrorIssue[] };
+  /** Aborts when the process stops and its grace is over. */
+  stopping: AbortSignal;
+  settings: ChatSettings;
+}
+
+export interface ChatSettings {
+  /** How long an answer may take, in ms. */
+  deadlineMs: number;
+  /** Silence after which a stream gets a comment, in ms. */
+  keepAliveMs: number;
+  /** How long a reader may take nothing, in ms. */
+  stalledMs: number;
+}
+
+/** Token of `ChatServices` for Nest. */
+export const chatServices = Symbol('ChatServices');

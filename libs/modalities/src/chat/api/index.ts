@@ -1,0 +1,2 @@
+export { ChatController } from './chat.controller.js';
+export * from './chat.services.js';
