@@ -5,3 +5,7 @@ export * from './runtime/graph-session.js';
 export * from './sampling/logits-batch.js';
 export * from './scheduler/decoder.js';
 export * from './scheduler/sequence-scheduler.js';
+export * from './runtime/ort-session.js';
+export { type DecoderHints } from './runtime/decoder-graph.js';
+export * from './scheduler/open-decoder.js';
+export * from './scheduler/batch-scheduler.js';

@@ -36,6 +36,8 @@ export interface Decoder {
   readonly vocabularySize: number;
   /** How many of the best logits `top` gives for each row; 0 when the graph has no such output. */
   readonly topSize: number;
+  /** Whether batches carry the log-sum-exp of each row, also beside the best few. */
+  readonly hasLogSumExp: boolean;
   /** Most rows that one `prefill` call takes. */
   readonly maxPrefillRows: number;
   /** Lengths of a reusable prefix are multiples of it. */
@@ -47,6 +49,11 @@ export interface Decoder {
   prefill(parts: readonly PrefillPart[], wanted: LogitsWanted): Promise<LogitsBatch>;
   /** Appends one token to every row that finished its prompt and was not released; parts must name all of them. */
   decode(parts: readonly DecodePart[], wanted: LogitsWanted): Promise<LogitsBatch>;
+  /**
+   * Runs the last decode step again and gives every logit of its rows; the cache stays as it is. Only right after
+   * that step, before any other call.
+   */
+  repeatForLogits(): Promise<LogitsBatch>;
   /** Takes a row out of the running batch and keeps its cache for `copyPrefix`. The given row is of no use after. */
   retain(row: CacheRow): CacheRow;
   /** Frees the row. `tainted` when its numbers cannot be trusted (not finite), so that no later row meets them. */

@@ -1,0 +1,184 @@
+import { PlatformError } from '#common';
+import type { GraphSession, TensorDescription } from './graph-session.js';
+
+/** Shape of a model where its graph does not say it; members of config.json under our names. */
+export interface DecoderHints {
+  kvHeads?: number;
+  headDim?: number;
+  vocabularySize?: number;
+}
+
+/** Names of the cache of one layer's keys or values: the input, and for `concat` the output that replaces it. */
+export interface CacheNames {
+  past: string;
+  present: string | null;
+}
+
+export type IntegerType = 'int64' | 'int32';
+
+interface DecoderGraphBase {
+  /** Keys and values of all layers: layer 0 key, layer 0 value, layer 1 key, … */
+  caches: CacheNames[];
+  cacheType: 'float32' | 'float16';
+  kvHeads: number;
+  headDim: number;
+  vocabularySize: number;
+}
+
+/** Our own graph: past keys and values are plain inputs, only the new positions come back. */
+export interface SplitGraph extends DecoderGraphBase {
+  kind: 'split';
+  /** Logits kept by the graph's own selection of the best; 0 when it has none. */
+  topSize: number;
+  hasLogSumExp: boolean;
+}
+
+/**
+ * The transformers.js layout: the whole cache goes in and comes out longer. Exports that use GroupQueryAttention
+ * inside look the same from here.
+ */
+export interface ConcatGraph extends DecoderGraphBase {
+  kind: 'concat';
+  logitsType: 'float32' | 'float16';
+  inputIds: IntegerType;
+  attentionMask: IntegerType | null;
+  positionIds: IntegerType | null;
+  /** Merged exports choose between their two halves by this input. */
+  useCacheBranch: boolean;
+  /** Name and rank of the input that limits logits to the last positions. */
+  logitsToKeep: { name: string; rank: number } | null;
+}
+
+export type DecoderGraph = SplitGraph | ConcatGraph;
+
+const pastPattern = /^(?:past_key_values|past)\.(\d+)\.(key|value)$/;
+
+/**
+ * Finds out from names, types and shapes how a decoder keeps its cache. Throws `INVALID_MODEL` naming what does not
+ * fit, so that a model of another kind fails at load and not at its first request.
+ */
+export function inspectDecoderGraph(session: GraphSession, hints: DecoderHints = {}): DecoderGraph {
+  const inputs = byName(session.inputs);
+  const outputs = byName(session.outputs);
+  if (!inputs.has('input_ids')) throw unfit('it has no input `input_ids`');
+  const pasts = pastInputs(session.inputs);
+  const firstPast = pasts[0];
+  if (!firstPast) throw unfit('it has no inputs `past_key_values.N.key` and `.value`; it was exported without a cache');
+  const base = describeCache(firstPast, hints);
+  const isSplit = outputs.has('new_kv') && inputs.has('past_lens');
+  return isSplit
+    ? splitGraph(pasts, { ...base, vocabularySize: vocabularyOf(outputs, hints) }, inputs, outputs)
+    : concatGraph(pasts, { ...base, vocabularySize: vocabularyOf(outputs, hints) }, inputs, outputs);
+}
+
+type Descriptions = Map<string, TensorDescription>;
+type BaseShape = Omit<DecoderGraphBase, 'caches'>;
+
+function splitGraph(
+  pasts: TensorDescription[],
+  base: BaseShape,
+  inputs: Descriptions,
+  outputs: Descriptions,
+): SplitGraph {
+  const known = new Set(['input_ids', 'past_lens', 'last_index']);
+  refuseUnknownInputs(inputs, known);
+  if (!inputs.has('last_index')) throw unfit('its split cache comes without the input `last_index`');
+  if (base.cacheType !== 'float32') throw unfit('its split cache is not float32');
+  const topShape = outputs.get('topk_values')?.shape;
+  const topSize = outputs.has('topk_ids') ? Number(topShape?.[topShape.length - 1] ?? 0) : 0;
+  return {
+    ...base,
+    kind: 'split',
+    caches: pasts.map(({ name }) => ({ past: name, present: null })),
+    topSize: Number.isInteger(topSize) ? topSize : 0,
+    hasLogSumExp: outputs.has('lse'),
+  };
+}
+
+function concatGraph(
+  pasts: TensorDescription[],
+  base: BaseShape,
+  inputs: Descriptions,
+  outputs: Descriptions,
+): ConcatGraph {
+  const keep = inputs.get('num_logits_to_keep') ?? inputs.get('logits_to_keep');
+  const known = new Set(['input_ids', 'attention_mask', 'position_ids', 'use_cache_branch', keep?.name ?? '']);
+  refuseUnknownInputs(inputs, known);
+  const caches = pasts.map(({ name }) => {
+    const present = name.replace(/^past(?:_key_values)?\./, 'present.');
+    if (!outputs.has(present)) throw unfit(`it has no output \`${present}\` for its input \`${name}\``);
+    return { past: name, present };
+  });
+  return {
+    ...base,
+    kind: 'concat',
+    caches,
+    logitsType: floatType(outputs.get('logits')),
+    inputIds: integerType(inputs.get('input_ids')) ?? 'int64',
+    attentionMask: integerType(inputs.get('attention_mask')),
+    positionIds: integerType(inputs.get('position_ids')),
+    useCacheBranch: inputs.has('use_cache_branch'),
+    logitsToKeep: keep ? { name: keep.name, rank: keep.shape.length } : null,
+  };
+}
+
+function pastInputs(inputs: readonly TensorDescription[]): TensorDescription[] {
+  const order = (name: string): number => {
+    const [, layer, part] = pastPattern.exec(name) ?? [];
+    return Number(layer) * 2 + (part === 'value' ? 1 : 0);
+  };
+  const pasts = inputs.filter(({ name }) => pastPattern.test(name));
+  pasts.sort((left, right) => order(left.name) - order(right.name));
+  pasts.forEach(({ name }, index) => {
+    if (order(name) !== index) throw unfit(`the cache inputs before \`${name}\` are not complete`);
+  });
+  return pasts;
+}
+
+function describeCache(past: TensorDescription, hints: DecoderHints): Omit<BaseShape, 'vocabularySize'> {
+  const [, heads, , dimension] = past.shape;
+  return {
+    cacheType: floatType(past),
+    kvHeads: fixedSize(heads, hints.kvHeads, 'num_key_value_heads'),
+    headDim: fixedSize(dimension, hints.headDim, 'head_dim'),
+  };
+}
+
+function vocabularyOf(outputs: Descriptions, hints: DecoderHints): number {
+  const logits = outputs.get('logits');
+  if (!logits) throw unfit('it has no output `logits`');
+  return fixedSize(logits.shape[logits.shape.length - 1], hints.vocabularySize, 'vocab_size');
+}
+
+function fixedSize(dimension: number | string | undefined, hint: number | undefined, member: string): number {
+  const size = typeof dimension === 'number' && dimension > 0 ? dimension : hint;
+  if (!size || !Number.isInteger(size)) throw unfit(`neither its graph nor config.json (\`${member}\`) gives a size`);
+  return size;
+}
+
+function refuseUnknownInputs(inputs: Descriptions, known: ReadonlySet<string>): void {
+  for (const name of inputs.keys()) {
+    if (!known.has(name) && !pastPattern.test(name)) throw unfit(`it needs the input \`${name}\`, which is not known`);
+  }
+}
+
+function floatType(description: TensorDescription | undefined): 'float32' | 'float16' {
+  const type = description?.type;
+  if (type === 'float32' || type === 'float16') return type;
+  throw unfit(`\`${description?.name ?? 'logits'}\` is ${type ?? 'missing'}, not float32 or float16`);
+}
+
+function integerType(description: TensorDescription | undefined): IntegerType | null {
+  if (!description) return null;
+  const type = description.type;
+  if (type === 'int64' || type === 'int32') return type;
+  throw unfit(`\`${description.name}\` is ${type}, not int64 or int32`);
+}
+
+function byName(descriptions: readonly TensorDescription[]): Descriptions {
+  return new Map(descriptions.map((description) => [description.name, description]));
+}
+
+function unfit(reason: string): PlatformError {
+  return new PlatformError('INVALID_MODEL', `The model's graph is not a decoder this engine runs: ${reason}.`);
+}

@@ -1,0 +1,101 @@
+import { InferenceSession, Tensor } from 'onnxruntime-node';
+import { PlatformError } from '#common';
+import type { GraphSession, GraphTensor, TensorData, TensorDescription, TensorType } from './graph-session.js';
+
+export interface OrtSessionOptions {
+  /** Path of the `.onnx` file; its external data lies beside it under the names the graph gives. */
+  modelPath: string;
+  /** Execution providers in order of preference: `cuda`, `webgpu`, `cpu`. `cpu` is tried last in any case. */
+  providers: readonly string[];
+  /** Threads of one operator. Spinning between runs stays on: decoding waits for no thread to wake. */
+  intraOpThreads: number;
+}
+
+/**
+ * A graph in onnxruntime. `run` and `open` block the thread for their whole length, so one process holds one session:
+ * thread pools of several sessions spin against each other and each becomes 2 to 3 times slower.
+ *
+ * onnxruntime-node is pinned to 1.30.0: it reads inputs where they lie; later versions copy every input, which for a
+ * cache that is an input means copying the whole cache at every step.
+ */
+export class OrtSession implements GraphSession {
+  readonly inputs: readonly TensorDescription[];
+  readonly outputs: readonly TensorDescription[];
+
+  private constructor(
+    private readonly session: InferenceSession,
+    readonly provider: string,
+    readonly providerNote: string | null,
+  ) {
+    this.inputs = session.inputMetadata.map(describe);
+    this.outputs = session.outputMetadata.map(describe);
+  }
+
+  /**
+   * Loads the graph on the first provider that takes it and says in `providerNote` why others were skipped. Throws
+   * `INFERENCE_FAILED` when none does.
+   */
+  static async open(options: OrtSessionOptions): Promise<OrtSession> {
+    const skipped: string[] = [];
+    let lastError: unknown = null;
+    for (const provider of providerOrder(options.providers)) {
+      try {
+        const session = await InferenceSession.create(options.modelPath, sessionOptions(provider, options));
+        return new OrtSession(session, provider, skipped.length > 0 ? skipped.join('; ') : null);
+      } catch (error) {
+        lastError = error;
+        skipped.push(`${provider} skipped: ${plainReason(error)}`);
+      }
+    }
+    throw new PlatformError(
+      'INFERENCE_FAILED',
+      `The model's graph could not be loaded (${skipped.join('; ')}).`,
+      null,
+      {
+        cause: lastError,
+      },
+    );
+  }
+
+  tensor(type: TensorType, data: TensorData, dims: readonly number[]): GraphTensor {
+    return new Tensor(type, data, dims);
+  }
+
+  async run(feeds: Record<string, GraphTensor>, fetches: readonly string[]): Promise<Record<string, GraphTensor>> {
+    return this.session.run(feeds as Record<string, Tensor>, fetches);
+  }
+
+  async release(): Promise<void> {
+    await this.session.release();
+  }
+}
+
+function sessionOptions(provider: string, options: OrtSessionOptions): InferenceSession.SessionOptions {
+  return {
+    executionProviders: provider === 'cpu' ? ['cpu'] : [provider, 'cpu'],
+    intraOpNumThreads: options.intraOpThreads,
+    interOpNumThreads: 1,
+    executionMode: 'sequential',
+    graphOptimizationLevel: 'all',
+    // Shapes change from step to step, so a pattern planned for one step never fits the next.
+    enableMemPattern: false,
+    // Warnings about nodes left on the CPU are no news to anybody; errors come as exceptions.
+    logSeverityLevel: 3,
+  };
+}
+
+function providerOrder(preferred: readonly string[]): string[] {
+  return [...new Set([...preferred, 'cpu'])];
+}
+
+/** The first line of a runtime error without the paths of this machine. */
+function plainReason(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error);
+  const firstLine = message.split('\n', 1)[0] ?? '';
+  return firstLine.replace(/(?:\/[\w.@+-]+){2,}\/?/g, '…').slice(0, 200);
+}
+
+function describe(metadata: InferenceSession.ValueMetadata): TensorDescription {
+  if (!metadata.isTensor) return { name: metadata.name, type: 'not-a-tensor', shape: [] };
+  return { name: metadata.name, type: metadata.type, shape: metadata.shape };
+}

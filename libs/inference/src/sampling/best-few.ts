@@ -1,0 +1,60 @@
+/** How many of the best candidates one pass keeps at most. */
+export const bestFewSize = 64;
+
+/** The best candidates of one row: highest logit first, equal ones by lower id. Reused from row to row. */
+export interface Candidates {
+  readonly ids: Int32Array;
+  readonly values: Float64Array;
+  count: number;
+}
+
+export function newCandidates(size = bestFewSize): Candidates {
+  return { ids: new Int32Array(size), values: new Float64Array(size), count: 0 };
+}
+
+/** Fills `into` with the best of all logits in one pass. Almost every logit costs one comparison. */
+export function keepBest(logits: Float32Array, into: Candidates, size = bestFewSize): Candidates {
+  const { ids, values } = into;
+  const limit = Math.min(size, values.length);
+  let count = 0;
+  let threshold = -Infinity;
+  for (let id = 0; id < logits.length; id++) {
+    const value = logits[id] as number;
+    if (!(value > threshold)) continue;
+    let place = count < limit ? count++ : limit - 1;
+    for (; place > 0 && (values[place - 1] as number) < value; place--) {
+      values[place] = values[place - 1] as number;
+      ids[place] = ids[place - 1] as number;
+    }
+    values[place] = value;
+    ids[place] = id;
+    if (count === limit) threshold = values[limit - 1] as number;
+  }
+  into.count = count;
+  return into;
+}
+
+/** Takes over candidates that the graph has already chosen. */
+export function takeBest(values: Float32Array, ids: Int32Array, into: Candidates): Candidates {
+  const count = Math.min(values.length, into.values.length);
+  for (let index = 0; index < count; index++) {
+    into.values[index] = values[index] as number;
+    into.ids[index] = ids[index] as number;
+  }
+  into.count = count;
+  return into;
+}
+
+/** Id of the highest logit; the lowest id of equal ones. −1 when no logit is a number above −∞. */
+export function argmax(logits: Float32Array): number {
+  let best = -Infinity;
+  let bestId = -1;
+  for (let id = 0; id < logits.length; id++) {
+    const value = logits[id] as number;
+    if (value > best) {
+      best = value;
+      bestId = id;
+    }
+  }
+  return bestId;
+}

@@ -1,0 +1,28 @@
+import { negligible } from './rest-mass.js';
+
+/**
+ * Temperature between `minimum` and `maximum` by how unsure the model is: the entropy of the unmodified distribution
+ * at temperature 1 over that of the uniform one. As in text-generation-webui's dynamic temperature (exponent 1), which
+ * llama.cpp's `dynatemp` follows over its own candidates.
+ */
+export function dynamicTemperature(
+  logits: Float32Array,
+  best: number,
+  range: { minimum: number; maximum: number },
+): number {
+  let total = 0;
+  let weighted = 0;
+  let valid = 0;
+  for (let id = 0; id < logits.length; id++) {
+    const value = logits[id] as number;
+    if (value > -Infinity) valid++;
+    const distance = value - best;
+    if (!(distance > negligible)) continue;
+    const weight = Math.exp(distance);
+    total += weight;
+    weighted += weight * distance;
+  }
+  const entropy = Math.max(0, Math.log(total) - weighted / total);
+  const share = valid > 1 ? Math.min(1, entropy / Math.log(valid)) : 0;
+  return range.minimum + (range.maximum - range.minimum) * share;
+}

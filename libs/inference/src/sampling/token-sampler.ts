@@ -1,0 +1,186 @@
+import { PlatformError } from '#common';
+import type { SamplingOptions } from '../engines/text-generation.js';
+import { argmax, type Candidates, keepBest, newCandidates, takeBest } from './best-few.js';
+import { dynamicTemperature } from './dynamic-temperature.js';
+import type { LogitsBatch } from './logits-batch.js';
+import { candidateMass, drawFromBest, type DrawSettings, undecided } from './narrow-draw.js';
+import { Penalties } from './penalties.js';
+import { Random } from './random.js';
+import { noRest, restFromLogSumExp, totalMass } from './rest-mass.js';
+import { rowLogits } from './token-score.js';
+import { drawFromAll } from './wide-draw.js';
+
+/** Rows are sampled one after the other, so all of them share the room for candidates. */
+const scratch = newCandidates(256);
+
+/** How fast the guess of `fullChance` follows what was seen. */
+const smoothing = 0.2;
+
+/**
+ * Chooses the tokens of one sequence. The order of operations is that of vLLM and of transformers' logits processors
+ * and warpers (generation/utils.py), which the OpenAI-compatible world expects:
+ *
+ * 1. repetition penalty, then frequency and presence penalties (`penalties.ts`);
+ * 2. temperature, fixed or dynamic; 0 is greedy, the lowest id of equal logits;
+ * 3. top_k; 4. top_p, the smallest set of best tokens that reaches it, of what top_k left;
+ * 5. min_p, relative to the best token; 6. one uniform draw over the rest, in the order of logits down and ids up.
+ *
+ * Where the graph's own best few decide, they are used and the result is the one that all logits would give, so that
+ * it does not depend on what the other rows of a step needed.
+ */
+export class TokenSampler {
+  private readonly settings: DrawSettings;
+  private readonly temperatureRange: { minimum: number; maximum: number } | null;
+  private readonly penalties: Penalties | null;
+  private readonly random: Random;
+  /** The draw of a token that could not be decided yet. */
+  private pendingUnit: number | null = null;
+  private missRate = 0;
+
+  constructor(sampling: SamplingOptions, promptIds: Int32Array) {
+    this.settings = {
+      temperature: sampling.temperature ?? 1,
+      topK: sampling.topK ?? 0,
+      topP: sampling.topP ?? 1,
+      minP: sampling.minP ?? 0,
+    };
+    this.temperatureRange = temperatureRange(sampling);
+    this.penalties = penaltiesOf(sampling, promptIds);
+    this.random = new Random(sampling.seed);
+  }
+
+  /** How likely the next token needs all logits, 0 to 1, given what the graph's best few come with. */
+  fullChance(given: { topSize: number; hasLogSumExp: boolean }): number {
+    if (given.topSize === 0 || this.penalties || this.temperatureRange) return 1;
+    if (this.isGreedy) return 0;
+    const { topK } = this.settings;
+    if (topK > 0) return topK <= given.topSize ? 0 : 1;
+    return given.hasLogSumExp ? this.missRate : 1;
+  }
+
+  /**
+   * The next token of row `index`, or `undecided` when only all logits can tell: call again with them. Throws
+   * `INFERENCE_FAILED` when the logits are not finite.
+   */
+  sample(batch: LogitsBatch, index: number): number {
+    const row = batch.rowIndexes[index] ?? 0;
+    const logits = rowLogits(batch, row);
+    if (!this.penalties && !this.temperatureRange) {
+      const token = this.sampleFromTop(batch, row);
+      if (token !== undecided) return token;
+    }
+    return logits ? this.sampleFromAll(logits) : undecided;
+  }
+
+  /** Tells the penalties about a token that was kept. */
+  accept(tokenId: number): void {
+    this.penalties?.accept(tokenId);
+  }
+
+  private get isGreedy(): boolean {
+    return this.settings.temperature <= 0;
+  }
+
+  private sampleFromTop(batch: LogitsBatch, row: number): number {
+    const { topValues, topIds, topSize } = batch;
+    if (!topValues || !topIds || topSize === 0) return undecided;
+    const first = row * topSize;
+    if (!Number.isFinite(topValues[first])) throw notFinite();
+    if (this.isGreedy) return topIds[first] ?? undecided;
+    const best = takeBest(topValues.subarray(first, first + topSize), topIds.subarray(first, first + topSize), scratch);
+    const unit = (this.pendingUnit ??= this.random.nextUnit());
+    const rest = this.restOutside(best, batch, row);
+    if (!rest) return undecided;
+    const place = drawFromBest(best, rest, this.settings, unit);
+    this.missRate += smoothing * (this.missOf(best, rest.high, place) - this.missRate);
+    return this.settle(place === undecided ? undecided : (best.ids[place] ?? undecided));
+  }
+
+  /** Null when nothing is known of the tokens outside and they matter. */
+  private restOutside(best: Candidates, batch: LogitsBatch, row: number): { low: number; high: number } | null {
+    const { topK, temperature } = this.settings;
+    if (topK > 0 && topK <= best.count) return noRest;
+    const logSumExp = batch.logSumExp?.[row];
+    if (logSumExp === undefined) return null;
+    if (!Number.isFinite(logSumExp)) throw notFinite();
+    return restFromLogSumExp({
+      logSumExp,
+      best: best.values[0] ?? 0,
+      last: best.values[best.count - 1] ?? 0,
+      candidateMassAtOne: candidateMass(best, 1),
+      temperature,
+      others: batch.vocabularySize - best.count,
+    });
+  }
+
+  /** What this row says about the chance of a miss: the weight outside, or the miss itself where a border decides. */
+  private missOf(best: Candidates, restHigh: number, place: number): number {
+    if (this.settings.topP < 1 || this.settings.minP > 0) return place === undecided ? 1 : 0;
+    return restHigh / (restHigh + candidateMass(best, this.settings.temperature));
+  }
+
+  private sampleFromAll(logits: Float32Array): number {
+    const plainBest = this.temperatureRange ? bestLogit(logits) : 0;
+    const temperature = this.temperatureRange
+      ? dynamicTemperature(logits, plainBest, this.temperatureRange)
+      : this.settings.temperature;
+    this.penalties?.apply(logits);
+    try {
+      return this.settle(this.drawAt(logits, temperature));
+    } finally {
+      this.penalties?.restore(logits);
+    }
+  }
+
+  private drawAt(logits: Float32Array, temperature: number): number {
+    if (temperature <= 0) {
+      const id = argmax(logits);
+      if (id < 0 || !Number.isFinite(logits[id])) throw notFinite();
+      return id;
+    }
+    const best = keepBest(logits, scratch, 64);
+    if (best.count === 0 || !Number.isFinite(best.values[0])) throw notFinite();
+    const settings = { ...this.settings, temperature };
+    const unit = (this.pendingUnit ??= this.random.nextUnit());
+    const needsMass = settings.topK === 0 || settings.topK > best.count;
+    const mass = needsMass ? totalMass(logits, best.values[0] ?? 0, temperature) : 0;
+    const outside = needsMass && best.count < logits.length ? Math.max(0, mass - candidateMass(best, temperature)) : 0;
+    const place = drawFromBest(best, { low: outside, high: outside }, settings, unit);
+    if (place !== undecided) return best.ids[place] ?? 0;
+    return drawFromAll(logits, best, mass, settings, unit);
+  }
+
+  private settle(tokenId: number): number {
+    if (tokenId !== undecided) this.pendingUnit = null;
+    return tokenId;
+  }
+}
+
+function bestLogit(logits: Float32Array): number {
+  const id = argmax(logits);
+  const best = logits[id];
+  if (best === undefined || !Number.isFinite(best)) throw notFinite();
+  return best;
+}
+
+/** Either bound alone goes with the fixed temperature as the other; greedy stays greedy. */
+function temperatureRange(sampling: SamplingOptions): { minimum: number; maximum: number } | null {
+  const { temperature = 1, minTemperature, maxTemperature } = sampling;
+  if (temperature <= 0 || (minTemperature === undefined && maxTemperature === undefined)) return null;
+  const minimum = minTemperature ?? Math.min(temperature, maxTemperature ?? temperature);
+  return { minimum, maximum: Math.max(minimum, maxTemperature ?? temperature) };
+}
+
+function penaltiesOf(sampling: SamplingOptions, promptIds: Int32Array): Penalties | null {
+  const strengths = {
+    frequency: sampling.frequencyPenalty ?? 0,
+    presence: sampling.presencePenalty ?? 0,
+    repetition: sampling.repetitionPenalty ?? 1,
+  };
+  const isNeutral = strengths.frequency === 0 && strengths.presence === 0 && strengths.repetition === 1;
+  return isNeutral ? null : new Penalties(strengths, promptIds);
+}
+
+function notFinite(): PlatformError {
+  return new PlatformError('INFERENCE_FAILED', 'The model computed numbers that are not finite.');
+}

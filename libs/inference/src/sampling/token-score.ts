@@ -1,0 +1,45 @@
+import type { TokenScore } from '../scheduler/sequence.js';
+import { keepBest, newCandidates } from './best-few.js';
+import type { LogitsBatch } from './logits-batch.js';
+import { totalMass } from './rest-mass.js';
+
+const scratch = newCandidates();
+
+/** Log-probability of a token and of the `alternatives` best ones, under the distribution as the model gave it. */
+export function scoreToken(batch: LogitsBatch, index: number, tokenId: number, alternatives: number): TokenScore {
+  const row = batch.rowIndexes[index] ?? 0;
+  const logits = rowLogits(batch, row);
+  const best = bestOf(batch, row, logits, alternatives);
+  const normalizer = batch.logSumExp?.[row] ?? logSumExp(logits);
+  const logit = logits?.[tokenId] ?? best.find(({ id }) => id === tokenId)?.value ?? -Infinity;
+  const top = best.slice(0, alternatives).map(({ id, value }) => ({ id, logprob: value - normalizer }));
+  return { logprob: logit - normalizer, top };
+}
+
+/** The row's part of all logits, not a copy; null when they were not fetched. */
+export function rowLogits(batch: LogitsBatch, row: number): Float32Array | null {
+  if (!batch.logits) return null;
+  return batch.logits.subarray(row * batch.vocabularySize, (row + 1) * batch.vocabularySize);
+}
+
+function bestOf(
+  batch: LogitsBatch,
+  row: number,
+  logits: Float32Array | null,
+  alternatives: number,
+): { id: number; value: number }[] {
+  if (batch.topIds && batch.topValues && alternatives <= batch.topSize) {
+    const { topValues, topSize } = batch;
+    const ids = batch.topIds.subarray(row * topSize, (row + 1) * topSize);
+    return Array.from(ids, (id, place) => ({ id, value: topValues[row * topSize + place] ?? -Infinity }));
+  }
+  if (!logits || alternatives === 0) return [];
+  const kept = keepBest(logits, scratch, alternatives);
+  return Array.from(kept.ids.subarray(0, kept.count), (id, place) => ({ id, value: kept.values[place] ?? -Infinity }));
+}
+
+function logSumExp(logits: Float32Array | null): number {
+  if (!logits) return NaN;
+  const best = keepBest(logits, scratch, 1).values[0] ?? 0;
+  return best + Math.log(totalMass(logits, best, 1));
+}

@@ -1,0 +1,310 @@
+import { PlatformError } from '#common';
+import type { EngineStats } from '../engines/text-generation.js';
+import type { LogitsBatch } from '../sampling/logits-batch.js';
+import { undecided } from '../sampling/narrow-draw.js';
+import { scoreToken } from '../sampling/token-score.js';
+import type { Decoder, LogitsWanted } from './decoder.js';
+import { defaultChunkTokens } from './open-decoder.js';
+import { PrefillPlanner, waitsForOlder } from './prefill-planner.js';
+import { type FoundPrefix, type HeldPrefix, longestPrefix, minimumReuse, PrefixStore } from './prefix-store.js';
+import { RunningSequence } from './running-sequence.js';
+import type { SchedulerOptions, SequenceScheduler } from './sequence-scheduler.js';
+import type { SequenceEnd, SequenceRequest } from './sequence.js';
+
+/** A step fetches all logits when it is this likely that some row needs them: a repeated run costs a whole step. */
+const fullFetchChance = 0.1;
+
+/**
+ * Continuous batching. Every step ends what was cancelled, admits what fits (in order of arrival, never taking a
+ * place back), computes one chunk of one prompt, gives every decoding row one token, and tells the listeners.
+ * Between two runs of the session the event loop turns, so submits and cancels are seen at the next step.
+ */
+export class BatchScheduler implements SequenceScheduler {
+  private readonly decoder: Decoder;
+  private readonly chunkTokens: number;
+  private readonly planner: PrefillPlanner;
+  private readonly prefixes: PrefixStore;
+  private readonly known = new Map<string, RunningSequence>();
+  private readonly refused: { request: SequenceRequest; error: PlatformError }[] = [];
+  private waiting: RunningSequence[] = [];
+  private prefilling: RunningSequence[] = [];
+  private decoding: RunningSequence[] = [];
+  private isClosing = false;
+  private wake: (() => void) | null = null;
+  private readonly finished: Promise<void>;
+  private readonly totals = { prompt: 0, cached: 0, generated: 0, steps: 0 };
+
+  constructor(private readonly options: SchedulerOptions) {
+    this.decoder = options.decoder;
+    this.chunkTokens = options.chunkTokens ?? defaultChunkTokens;
+    this.planner = new PrefillPlanner(this.chunkTokens, this.decoder.maxPrefillRows);
+    this.prefixes = new PrefixStore(this.decoder);
+    this.finished = this.loop();
+  }
+
+  submit(request: SequenceRequest): void {
+    const error = this.reasonToRefuse(request);
+    if (error) this.refused.push({ request, error });
+    else {
+      const sequence = new RunningSequence(request);
+      this.known.set(request.id, sequence);
+      this.waiting.push(sequence);
+    }
+    this.wake?.();
+  }
+
+  cancel(id: string): void {
+    const sequence = this.known.get(id);
+    if (!sequence) return;
+    sequence.isCancelled = true;
+    this.wake?.();
+  }
+
+  stats(): EngineStats {
+    const live = [...this.prefilling, ...this.decoding];
+    const held = live.reduce((sum, sequence) => sum + (sequence.row?.length ?? 0), 0);
+    return {
+      slots: this.options.slots,
+      running: live.length,
+      waiting: this.waiting.length,
+      cacheTokens: held + this.prefixes.tokens,
+      cacheCapacityTokens: this.options.cacheTokens,
+      promptTokensTotal: this.totals.prompt,
+      cachedTokensTotal: this.totals.cached,
+      generatedTokensTotal: this.totals.generated,
+      stepsTotal: this.totals.steps,
+      runMsTotal: this.decoder.runMs,
+    };
+  }
+
+  async close(): Promise<void> {
+    this.isClosing = true;
+    this.wake?.();
+    await this.finished;
+  }
+
+  private reasonToRefuse(request: SequenceRequest): PlatformError | null {
+    const { promptIds, maxNewTokens, id } = request;
+    const { contextLength, cacheTokens } = this.options;
+    if (this.isClosing) return new PlatformError('MODEL_OFFLINE', 'The model is being unloaded.');
+    if (this.known.has(id)) return new PlatformError('INVALID_REQUEST', 'A sequence with this id is running.');
+    if (promptIds.length < 1) return new PlatformError('INVALID_REQUEST', 'The prompt holds no token.');
+    if (maxNewTokens < 1) return new PlatformError('INVALID_REQUEST', 'At least one token must be asked for.');
+    const total = promptIds.length + maxNewTokens;
+    if (total > contextLength || total - 1 > cacheTokens) {
+      const most = Math.min(contextLength, cacheTokens + 1);
+      return new PlatformError('TOO_MANY_TOKENS', `Prompt and output are ${total} tokens; this model takes ${most}.`);
+    }
+    return null;
+  }
+
+  private async loop(): Promise<void> {
+    for (;;) {
+      if (!this.isClosing && !this.hasWork()) await new Promise<void>((resolve) => (this.wake = resolve));
+      this.wake = null;
+      if (this.isClosing) break;
+      await this.step();
+    }
+    for (const sequence of [...this.known.values()]) {
+      this.fail(sequence, new PlatformError('MODEL_OFFLINE', 'The model is being unloaded.'));
+    }
+    this.refuse();
+    this.options.afterStep?.();
+    this.prefixes.shrinkTo(0);
+    await this.decoder.close();
+  }
+
+  private hasWork(): boolean {
+    return this.known.size > 0 || this.refused.length > 0;
+  }
+
+  private async step(): Promise<void> {
+    this.refuse();
+    for (const sequence of [...this.known.values()]) if (sequence.isCancelled) this.end(sequence, 'cancelled');
+    this.admit();
+    if (this.prefilling.length > 0) await this.prefillStep();
+    if (this.decoding.length > 0) await this.decodeStep();
+    this.totals.steps++;
+    this.options.afterStep?.();
+  }
+
+  private refuse(): void {
+    for (const { request, error } of this.refused.splice(0)) request.listener.onFailure(error);
+  }
+
+  private admit(): void {
+    let reserved = this.reservedTokens();
+    for (let next = this.waiting[0]; next; next = this.waiting[0]) {
+      reserved += next.reservedTokens;
+      if (this.prefilling.length + this.decoding.length >= this.options.slots) return;
+      if (reserved > this.options.cacheTokens) return;
+      const found = this.findPrefix(next);
+      if (found) this.prefixes.touch(found.holder);
+      this.prefixes.shrinkTo(this.options.cacheTokens - reserved);
+      next.row = this.decoder.openRow();
+      this.prefilling.push(next);
+      this.waiting.shift();
+    }
+  }
+
+  private async prefillStep(): Promise<void> {
+    this.startPrompts();
+    const chosen = this.planner.choose(this.prefilling.filter((sequence) => sequence.hasStarted));
+    const parts = chosen.flatMap((sequence) => {
+      const take = Math.min(sequence.remainingPrompt, this.chunkTokens);
+      const tokenIds = sequence.request.promptIds.subarray(sequence.prefilled, sequence.prefilled + take);
+      return sequence.row ? [{ row: sequence.row, tokenIds, final: take === sequence.remainingPrompt }] : [];
+    });
+    try {
+      // A prompt's logits are few, and running its chunk twice would cost most.
+      const batch = await this.decoder.prefill(parts, parts.some((part) => part.final) ? 'full' : 'none');
+      chosen.forEach((sequence, index) => {
+        sequence.prefilled += parts[index]?.tokenIds.length ?? 0;
+        if (sequence.remainingPrompt === 0) this.finishPrompt(sequence, batch, index);
+      });
+    } catch (error) {
+      for (const sequence of chosen) this.fail(sequence, error);
+    }
+  }
+
+  /** Copies to new prompts what some row holds of them, but for those that had better wait for more. */
+  private startPrompts(): void {
+    this.prefilling.forEach((sequence, index) => {
+      if (sequence.hasStarted || !sequence.row) return;
+      const found = this.findPrefix(sequence);
+      if (waitsForOlder(sequence, this.prefilling.slice(0, index), found?.length ?? 0)) return;
+      sequence.hasStarted = true;
+      if (!found) return;
+      this.decoder.copyPrefix({ from: found.holder.row, to: sequence.row, length: found.length });
+      this.prefixes.touch(found.holder);
+      sequence.prefilled = found.length;
+      sequence.cachedTokens = found.length;
+    });
+  }
+
+  private async decodeStep(): Promise<void> {
+    const rows = [...this.decoding];
+    const parts = rows.flatMap((sequence) =>
+      sequence.row ? [{ row: sequence.row, tokenId: sequence.lastToken }] : [],
+    );
+    try {
+      let batch = await this.decoder.decode(parts, this.wantedFor(rows));
+      let choices = rows.map((sequence, index) => choose(sequence, batch, index));
+      if (choices.includes(undecided)) {
+        const all = await this.decoder.repeatForLogits();
+        choices = choices.map((choice, index) => {
+          const sequence = rows[index];
+          return choice === undecided && sequence ? choose(sequence, all, index) : choice;
+        });
+        batch = all;
+      }
+      rows.forEach((sequence, index) => this.accept(sequence, choices[index], batch, index));
+    } catch (error) {
+      for (const sequence of rows) this.fail(sequence, error);
+    }
+  }
+
+  private wantedFor(rows: readonly RunningSequence[]): LogitsWanted {
+    let chance = 0;
+    for (const sequence of rows) {
+      if (this.scoresNeedAll(sequence)) return 'full';
+      chance += sequence.sampler.fullChance(this.decoder);
+    }
+    return chance > fullFetchChance ? 'full' : 'top';
+  }
+
+  private scoresNeedAll({ request }: RunningSequence): boolean {
+    if (request.topLogprobs === null) return false;
+    return !this.decoder.hasLogSumExp || request.topLogprobs > this.decoder.topSize;
+  }
+
+  private findPrefix(sequence: RunningSequence): FoundPrefix | null {
+    const live = [...this.decoding, ...this.prefilling].filter((other) => other !== sequence);
+    const holders = [...this.prefixes.list(), ...live.flatMap((other) => other.held() ?? [])];
+    return longestPrefix(sequence.request.promptIds, holders, this.decoder.prefixGrain);
+  }
+
+  private finishPrompt(sequence: RunningSequence, batch: LogitsBatch, index: number): void {
+    this.prefilling = this.prefilling.filter((other) => other !== sequence);
+    this.decoding.push(sequence);
+    this.totals.prompt += sequence.promptLength;
+    this.totals.cached += sequence.cachedTokens;
+    if (!sequence.isCancelled) this.tell(sequence, () => sequence.request.listener.onPrompt(sequence.cachedTokens));
+    if (this.known.get(sequence.request.id) === sequence) {
+      this.accept(sequence, choose(sequence, batch, index), batch, index);
+    }
+  }
+
+  private accept(sequence: RunningSequence, choice: Choice | undefined, batch: LogitsBatch, index: number): void {
+    if (typeof choice !== 'number' || choice === undecided) return this.fail(sequence, choice, true);
+    if (sequence.isCancelled) return;
+    const { request } = sequence;
+    this.totals.generated++;
+    if (request.eosTokenIds.has(choice)) return this.end(sequence, 'eos');
+    if (request.stopTokenIds.has(choice)) return this.end(sequence, 'stop-token');
+    const score = request.topLogprobs === null ? null : scoreToken(batch, index, choice, request.topLogprobs);
+    sequence.push(choice);
+    const answer = this.tell(sequence, () => request.listener.onToken(choice, score));
+    if (answer === 'stop') this.end(sequence, 'stopped');
+    else if (answer === 'continue' && sequence.generatedCount >= request.maxNewTokens) this.end(sequence, 'length');
+  }
+
+  /** Calls a listener; one that throws ends its own sequence and no other. */
+  private tell<Answer>(sequence: RunningSequence, call: () => Answer): Answer | null {
+    try {
+      return call();
+    } catch (error) {
+      this.fail(sequence, error);
+      return null;
+    }
+  }
+
+  private end(sequence: RunningSequence, end: SequenceEnd): void {
+    if (!this.forget(sequence)) return;
+    const held = sequence.held();
+    sequence.row = null;
+    if (held) this.keepOrRelease(held);
+    this.tell(sequence, () => sequence.request.listener.onEnd(end));
+  }
+
+  private fail(sequence: RunningSequence, error: unknown, tainted = false): void {
+    if (!this.forget(sequence)) return;
+    if (sequence.row) this.decoder.release(sequence.row, tainted);
+    sequence.row = null;
+    sequence.request.listener.onFailure(PlatformError.from(error, 'INFERENCE_FAILED'));
+  }
+
+  /** False when the sequence had ended already. */
+  private forget(sequence: RunningSequence): boolean {
+    if (this.known.get(sequence.request.id) !== sequence) return false;
+    this.known.delete(sequence.request.id);
+    const isOther = (other: RunningSequence): boolean => other !== sequence;
+    this.waiting = this.waiting.filter(isOther);
+    this.prefilling = this.prefilling.filter(isOther);
+    this.decoding = this.decoding.filter(isOther);
+    return true;
+  }
+
+  /** Keeps a finished row's cache where there is room beside what running sequences may come to need. */
+  private keepOrRelease({ row, ids }: HeldPrefix): void {
+    const room = this.options.cacheTokens - this.reservedTokens() - row.length;
+    if (row.reusableLength < minimumReuse || room < 0) return this.decoder.release(row);
+    this.prefixes.shrinkTo(room);
+    this.prefixes.add({ ids: ids.slice(), row: this.decoder.retain(row) });
+  }
+
+  private reservedTokens(): number {
+    return [...this.prefilling, ...this.decoding].reduce((sum, sequence) => sum + sequence.reservedTokens, 0);
+  }
+}
+
+/** A token, `undecided` where all logits are needed, or why the row has none. */
+type Choice = number | Error;
+
+function choose(sequence: RunningSequence, batch: LogitsBatch, index: number): Choice {
+  try {
+    return sequence.sampler.sample(batch, index);
+  } catch (error) {
+    return error instanceof Error ? error : new Error('Sampling failed.', { cause: error });
+  }
+}

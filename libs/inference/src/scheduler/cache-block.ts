@@ -1,0 +1,157 @@
+import type { GraphSession, GraphTensor } from '../runtime/graph-session.js';
+
+/** Sizes that do not change while a model is loaded. `caches` counts keys and values of all layers. */
+export interface CacheShape {
+  caches: number;
+  heads: number;
+  dimension: number;
+}
+
+/**
+ * Keys and values of some rows: per cache one buffer `[rows, heads, capacity, dimension]`. Tensor views of it are
+ * made once and stay valid until the next re-layout. A graph's work grows with `capacity`, so it follows the longest
+ * row in steps (`capacityFor`), up and down.
+ */
+export class CacheBlock {
+  private buffers: Float32Array[] = [];
+  private rowsAllocated = 0;
+  private readonly views = new Map<string, GraphTensor[]>();
+  /** Positions that each row has room for. */
+  capacity = 0;
+
+  constructor(
+    private readonly session: GraphSession,
+    readonly shape: CacheShape,
+  ) {}
+
+  /** Elements of one row over all caches. */
+  get rowElements(): number {
+    return this.shape.caches * this.shape.heads * this.capacity * this.shape.dimension;
+  }
+
+  /**
+   * Changes rows and capacity; `lengths` are the used positions of the rows that must survive, from row 0 on. Works
+   * within the buffers at hand where they are large enough.
+   */
+  resize(layout: { rows: number; capacity: number; lengths: readonly number[] }): void {
+    const { rows, capacity, lengths } = layout;
+    if (rows === this.rowsAllocated && capacity === this.capacity) return;
+    const elements = rows * this.shape.heads * capacity * this.shape.dimension;
+    for (let cache = 0; cache < this.shape.caches; cache++) {
+      const source = this.buffers[cache];
+      const target = source && source.length >= elements ? source : new Float32Array(elements);
+      if (source) this.moveRows(source, target, capacity, lengths);
+      this.buffers[cache] = target;
+    }
+    this.rowsAllocated = rows;
+    this.capacity = capacity;
+    this.views.clear();
+  }
+
+  get rows(): number {
+    return this.rowsAllocated;
+  }
+
+  /** Inputs for rows `first` to `first + count`, one tensor per cache. */
+  tensors(first: number, count: number): GraphTensor[] {
+    const key = `${first}+${count}`;
+    const known = this.views.get(key);
+    if (known) return known;
+    const { heads, dimension } = this.shape;
+    const perRow = heads * this.capacity * dimension;
+    const views = this.buffers.map((buffer) =>
+      this.session.tensor('float32', buffer.subarray(first * perRow, (first + count) * perRow), [
+        count,
+        heads,
+        this.capacity,
+        dimension,
+      ]),
+    );
+    this.views.set(key, views);
+    return views;
+  }
+
+  /**
+   * Writes new positions as the graph returns them, `[caches, batch, heads, steps, dimension]`: the first `count` of
+   * batch row `batchIndex` to row `row` from position `position` on.
+   */
+  write(
+    fresh: { data: Float32Array; batch: number; steps: number },
+    target: { batchIndex: number; row: number; position: number; count: number },
+  ): void {
+    const { heads, dimension } = this.shape;
+    const stride = fresh.steps * dimension;
+    const elements = target.count * dimension;
+    for (let cache = 0; cache < this.shape.caches; cache++) {
+      const buffer = this.bufferOf(cache);
+      let from = (cache * fresh.batch + target.batchIndex) * heads * stride;
+      let to = (target.row * heads * this.capacity + target.position) * dimension;
+      for (let head = 0; head < heads; head++) {
+        // A plain loop is faster than a typed-array copy for the few hundred bytes of one position.
+        if (elements <= 256) for (let i = 0; i < elements; i++) buffer[to + i] = fresh.data[from + i] as number;
+        else buffer.set(fresh.data.subarray(from, from + elements), to);
+        from += stride;
+        to += this.capacity * dimension;
+      }
+    }
+  }
+
+  /** Copies the first `length` positions of a row, also to another block. */
+  copyRow(row: number, target: { block: CacheBlock; row: number }, length: number): void {
+    const { heads, dimension } = this.shape;
+    for (let cache = 0; cache < this.shape.caches; cache++) {
+      const source = this.bufferOf(cache);
+      const destination = target.block.bufferOf(cache);
+      for (let head = 0; head < heads; head++) {
+        const from = (row * heads + head) * this.capacity * dimension;
+        const to = (target.row * heads + head) * target.block.capacity * dimension;
+        destination.set(source.subarray(from, from + length * dimension), to);
+      }
+    }
+  }
+
+  /** Zeroes all that no row uses: masked positions are still multiplied, and not-a-number times zero is not zero. */
+  scrub(lengths: readonly number[]): void {
+    const { heads, dimension } = this.shape;
+    const perHead = this.capacity * dimension;
+    for (const buffer of this.buffers) {
+      lengths.forEach((length, row) => {
+        for (let head = 0; head < heads; head++) {
+          const start = (row * heads + head) * perHead;
+          buffer.fill(0, start + length * dimension, start + perHead);
+        }
+      });
+      buffer.fill(0, lengths.length * heads * perHead);
+    }
+  }
+
+  private bufferOf(cache: number): Float32Array {
+    const buffer = this.buffers[cache];
+    if (!buffer) throw new RangeError('The cache block was used before it was sized.');
+    return buffer;
+  }
+
+  /** Within one buffer, a growing layout moves from the back and a shrinking one from the front, so nothing is lost. */
+  private moveRows(source: Float32Array, target: Float32Array, capacity: number, lengths: readonly number[]): void {
+    const { heads, dimension } = this.shape;
+    const pieces = lengths.length * heads;
+    const fromBack = capacity > this.capacity;
+    for (let step = 0; step < pieces; step++) {
+      const piece = fromBack ? pieces - 1 - step : step;
+      const length = (lengths[Math.floor(piece / heads)] ?? 0) * dimension;
+      const from = piece * this.capacity * dimension;
+      const to = piece * capacity * dimension;
+      if (source === target) target.copyWithin(to, from, from + length);
+      else target.set(source.subarray(from, from + length), to);
+    }
+  }
+}
+
+/**
+ * Room for at least `length` positions: in steps of 64, from 512 on in quarters of the power of two below. At most a
+ * quarter of a long row's work is spent on unused positions, and rows are re-laid rarely.
+ */
+export function capacityFor(length: number): number {
+  const step = length <= 512 ? 64 : 2 ** Math.floor(Math.log2(length - 1)) / 4;
+  return Math.max(1, Math.ceil(length / step)) * step;
+}

@@ -1,0 +1,214 @@
+import type { ConcatGraph, IntegerType } from '../runtime/decoder-graph.js';
+import { float16Bits, float16ToFloat32 } from '../runtime/float16.js';
+import type { GraphSession, GraphTensor, TensorData } from '../runtime/graph-session.js';
+import type { LogitsBatch } from '../sampling/logits-batch.js';
+import type { CacheRow, DecodePart, Decoder, LogitsWanted, PrefillPart } from './decoder.js';
+
+class ConcatRow implements CacheRow {
+  length = 0;
+  /** Positions computed by whole prefill chunks; see `ConcatDecoder`. */
+  reusableLength = 0;
+  /** One tensor per cache, `[1, heads, length, dimension]`; empty while nothing is held. */
+  caches: GraphTensor[] = [];
+}
+
+interface RowRun {
+  row: ConcatRow;
+  caches: GraphTensor[];
+  length: number;
+}
+
+/**
+ * Runs decoders in the transformers.js layout, whose cache goes in and comes out longer at every step. Rows run one
+ * by one: exports in int8 quantize the activations of a whole tensor at once, so in a batch a row would depend on its
+ * neighbours, and nothing at the door of a graph tells which exports do. For the same reason a prefix is reused only
+ * in whole prefill chunks, as they were computed the first time.
+ */
+export class ConcatDecoder implements Decoder {
+  readonly kind = 'concat';
+  readonly vocabularySize: number;
+  readonly topSize = 0;
+  readonly hasLogSumExp = false;
+  readonly maxPrefillRows = 1;
+  cacheElementsFed = 0;
+  runMs = 0;
+
+  private logits = new Float32Array(0);
+
+  constructor(
+    private readonly session: GraphSession,
+    private readonly graph: ConcatGraph,
+    readonly prefixGrain: number,
+  ) {
+    this.vocabularySize = graph.vocabularySize;
+  }
+
+  openRow(): CacheRow {
+    return new ConcatRow();
+  }
+
+  copyPrefix({ from, to, length }: { from: CacheRow; to: CacheRow; length: number }): void {
+    const source = ownRow(from);
+    const target = ownRow(to);
+    target.caches = source.caches.map((cache) => this.firstPositions(cache, source.length, length));
+    target.length = length;
+    target.reusableLength = length;
+  }
+
+  async prefill(parts: readonly PrefillPart[], wanted: LogitsWanted): Promise<LogitsBatch> {
+    const batch = this.newBatch(parts.length, wanted);
+    for (const [index, part] of parts.entries()) {
+      const row = ownRow(part.row);
+      const done = await this.runRow(row, part.tokenIds, batch, index);
+      if (part.tokenIds.length === this.prefixGrain) row.reusableLength = done.length;
+      commit(done);
+    }
+    return batch;
+  }
+
+  async decode(parts: readonly DecodePart[], wanted: LogitsWanted): Promise<LogitsBatch> {
+    const batch = this.newBatch(parts.length, wanted);
+    const runs: RowRun[] = [];
+    for (const [index, part] of parts.entries()) {
+      runs.push(await this.runRow(ownRow(part.row), Int32Array.of(part.tokenId), batch, index));
+    }
+    runs.forEach(commit);
+    return batch;
+  }
+
+  repeatForLogits(): Promise<LogitsBatch> {
+    return Promise.reject(new RangeError('This decoder always gives every logit.'));
+  }
+
+  retain(row: CacheRow): CacheRow {
+    const source = ownRow(row);
+    const kept = new ConcatRow();
+    // Without a copy: tensors are never written to, only replaced.
+    kept.caches = source.caches;
+    kept.length = source.length;
+    kept.reusableLength = source.reusableLength;
+    this.release(row);
+    return kept;
+  }
+
+  release(row: CacheRow): void {
+    const gone = ownRow(row);
+    gone.caches = [];
+    gone.length = 0;
+    gone.reusableLength = 0;
+  }
+
+  async close(): Promise<void> {
+    await this.session.release();
+  }
+
+  private async runRow(row: ConcatRow, tokenIds: Int32Array, batch: LogitsBatch, index: number): Promise<RowRun> {
+    const past = row.length === 0 ? this.emptyCaches() : row.caches;
+    const fetches = this.graph.caches.map(({ present }) => present ?? '');
+    if (batch.logits) fetches.push('logits');
+    this.cacheElementsFed += this.graph.caches.length * this.graph.kvHeads * row.length * this.graph.headDim;
+    const start = performance.now();
+    const outputs = await this.session.run(this.feedsOf(row.length, tokenIds, past), fetches);
+    this.runMs += performance.now() - start;
+    if (batch.logits) this.copyLastLogits(outputs['logits'], batch.logits, index);
+    return { row, caches: this.presentOf(outputs), length: row.length + tokenIds.length };
+  }
+
+  private feedsOf(pastLength: number, tokenIds: Int32Array, past: GraphTensor[]): Record<string, GraphTensor> {
+    const { graph } = this;
+    const steps = tokenIds.length;
+    const feeds: Record<string, GraphTensor> = {
+      input_ids: this.integers(graph.inputIds, tokenIds, [1, steps]),
+    };
+    if (graph.attentionMask) {
+      const total = pastLength + steps;
+      feeds['attention_mask'] = this.integers(graph.attentionMask, new Int32Array(total).fill(1), [1, total]);
+    }
+    if (graph.positionIds) {
+      const positions = Int32Array.from({ length: steps }, (_, step) => pastLength + step);
+      feeds['position_ids'] = this.integers(graph.positionIds, positions, [1, steps]);
+    }
+    if (graph.useCacheBranch) {
+      feeds['use_cache_branch'] = this.session.tensor('bool', Uint8Array.of(pastLength > 0 ? 1 : 0), [1]);
+    }
+    if (graph.logitsToKeep) {
+      const { name, rank } = graph.logitsToKeep;
+      feeds[name] = this.integers('int64', Int32Array.of(1), rank === 0 ? [] : [1]);
+    }
+    graph.caches.forEach(({ past: name }, cache) => {
+      const tensor = past[cache];
+      if (tensor) feeds[name] = tensor;
+    });
+    return feeds;
+  }
+
+  private presentOf(outputs: Record<string, GraphTensor>): GraphTensor[] {
+    return this.graph.caches.map(({ present }) => {
+      const tensor = outputs[present ?? ''];
+      if (!tensor) throw new TypeError(`The graph did not return ${present}.`);
+      return tensor;
+    });
+  }
+
+  /** Logits are `[1, steps, vocabulary]`, or `[1, 1, vocabulary]` where the graph keeps only the last. */
+  private copyLastLogits(tensor: GraphTensor | undefined, target: Float32Array, index: number): void {
+    if (!tensor) throw new TypeError('The graph did not return logits.');
+    const size = this.vocabularySize;
+    const row = target.subarray(index * size, (index + 1) * size);
+    if (tensor.data instanceof Float32Array) row.set(tensor.data.subarray(tensor.data.length - size));
+    else {
+      const bits = float16Bits(tensor);
+      float16ToFloat32(bits, row, bits.length - size);
+    }
+  }
+
+  private newBatch(rows: number, wanted: LogitsWanted): LogitsBatch {
+    const needed = wanted === 'none' ? 0 : rows * this.vocabularySize;
+    if (this.logits.length < needed) this.logits = new Float32Array(needed);
+    return {
+      rowIndexes: Int32Array.from({ length: rows }, (_, index) => index),
+      topValues: null,
+      topIds: null,
+      topSize: 0,
+      logSumExp: null,
+      logits: wanted === 'none' ? null : this.logits,
+      vocabularySize: this.vocabularySize,
+    };
+  }
+
+  private emptyCaches(): GraphTensor[] {
+    const { caches, kvHeads, headDim, cacheType } = this.graph;
+    const data = cacheType === 'float16' ? new Uint16Array(0) : new Float32Array(0);
+    return caches.map(() => this.session.tensor(cacheType, data, [1, kvHeads, 0, headDim]));
+  }
+
+  private firstPositions(cache: GraphTensor, held: number, length: number): GraphTensor {
+    const { kvHeads, headDim, cacheType } = this.graph;
+    const source = cacheType === 'float16' ? float16Bits(cache) : cache.data;
+    if (!(source instanceof Float32Array || source instanceof Uint16Array)) throw new TypeError('Unknown cache data.');
+    const target =
+      cacheType === 'float16'
+        ? new Uint16Array(kvHeads * length * headDim)
+        : new Float32Array(kvHeads * length * headDim);
+    for (let head = 0; head < kvHeads; head++) {
+      const from = head * held * headDim;
+      target.set(source.subarray(from, from + length * headDim), head * length * headDim);
+    }
+    return this.session.tensor(cacheType, target, [1, kvHeads, length, headDim]);
+  }
+
+  private integers(type: IntegerType, values: Int32Array, dims: number[]): GraphTensor {
+    const data: TensorData = type === 'int64' ? BigInt64Array.from(values, BigInt) : values;
+    return this.session.tensor(type, data, dims);
+  }
+}
+
+function commit({ row, caches, length }: RowRun): void {
+  row.caches = caches;
+  row.length = length;
+}
+
+function ownRow(row: CacheRow): ConcatRow {
+  if (row instanceof ConcatRow) return row;
+  throw new TypeError('The row belongs to another decoder.');
+}

@@ -1,0 +1,56 @@
+import { commonPrefix, minimumReuse } from './prefix-store.js';
+import type { RunningSequence } from './running-sequence.js';
+
+/**
+ * Chooses whose prompt is computed next. Turns alternate between the oldest prompt and the one with least left, so
+ * that a short prompt need not wait for a long one and a long one is never put off for good.
+ */
+export class PrefillPlanner {
+  private isShortestTurn = false;
+
+  constructor(
+    private readonly chunkTokens: number,
+    private readonly maxRows: number,
+  ) {}
+
+  /** Sequences for the next run: one with its next chunk, or several whose last parts fit into one chunk together. */
+  choose(ready: readonly RunningSequence[]): RunningSequence[] {
+    const first = this.isShortestTurn ? shortest(ready) : ready[0];
+    this.isShortestTurn = !this.isShortestTurn;
+    if (!first) return [];
+    if (first.remainingPrompt > this.chunkTokens) return [first];
+    return this.fill(first, ready);
+  }
+
+  /** Rows of one run are padded to the longest, so what counts is rows times the longest. */
+  private fill(first: RunningSequence, ready: readonly RunningSequence[]): RunningSequence[] {
+    const chosen = [first];
+    let longest = first.remainingPrompt;
+    for (const sequence of ready) {
+      if (sequence === first || chosen.length >= this.maxRows) continue;
+      const widest = Math.max(longest, sequence.remainingPrompt);
+      if (widest * (chosen.length + 1) > this.chunkTokens) continue;
+      longest = widest;
+      chosen.push(sequence);
+    }
+    return chosen;
+  }
+}
+
+/**
+ * Whether a prompt should wait because an older one is just computing the beginning they share, more of it than the
+ * `held` tokens that could be copied now.
+ */
+export function waitsForOlder(sequence: RunningSequence, older: readonly RunningSequence[], held: number): boolean {
+  const prompt = sequence.request.promptIds;
+  return older.some((other) => {
+    const shared = commonPrefix(prompt, other.request.promptIds, prompt.length - 1);
+    return shared >= minimumReuse && shared > Math.max(held, other.prefilled);
+  });
+}
+
+function shortest(sequences: readonly RunningSequence[]): RunningSequence | undefined {
+  let best = sequences[0];
+  for (const sequence of sequences) if (best && sequence.remainingPrompt < best.remainingPrompt) best = sequence;
+  return best;
+}

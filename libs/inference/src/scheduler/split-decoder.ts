@@ -1,0 +1,301 @@
+import type { SplitGraph } from '../runtime/decoder-graph.js';
+import type { GraphSession, GraphTensor } from '../runtime/graph-session.js';
+import type { LogitsBatch } from '../sampling/logits-batch.js';
+import { CacheBlock, capacityFor } from './cache-block.js';
+import type { CacheRow, DecodePart, Decoder, LogitsWanted, PrefillPart } from './decoder.js';
+
+class SplitRow implements CacheRow {
+  length = 0;
+  /** Null while nothing is held. A row of the running batch stands in the batch's block. */
+  block: CacheBlock | null = null;
+  index = 0;
+
+  get reusableLength(): number {
+    return this.length;
+  }
+}
+
+interface RunInput {
+  /** Tokens of each batch row, padded on the right to the longest. */
+  tokenIds: ArrayLike<number>[];
+  pastLengths: number[];
+  past: GraphTensor[];
+  /** Where the row of each part stands in the batch of this run. */
+  rowIndexes: Int32Array;
+}
+
+interface Fresh {
+  data: Float32Array;
+  batch: number;
+  steps: number;
+}
+
+interface RunResult {
+  feeds: Record<string, GraphTensor>;
+  fresh: Fresh;
+  logits: LogitsBatch;
+}
+
+/** Most rows that share one prefill run; they are short prompts, so more would only pad each other. */
+const maxSharedRows = 16;
+
+/**
+ * Runs the split graph. Rows of the running batch stand side by side in one block, without holes: the last moves into
+ * a hole. Prompts of several chunks grow in a block of their own, so that they neither widen the batch nor pay for
+ * its width.
+ */
+export class SplitDecoder implements Decoder {
+  readonly kind = 'split';
+  readonly vocabularySize: number;
+  readonly topSize: number;
+  readonly hasLogSumExp: boolean;
+  readonly maxPrefillRows = maxSharedRows;
+  readonly prefixGrain = 1;
+  cacheElementsFed = 0;
+  runMs = 0;
+
+  private readonly batch: CacheBlock;
+  private readonly members: SplitRow[] = [];
+  /** Past of rows that have none. */
+  private readonly nothing: CacheBlock;
+  /** Still true to the cache: between a decode step and the next change, nothing is re-laid. */
+  private lastDecode: { feeds: Record<string, GraphTensor>; rowIndexes: Int32Array } | null = null;
+
+  constructor(
+    private readonly session: GraphSession,
+    private readonly graph: SplitGraph,
+    private readonly slots: number,
+  ) {
+    this.vocabularySize = graph.vocabularySize;
+    this.topSize = graph.topSize;
+    this.hasLogSumExp = graph.hasLogSumExp;
+    this.batch = this.newBlock();
+    this.nothing = this.newBlock();
+    this.nothing.resize({ rows: maxSharedRows, capacity: 1, lengths: [] });
+  }
+
+  openRow(): CacheRow {
+    return new SplitRow();
+  }
+
+  copyPrefix({ from, to, length }: { from: CacheRow; to: CacheRow; length: number }): void {
+    const source = ownRow(from);
+    const target = ownRow(to);
+    if (!source.block) return;
+    target.block = this.newBlock();
+    target.block.resize({ rows: 1, capacity: capacityFor(length), lengths: [] });
+    source.block.copyRow(source.index, { block: target.block, row: 0 }, length);
+    target.length = length;
+  }
+
+  async prefill(parts: readonly PrefillPart[], wanted: LogitsWanted): Promise<LogitsBatch> {
+    const rows = parts.map((part) => ownRow(part.row));
+    const past = this.prefillPast(rows);
+    const fresh = await this.run(
+      {
+        tokenIds: parts.map((part) => part.tokenIds),
+        pastLengths: rows.map((row) => row.length),
+        past,
+        rowIndexes: Int32Array.from(parts, (_, index) => index),
+      },
+      wanted,
+    );
+    parts.forEach((part, index) => {
+      const row = ownRow(part.row);
+      this.makeRoom(row, row.length + part.tokenIds.length, part.final);
+      this.append(row, fresh.fresh, index, part.tokenIds.length);
+    });
+    return fresh.logits;
+  }
+
+  async decode(parts: readonly DecodePart[], wanted: LogitsWanted): Promise<LogitsBatch> {
+    if (parts.length !== this.members.length) throw new RangeError('A decode step must name every row of the batch.');
+    this.fitBatch(this.members.length, 1);
+    const rows = parts.map((part) => ownRow(part.row));
+    const tokenIds: number[][] = new Array(parts.length);
+    parts.forEach((part, index) => (tokenIds[rows[index]?.index ?? 0] = [part.tokenId]));
+    const rowIndexes = Int32Array.from(rows, (row) => row.index);
+    const result = await this.run(
+      {
+        tokenIds,
+        pastLengths: this.members.map((row) => row.length),
+        past: this.batch.tensors(0, this.members.length),
+        rowIndexes,
+      },
+      wanted,
+    );
+    for (const row of this.members) this.append(row, result.fresh, row.index, 1);
+    this.lastDecode = { feeds: result.feeds, rowIndexes };
+    return result.logits;
+  }
+
+  async repeatForLogits(): Promise<LogitsBatch> {
+    if (!this.lastDecode) throw new RangeError('There is no decode step to repeat.');
+    const { feeds, rowIndexes } = this.lastDecode;
+    const outputs = await this.timedRun(feeds, this.fetchesFor('full'));
+    return this.logitsOf(outputs, rowIndexes);
+  }
+
+  retain(row: CacheRow): CacheRow {
+    const source = ownRow(row);
+    const kept = new SplitRow();
+    if (source.block && source.length > 0) {
+      kept.block = this.newBlock();
+      kept.block.resize({ rows: 1, capacity: source.length, lengths: [] });
+      source.block.copyRow(source.index, { block: kept.block, row: 0 }, source.length);
+      kept.length = source.length;
+    }
+    this.release(row);
+    return kept;
+  }
+
+  release(row: CacheRow, tainted = false): void {
+    const gone = ownRow(row);
+    if (gone.block === this.batch) this.leaveBatch(gone);
+    gone.block = null;
+    gone.length = 0;
+    this.lastDecode = null;
+    if (tainted && this.batch.rows > 0) this.batch.scrub(this.members.map((member) => member.length));
+  }
+
+  async close(): Promise<void> {
+    this.members.length = 0;
+    await this.session.release();
+  }
+
+  private newBlock(): CacheBlock {
+    const { caches, kvHeads, headDim } = this.graph;
+    return new CacheBlock(this.session, { caches: caches.length, heads: kvHeads, dimension: headDim });
+  }
+
+  /** One row runs on its own block; several that hold something must stand side by side, so they join the batch. */
+  private prefillPast(rows: SplitRow[]): GraphTensor[] {
+    if (rows.every((row) => row.length === 0)) return this.nothing.tensors(0, rows.length);
+    const [only] = rows;
+    if (rows.length === 1 && only?.block) return only.block.tensors(only.index, 1);
+    const first = this.members.length;
+    for (const row of rows) this.joinBatch(row, row.length);
+    return this.batch.tensors(first, rows.length);
+  }
+
+  private makeRoom(row: SplitRow, length: number, final: boolean): void {
+    if (row.block === this.batch) return this.fitBatch(this.members.length, 0, length);
+    if (final) return this.joinBatch(row, length);
+    row.block ??= this.newBlock();
+    if (row.block.capacity < length) {
+      row.block.resize({ rows: 1, capacity: capacityFor(length), lengths: [row.length] });
+    }
+  }
+
+  private joinBatch(row: SplitRow, length: number): void {
+    this.fitBatch(this.members.length + 1, 0, length);
+    const target = { block: this.batch, row: this.members.length };
+    if (row.block) row.block.copyRow(row.index, target, row.length);
+    row.block = this.batch;
+    row.index = target.row;
+    this.members.push(row);
+  }
+
+  private leaveBatch(row: SplitRow): void {
+    const last = this.members.pop();
+    if (!last || last === row) return;
+    this.batch.copyRow(last.index, { block: this.batch, row: row.index }, last.length);
+    last.index = row.index;
+    this.members[row.index] = last;
+  }
+
+  /** Sizes the batch for `rows` rows, each with `more` positions beyond what it holds, one with `length` in all. */
+  private fitBatch(rows: number, more: number, length = 0): void {
+    const lengths = this.members.map((member) => member.length);
+    const needed = capacityFor(Math.max(length, ...lengths.map((held) => held + more)));
+    // Shrinking re-lays all rows, so it waits until it saves a good part of every coming step.
+    const fits = needed <= this.batch.capacity && needed > this.batch.capacity * 0.625;
+    const capacity = fits ? this.batch.capacity : needed;
+    const allocated =
+      this.batch.rows >= rows ? this.batch.rows : Math.min(this.slots, Math.max(rows, this.batch.rows * 2));
+    this.batch.resize({ rows: Math.max(rows, allocated), capacity, lengths });
+  }
+
+  private append(row: SplitRow, fresh: Fresh, batchIndex: number, count: number): void {
+    if (!row.block) throw new RangeError('A row without a block cannot take tokens.');
+    row.block.write(fresh, { batchIndex, row: row.index, position: row.length, count });
+    row.length += count;
+  }
+
+  private async run(input: RunInput, wanted: LogitsWanted): Promise<RunResult> {
+    const batch = input.tokenIds.length;
+    const steps = Math.max(...input.tokenIds.map((ids) => ids.length));
+    const feeds = this.feedsOf(input, batch, steps);
+    for (const tensor of input.past) this.cacheElementsFed += elementsOf(tensor);
+    const outputs = await this.timedRun(feeds, ['new_kv', ...this.fetchesFor(wanted)]);
+    this.lastDecode = null;
+    return {
+      feeds,
+      fresh: { data: floats(outputs['new_kv']), batch, steps },
+      logits: this.logitsOf(outputs, input.rowIndexes),
+    };
+  }
+
+  private feedsOf(input: RunInput, batch: number, steps: number): Record<string, GraphTensor> {
+    const ids = new BigInt64Array(batch * steps);
+    const last = new BigInt64Array(batch);
+    input.tokenIds.forEach((tokens, row) => {
+      for (let step = 0; step < tokens.length; step++) ids[row * steps + step] = BigInt(tokens[step] ?? 0);
+      last[row] = BigInt(tokens.length - 1);
+    });
+    const feeds: Record<string, GraphTensor> = {
+      input_ids: this.session.tensor('int64', ids, [batch, steps]),
+      past_lens: this.session.tensor('int64', BigInt64Array.from(input.pastLengths, BigInt), [batch]),
+      last_index: this.session.tensor('int64', last, [batch]),
+    };
+    this.graph.caches.forEach(({ past }, cache) => {
+      const tensor = input.past[cache];
+      if (tensor) feeds[past] = tensor;
+    });
+    return feeds;
+  }
+
+  private fetchesFor(wanted: LogitsWanted): string[] {
+    if (wanted === 'none') return [];
+    const names = this.topSize > 0 ? ['topk_values', 'topk_ids'] : [];
+    if (this.graph.hasLogSumExp) names.push('lse');
+    if (wanted === 'full' || this.topSize === 0) names.push('logits');
+    return names;
+  }
+
+  private async timedRun(feeds: Record<string, GraphTensor>, fetches: string[]): Promise<Record<string, GraphTensor>> {
+    const start = performance.now();
+    try {
+      return await this.session.run(feeds, fetches);
+    } finally {
+      this.runMs += performance.now() - start;
+    }
+  }
+
+  private logitsOf(outputs: Record<string, GraphTensor>, rowIndexes: Int32Array): LogitsBatch {
+    const ids = outputs['topk_ids']?.data;
+    return {
+      rowIndexes,
+      topValues: outputs['topk_values'] ? floats(outputs['topk_values']) : null,
+      topIds: ids instanceof BigInt64Array ? Int32Array.from(ids, Number) : null,
+      topSize: this.topSize,
+      logSumExp: outputs['lse'] ? floats(outputs['lse']) : null,
+      logits: outputs['logits'] ? floats(outputs['logits']) : null,
+      vocabularySize: this.vocabularySize,
+    };
+  }
+}
+
+function ownRow(row: CacheRow): SplitRow {
+  if (row instanceof SplitRow) return row;
+  throw new TypeError('The row belongs to another decoder.');
+}
+
+function floats(tensor: GraphTensor | undefined): Float32Array {
+  if (tensor?.data instanceof Float32Array) return tensor.data;
+  throw new TypeError('The graph did not return float32 where it should.');
+}
+
+function elementsOf(tensor: GraphTensor): number {
+  return tensor.dims.reduce((product, size) => product * size, 1);
+}
