@@ -4,12 +4,14 @@ import type { ModelManifest } from './manifest.js';
 export interface ModelPresence {
   /** True until a worker holds the model. */
   offline: boolean;
+  /** Traits that mean this model now; absent: those of the manifest. */
+  traits?: string[];
 }
 
 export type PresentedModel = ReturnType<typeof presentModel>;
 
 /** One entry of `GET /models`, in the exact shape of the contract (section 9.1). Absent members stay absent. */
-export function presentModel(manifest: ModelManifest, { offline }: ModelPresence) {
+export function presentModel(manifest: ModelManifest, presence: ModelPresence) {
   return {
     id: manifest.id,
     object: 'model' as const,
@@ -17,18 +19,18 @@ export function presentModel(manifest: ModelManifest, { offline }: ModelPresence
     owned_by: manifest.ownedBy,
     type: manifest.type,
     ...(manifest.type === 'text' ? defined({ context_length: manifest.contextLength }) : {}),
-    model_spec: presentSpec(manifest, offline),
+    model_spec: presentSpec(manifest, presence),
   };
 }
 
-function presentSpec(manifest: ModelManifest, offline: boolean) {
+function presentSpec(manifest: ModelManifest, { offline, traits }: ModelPresence) {
   return {
     name: manifest.name,
     description: manifest.description,
     modelSource: manifest.modelSource,
     privacy: manifest.privacy,
     offline,
-    traits: Object.keys(manifest.traits ?? {}),
+    traits: traits ?? Object.keys(manifest.traits ?? {}),
     capabilities: manifest.capabilities,
     ...defined({
       availableContextTokens: manifest.contextLength,

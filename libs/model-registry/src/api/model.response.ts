@@ -1,0 +1,101 @@
+import { ApiProperty, type ApiPropertyOptions } from '@nestjs/swagger';
+import { modelTypes } from '../manifest/index.js';
+import {
+  capabilitiesSchema,
+  constraintsSchemas,
+  deprecationSchema,
+  pricingSchemas,
+  voiceCloningSchema,
+} from './model.schemas.js';
+import { flag, listOf, number, type Schema, text } from './openapi-schema.js';
+
+/** A member that an entry may lack. */
+function Optional(schema: Schema, description?: string): PropertyDecorator {
+  // A nested object's own list of required members stays; that the member itself may lack is `selfRequired`.
+  const presence = schema['type'] === 'object' ? { selfRequired: false } : { required: false };
+  return ApiProperty({ ...schema, ...presence, ...(description ? { description } : {}) } as ApiPropertyOptions);
+}
+
+/** `model_spec` of an entry: common members, then those of one kind of model. */
+export class ModelSpecResponse {
+  @Optional(number, 'Longest prompt plus output, in tokens.') availableContextTokens?: number;
+  @Optional(number, 'Most output tokens of one choice.') maxCompletionTokens?: number;
+  @Optional(flag) beta?: boolean;
+  @Optional(flag, 'Only for callers with beta access.') betaModel?: boolean;
+  @ApiProperty({ enum: ['private', 'anonymized'], type: 'string', example: 'private' }) privacy: string;
+  @Optional(listOf(text), 'Country codes from which it may not be used.') regionRestrictions?: string[];
+  @Optional(deprecationSchema) deprecation?: object;
+  @Optional(capabilitiesSchema) capabilities?: object;
+  @Optional({ anyOf: constraintsSchemas }) constraints?: object;
+  @Optional(flag) supportsStyleReferences?: boolean;
+  @Optional(text) description?: string;
+  @Optional({ ...text, example: 'Stories 15M' }) name?: string;
+  @Optional(text, 'Page of its authors.') modelSource?: string;
+  @Optional({ ...flag, default: false }, 'True until a worker holds it.') offline?: boolean;
+  @Optional({ anyOf: pricingSchemas }, 'Text: per million tokens.') pricing?: object;
+  @Optional(listOf(text), 'Traits that mean this model now.') traits?: string[];
+  @Optional(flag) uncensored?: boolean;
+  @Optional(number) embeddingDimensions?: number;
+  @Optional(number) maxInputTokens?: number;
+  @Optional(flag) supportsCustomDimensions?: boolean;
+  @Optional(flag) supports_lyrics?: boolean;
+  @Optional(flag) lyrics_required?: boolean;
+  @Optional(flag) supports_force_instrumental?: boolean;
+  @Optional(flag) supports_loop?: boolean;
+  @Optional(listOf(text)) voices?: string[];
+  @Optional(voiceCloningSchema) voice_cloning?: object;
+  @Optional(text) default_voice?: string;
+  @Optional(flag) supports_custom_voice_id?: boolean;
+  @Optional(flag) supports_language_code?: boolean;
+  @Optional(flag) supports_speed?: boolean;
+  @Optional(number) default_speed?: number;
+  @Optional(number) min_speed?: number;
+  @Optional(number) max_speed?: number;
+  @Optional(listOf(number)) duration_options?: number[];
+  @Optional(number) min_duration?: number;
+  @Optional(number) max_duration?: number;
+  @Optional(number) default_duration?: number;
+  @Optional(listOf(text)) supported_formats?: string[];
+  @Optional(text) default_format?: string;
+  @Optional(number) prompt_character_limit?: number;
+  @Optional(number) min_prompt_length?: number;
+  @Optional(number) lyrics_character_limit?: number;
+}
+
+/** One entry of `GET /models`. */
+export class ModelResponse {
+  @Optional({ ...number, example: 256 }, 'Text models: longest prompt plus output, in tokens.') context_length?: number;
+  @Optional({ ...number, example: 1690156800 }, 'Unix seconds.') created?: number;
+
+  @Optional({ ...number, minimum: 0, exclusiveMinimum: true, maximum: 1, exclusiveMaximum: true }, 'Resellers only.')
+  discount_to_user?: number;
+
+  @ApiProperty({ type: 'string', example: 'stories-15m' }) id: string;
+  @ApiProperty({ type: () => ModelSpecResponse }) model_spec: ModelSpecResponse;
+  @ApiProperty({ type: 'string', enum: ['model'] }) object: string;
+  @ApiProperty({ type: 'string', example: 'sluice' }) owned_by: string;
+  @ApiProperty({ type: 'string', enum: [...modelTypes] }) type: string;
+}
+
+const filterSchema = {
+  anyOf: [
+    { type: 'string', enum: [...modelTypes] },
+    { type: 'string', enum: ['all', 'code'] },
+  ],
+  example: 'text',
+};
+
+export class ModelListResponse {
+  @ApiProperty({ type: () => ModelResponse, isArray: true }) data: ModelResponse[];
+  @ApiProperty({ type: 'string', enum: ['list'] }) object: 'list';
+  @ApiProperty(filterSchema) type: string;
+}
+
+/** Names and the registry ids they mean now. */
+export class ModelNamesResponse {
+  @ApiProperty({ type: 'object', additionalProperties: { type: 'string' }, example: { default: 'stories-15m' } })
+  data: Record<string, string>;
+
+  @ApiProperty({ type: 'string', enum: ['list'] }) object: 'list';
+  @ApiProperty(filterSchema) type: string;
+}

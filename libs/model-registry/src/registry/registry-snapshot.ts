@@ -1,0 +1,73 @@
+import type { ModelManifest, ModelType } from '../manifest/index.js';
+import { isRetired } from './deprecation.js';
+import type { ModelRow, RegistryContent } from './model.repository.js';
+import type { OnlineModels } from './online-models.js';
+
+export type NameKind = 'trait' | 'alias';
+
+/** The registry at one moment, with what is online. Pure: everything it answers follows from what it was given. */
+export class RegistrySnapshot {
+  private readonly models: Map<string, ModelRow>;
+
+  constructor(
+    private readonly content: RegistryContent,
+    private readonly online: OnlineModels,
+    readonly nowMs: number,
+  ) {
+    this.models = new Map(content.models.map((row) => [row.manifest.id, row]));
+  }
+
+  find(id: string): ModelManifest | null {
+    return this.models.get(id)?.manifest ?? null;
+  }
+
+  /** No worker holds it, or the operator took it offline. */
+  isOffline(id: string): boolean {
+    return this.models.get(id)?.disabled !== false || !this.online.isOnline(id);
+  }
+
+  /** Models that may be listed: newest first, then by id (gap 63). */
+  listed(): ModelManifest[] {
+    return this.content.models
+      .map(({ manifest }) => manifest)
+      .filter((manifest) => !isRetired(manifest, this.nowMs))
+      .sort((left, right) => right.created - left.created || (left.id < right.id ? -1 : 1));
+  }
+
+  /**
+   * The model that a trait or alias means now: of those that carry it, the highest rank that is online, else the
+   * highest rank. A retired model's names move to its replacement.
+   */
+  holderOf(kind: NameKind, type: ModelType, name: string): ModelManifest | null {
+    const holders = this.content.names
+      .filter((row) => row.kind === kind && row.type === type && row.name === name)
+      .sort((left, right) => right.rank - left.rank || (left.modelId < right.modelId ? -1 : 1))
+      .map(({ modelId }) => this.successorOf(modelId))
+      .filter((manifest) => manifest !== null);
+    return holders.find(({ id }) => !this.isOffline(id)) ?? holders[0] ?? null;
+  }
+
+  /** Every trait or alias of a kind of models, with the model it means now, by name. */
+  namesOf(kind: NameKind, type: ModelType): Map<string, ModelManifest> {
+    const names = this.content.names.filter((row) => row.kind === kind && row.type === type).map(({ name }) => name);
+    const found = new Map<string, ModelManifest>();
+    for (const name of [...new Set(names)].sort()) {
+      const holder = this.holderOf(kind, type, name);
+      if (holder) found.set(name, holder);
+    }
+    return found;
+  }
+
+  /** The model itself while it is listed, else the first listed one along its replacements; null where none is. */
+  successorOf(id: string): ModelManifest | null {
+    const seen = new Set<string>();
+    for (let next: string | undefined = id; next !== undefined && !seen.has(next);) {
+      seen.add(next);
+      const manifest = this.find(next);
+      if (!manifest) return null;
+      if (!isRetired(manifest, this.nowMs)) return manifest;
+      next = manifest.deprecation?.replacementModelId;
+    }
+    return null;
+  }
+}

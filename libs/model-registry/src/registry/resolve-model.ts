@@ -1,0 +1,95 @@
+import { PlatformError } from '#common';
+import type { ModelManifest, ModelType } from '../manifest/index.js';
+import { type DeprecationNotice, deprecationNotice, isRetired, remapNotice } from './deprecation.js';
+import { parseModelName } from './model-name.js';
+import type { RegistrySnapshot } from './registry-snapshot.js';
+
+export interface ResolveRequest {
+  /** The `model` field as it came: registry id, trait or alias, with or without a feature suffix. */
+  name: string;
+  /** What the route needs; traits and aliases are looked up among models of this type. */
+  type: ModelType;
+  /** Two-letter country code of the caller, where it is known. */
+  region?: string;
+  /** True for callers who may use models in closed beta. */
+  betaAccess?: boolean;
+  /** Resolve a model that no worker holds, too; for quotes and for jobs that may wait. */
+  allowOffline?: boolean;
+}
+
+export interface ResolvedModel {
+  manifest: ModelManifest;
+  /** How the name led to it; for `x-service-model-router`. */
+  resolvedBy: 'id' | 'trait' | 'alias' | 'remap';
+  /** Pairs of the feature suffix as they were written; the modality checks them, the body wins over them. */
+  suffix: Record<string, string>;
+  deprecation: DeprecationNotice | null;
+  offline: boolean;
+}
+
+/**
+ * The model that a request means. Fails with `MODEL_NOT_FOUND` (404), `INVALID_MODEL` (400, a model of another
+ * kind), `MODEL_RETIRED` (410), `UNAUTHORIZED` (403, region or closed beta) and `MODEL_OFFLINE` (503).
+ */
+export function resolveModel(snapshot: RegistrySnapshot, request: ResolveRequest): ResolvedModel {
+  const { name, suffix } = parseModelName(request.name);
+  const found = lookUp(snapshot, name, request.type);
+  assertKind(found.manifest, request.type);
+  const { manifest, remapped } = followRemap(snapshot, found.manifest);
+  assertKind(manifest, request.type);
+  assertAllowed(manifest, request);
+  const offline = snapshot.isOffline(manifest.id);
+  if (offline && !request.allowOffline) {
+    throw new PlatformError('MODEL_OFFLINE', `The model ${manifest.id} is offline. Try again later.`, 'model');
+  }
+  return {
+    manifest,
+    resolvedBy: remapped ? 'remap' : found.by,
+    suffix,
+    deprecation: remapped ? remapNotice(found.manifest, manifest.id) : deprecationNotice(manifest, snapshot.nowMs),
+    offline,
+  };
+}
+
+function lookUp(
+  snapshot: RegistrySnapshot,
+  name: string,
+  type: ModelType,
+): { manifest: ModelManifest; by: 'id' | 'trait' | 'alias' } {
+  const byId = snapshot.find(name);
+  if (byId) return { manifest: byId, by: 'id' };
+  for (const by of ['trait', 'alias'] as const) {
+    const manifest = snapshot.holderOf(by, type, name);
+    if (manifest) return { manifest, by };
+  }
+  // A caller's own text goes back to it, bounded: it may be megabytes.
+  const shown = name.length > 80 ? `${name.slice(0, 80)}…` : name;
+  throw new PlatformError('MODEL_NOT_FOUND', `The model ${shown} does not exist.`, 'model');
+}
+
+function assertKind(manifest: ModelManifest, type: ModelType): void {
+  if (manifest.type === type) return;
+  const message = `The model ${manifest.id} is of type ${manifest.type}; this route needs one of type ${type}.`;
+  throw new PlatformError('INVALID_MODEL', message, 'model');
+}
+
+function followRemap(
+  snapshot: RegistrySnapshot,
+  manifest: ModelManifest,
+): { manifest: ModelManifest; remapped: boolean } {
+  if (!isRetired(manifest, snapshot.nowMs)) return { manifest, remapped: false };
+  const successor = manifest.deprecation?.autoRemap ? snapshot.successorOf(manifest.id) : null;
+  if (successor) return { manifest: successor, remapped: true };
+  const { removesAt = '', replacementModelId } = manifest.deprecation ?? {};
+  const instead = replacementModelId ? ` Use ${replacementModelId} instead.` : '';
+  throw new PlatformError('MODEL_RETIRED', `The model ${manifest.id} was removed on ${removesAt}.${instead}`, 'model');
+}
+
+function assertAllowed(manifest: ModelManifest, { region, betaAccess }: ResolveRequest): void {
+  if (region !== undefined && manifest.regionRestrictions?.includes(region.toUpperCase())) {
+    throw new PlatformError('UNAUTHORIZED', `The model ${manifest.id} is not available in your region.`, 'model');
+  }
+  if (manifest.betaModel && !betaAccess) {
+    throw new PlatformError('UNAUTHORIZED', `The model ${manifest.id} is in closed beta.`, 'model');
+  }
+}
