@@ -1,0 +1,160 @@
+import { describe, expect, it } from 'vitest';
+import type { ErrorCode } from '#common';
+import type { ModelDeprecation, ModelManifest } from '../manifest/index.js';
+import type { ModelNameRow } from './model.repository.js';
+import { exampleEmbeddingManifest, exampleManifest } from './registry-fixture.js';
+import { RegistrySnapshot } from './registry-snapshot.js';
+import { type ResolveRequest, resolveModel } from './resolve-model.js';
+
+const nowMs = Date.parse('2027-01-10T00:00:00Z');
+
+interface World {
+  models: ModelManifest[];
+  online?: string[];
+  disabled?: string[];
+}
+
+function snapshotOf({ models, online = models.map(({ id }) => id), disabled = [] }: World): RegistrySnapshot {
+  const names = models.flatMap(({ id, type, traits, aliases }): ModelNameRow[] => [
+    ...Object.entries(traits ?? {}).map(([name, rank]) => ({ name, type, kind: 'trait' as const, modelId: id, rank })),
+    ...(aliases ?? []).map((name) => ({ name, type, kind: 'alias' as const, modelId: id, rank: 0 })),
+  ]);
+  const rows = models.map((manifest) => ({ manifest, disabled: disabled.includes(manifest.id) }));
+  return new RegistrySnapshot({ models: rows, names }, { isOnline: (id) => online.includes(id) }, nowMs);
+}
+
+function resolve(world: World, name: string, options: Partial<ResolveRequest> = {}) {
+  return resolveModel(snapshotOf(world), { name, type: 'text', ...options });
+}
+
+const failure = (code: ErrorCode, text = '') =>
+  expect.objectContaining({ code, param: 'model', message: expect.stringContaining(text) });
+
+const story = exampleManifest({ id: 'story', traits: { default: 10 }, aliases: ['tales'] });
+const chat = exampleManifest({ id: 'chat', traits: { default: 20 } });
+const embedding = exampleEmbeddingManifest({ traits: { default: 5 } });
+
+describe('resolveModel by name', () => {
+  it('takes registry ids, aliases and traits', () => {
+    expect(resolve({ models: [story] }, 'story')).toMatchObject({ manifest: { id: 'story' }, resolvedBy: 'id' });
+    expect(resolve({ models: [story] }, 'tales')).toMatchObject({ manifest: { id: 'story' }, resolvedBy: 'alias' });
+    expect(resolve({ models: [story] }, 'default')).toMatchObject({ manifest: { id: 'story' }, resolvedBy: 'trait' });
+  });
+
+  it('gives the pairs of a suffix on', () => {
+    expect(resolve({ models: [story] }, 'tales:enable_web_search=on&x=y')).toMatchObject({
+      manifest: { id: 'story' },
+      suffix: { enable_web_search: 'on', x: 'y' },
+    });
+  });
+
+  it('answers 404 for an unknown name, and shows no more than a piece of it', () => {
+    expect(() => resolve({ models: [story] }, 'stori')).toThrow(failure('MODEL_NOT_FOUND', 'stori'));
+    expect(() => resolve({ models: [story] }, 'x'.repeat(5_000))).toThrow(
+      expect.objectContaining({ message: `The model ${'x'.repeat(80)}… does not exist.` }),
+    );
+  });
+
+  it('does not take names of the object prototype for models', () => {
+    expect(() => resolve({ models: [story] }, 'constructor')).toThrow(failure('MODEL_NOT_FOUND'));
+    expect(() => resolve({ models: [story] }, '__proto__')).toThrow(failure('MODEL_NOT_FOUND'));
+  });
+
+  it('refuses a model of another kind, and looks traits up in its own kind', () => {
+    const models = [story, embedding];
+    expect(() => resolve({ models }, 'example-embedding')).toThrow(failure('INVALID_MODEL', 'embedding'));
+    expect(resolve({ models }, 'default', { type: 'embedding' }).manifest.id).toBe('example-embedding');
+  });
+});
+
+describe('resolveModel and what is online', () => {
+  const models = [story, chat];
+
+  it('points a trait to the highest rank that is online', () => {
+    expect(resolve({ models }, 'default').manifest.id).toBe('chat');
+    expect(resolve({ models, online: ['story'] }, 'default').manifest.id).toBe('story');
+    expect(resolve({ models, disabled: ['chat'] }, 'default').manifest.id).toBe('story');
+  });
+
+  it('names the highest rank when nothing is online', () => {
+    expect(() => resolve({ models, online: [] }, 'default')).toThrow(failure('MODEL_OFFLINE', 'chat'));
+  });
+
+  it('answers 503 for an offline model unless the caller can wait', () => {
+    expect(() => resolve({ models, online: [] }, 'story')).toThrow(failure('MODEL_OFFLINE', 'story'));
+    expect(() => resolve({ models, disabled: ['story'] }, 'story')).toThrow(failure('MODEL_OFFLINE'));
+    expect(resolve({ models, online: [] }, 'story', { allowOffline: true })).toMatchObject({ offline: true });
+  });
+});
+
+describe('resolveModel and deprecation', () => {
+  const withDeprecation = (deprecation: Partial<ModelDeprecation>, id = 'old', traits = {}) =>
+    exampleManifest({
+      id,
+      traits,
+      deprecation: { autoRemap: false, date: '2027-01-01', removesAt: '2027-01-01', ...deprecation },
+    });
+  const later = { date: '2027-02-01', removesAt: '2027-02-01' };
+
+  it('warns from startsAt on, and not before', () => {
+    const warned = withDeprecation({ ...later, startsAt: '2027-01-05', replacementModelId: 'chat' });
+    const quiet = withDeprecation({ ...later, startsAt: '2027-01-20' });
+    expect(resolve({ models: [warned, chat] }, 'old').deprecation).toEqual({
+      date: '2027-02-01',
+      warning: 'The model old will be removed on 2027-02-01. Use chat instead.',
+    });
+    expect(resolve({ models: [quiet] }, 'old').deprecation).toBeNull();
+  });
+
+  it('answers 410 after removal without a remap, naming the replacement', () => {
+    const old = withDeprecation({ replacementModelId: 'chat' });
+    expect(() => resolve({ models: [old, chat] }, 'old')).toThrow(failure('MODEL_RETIRED', 'Use chat instead'));
+  });
+
+  it('sends the request to the replacement where it may, and says so', () => {
+    const old = withDeprecation({ autoRemap: true, replacementModelId: 'chat' });
+    const resolved = resolve({ models: [old, chat] }, 'old:x=1');
+    expect(resolved).toMatchObject({ manifest: { id: 'chat' }, resolvedBy: 'remap', suffix: { x: '1' } });
+    expect(resolved.deprecation?.warning).toContain('chat answers instead');
+  });
+
+  it('follows a chain of replacements to its end', () => {
+    const first = withDeprecation({ autoRemap: true, replacementModelId: 'second' }, 'first');
+    const second = withDeprecation({ autoRemap: true, replacementModelId: 'chat' }, 'second');
+    expect(resolve({ models: [first, second, chat] }, 'first').manifest.id).toBe('chat');
+  });
+
+  it('answers 410 when the replacements go in a circle or lead nowhere', () => {
+    const first = withDeprecation({ autoRemap: true, replacementModelId: 'second' }, 'first');
+    const second = withDeprecation({ autoRemap: true, replacementModelId: 'first' }, 'second');
+    const lost = withDeprecation({ autoRemap: true, replacementModelId: 'nobody' }, 'lost');
+    expect(() => resolve({ models: [first, second] }, 'first')).toThrow(failure('MODEL_RETIRED'));
+    expect(() => resolve({ models: [lost] }, 'lost')).toThrow(failure('MODEL_RETIRED'));
+  });
+
+  it('moves the traits of a removed model to its replacement', () => {
+    const old = withDeprecation({ replacementModelId: 'plain' }, 'old', { default: 99 });
+    const plain = exampleManifest({ id: 'plain' });
+    expect(resolve({ models: [old, plain, chat] }, 'default').manifest.id).toBe('plain');
+  });
+
+  it('lists no removed model', () => {
+    const listed = snapshotOf({ models: [withDeprecation({}), chat] }).listed();
+    expect(listed.map(({ id }) => id)).toEqual(['chat']);
+  });
+});
+
+describe('resolveModel and who asks', () => {
+  it('refuses a model in a restricted region, in any letter case', () => {
+    const models = [exampleManifest({ id: 'here', regionRestrictions: ['XA'] })];
+    expect(() => resolve({ models }, 'here', { region: 'xa' })).toThrow(failure('UNAUTHORIZED', 'region'));
+    expect(resolve({ models }, 'here', { region: 'XB' }).manifest.id).toBe('here');
+    expect(resolve({ models }, 'here').manifest.id).toBe('here');
+  });
+
+  it('refuses a closed beta to strangers', () => {
+    const models = [exampleManifest({ id: 'new', betaModel: true })];
+    expect(() => resolve({ models }, 'new')).toThrow(failure('UNAUTHORIZED', 'beta'));
+    expect(resolve({ models }, 'new', { betaAccess: true }).manifest.id).toBe('new');
+  });
+});
