@@ -1,0 +1,100 @@
+import {
+  ExpireOverdueSweep,
+  FailAbandonedSweep,
+  JobCloser,
+  JobsRepository,
+  OutcomeProcessor,
+  PayloadCipher,
+  RequeueLostSweep,
+  SweepRunner,
+} from '#jobs';
+import { chatJob } from '#modalities/chat/contract';
+import type { OpsConfig } from '#platform/config';
+import type { Logger } from '#platform/logging';
+import { type Metrics, registerQueueGauges } from '#platform/metrics';
+import type { PrismaService } from '#platform/prisma';
+import type { JobDefinition, QueueTransport } from '#queue';
+
+export interface OpsParts {
+  config: OpsConfig;
+  prisma: PrismaService;
+  transport: QueueTransport;
+  logger: Logger;
+  metrics: Metrics;
+}
+
+/** After its deadline a row waits this long for the outcome of a worker that stopped in time. */
+const expireGraceMs = 15_000;
+
+const definitions: ReadonlyMap<string, JobDefinition<object, object>> = new Map(
+  [chatJob].map((definition) => [definition.modality, definition]),
+);
+
+/** What runs in ops: the outcome processor and the sweeps, counted. */
+export function composeOps(parts: OpsParts): { outcomes: OutcomeProcessor; sweeps: SweepRunner } {
+  const { config, prisma, transport, logger, metrics } = parts;
+  const jobs = new JobsRepository(prisma);
+  const closer = new JobCloser(jobs);
+  const closed = metrics.counter('sluice_jobs_closed_total', 'Jobs closed, by how they ended.', [
+    'modality',
+    'model',
+    'state',
+    'code',
+  ]);
+  const outcomes = new OutcomeProcessor({
+    transport,
+    closer,
+    logger,
+    onClosed: ({ modality, modelId, state, errorCode }) =>
+      closed.inc({ modality, model: modelId, state, code: errorCode ?? '' }),
+  });
+  // A database that was away leaves outcomes waiting; twice the pause gives them the time to be written.
+  const outcomesFlow = () => outcomes.hasCaughtUp(2 * config.sweepIntervalMs);
+  const common = { jobs, closer, transport, logger, definitions, outcomesFlow };
+  const found = metrics.counter('sluice_sweep_rows_total', 'Rows that a sweep repaired.', ['sweep']);
+  const failures = metrics.counter('sluice_sweep_failures_total', 'Sweeps that failed.', ['sweep']);
+  const sweeps = new SweepRunner({
+    sweeps: [
+      new RequeueLostSweep({
+        ...common,
+        producer: transport.producer,
+        cipher: new PayloadCipher(config.secretKey),
+        lostAfterMs: config.lostAfterMs,
+        confirmMs: Math.min(config.sweepIntervalMs, 5_000),
+      }),
+      new FailAbandonedSweep(common),
+      new ExpireOverdueSweep({ ...common, graceMs: expireGraceMs }),
+    ],
+    intervalMs: config.sweepIntervalMs,
+    logger,
+    onRun: (sweep, count) => (count === null ? failures.inc({ sweep }) : found.inc({ sweep }, count)),
+  });
+  registerJobGauges(parts, jobs);
+  return { outcomes, sweeps };
+}
+
+function registerJobGauges({ transport, metrics }: OpsParts, jobs: JobsRepository): void {
+  metrics.observedGauge({
+    name: 'sluice_jobs_open',
+    help: 'Job rows that are open.',
+    labelNames: ['modality', 'model', 'state'],
+    read: async (observe) => {
+      for (const { modality, modelId, state, count } of await jobs.countOpen()) {
+        observe({ modality, model: modelId, state }, count);
+      }
+    },
+  });
+  registerQueueGauges(metrics, async () => {
+    const held = transport.presence.list().flatMap((beat) => beat.models);
+    const queues = new Map(held.map(({ modality, modelId }) => [`${modality}.${modelId}`, { modality, modelId }]));
+    for (const { modality, modelId } of await jobs.countOpen()) {
+      queues.set(`${modality}.${modelId}`, { modality, modelId });
+    }
+    return Promise.all(
+      [...queues.values()].map(async ({ modality, modelId }) => {
+        const { waiting, active } = await transport.producer.counts(modality, modelId);
+        return { modality, modelId, waiting, active };
+      }),
+    );
+  });
+}

@@ -1,0 +1,46 @@
+import type { OpsConfig } from '#platform/config';
+import { Readiness, startHealthServer } from '#platform/health';
+import { createLogger } from '#platform/logging';
+import { Metrics } from '#platform/metrics';
+import { PrismaService } from '#platform/prisma';
+import { createTransport } from '#queue';
+import { composeOps } from './compose-ops.js';
+
+/** Runs ops until SIGTERM or SIGINT; what is in progress ends first. Any number of replicas may run. */
+export async function runOps(config: OpsConfig): Promise<void> {
+  const logger = createLogger('ops');
+  const stopped = stopSignal();
+  const prisma = new PrismaService({ url: config.databaseUrl, applicationName: 'sluice-ops' });
+  const transport = await createTransport({
+    url: config.queueUrl,
+    namespace: config.namespace,
+    clientName: 'ops',
+    warn: (message, error) => logger.warn({ error }, message),
+  });
+  const metrics = new Metrics('ops');
+  const { outcomes, sweeps } = composeOps({ config, prisma, transport, logger, metrics });
+  const readiness = new Readiness([
+    { name: 'database', check: () => prisma.ping() },
+    { name: 'queue', check: () => transport.ping() },
+  ]);
+  const http = await startHealthServer({ host: config.host, port: config.port, readiness, metrics });
+  await outcomes.start();
+  sweeps.start();
+  logger.info({ port: http.port }, `ops answers health and metrics on port ${http.port}`);
+
+  const signal = await stopped;
+  logger.info({ signal }, 'stopping');
+  readiness.drain();
+  await Promise.all([sweeps.close(), outcomes.close()]);
+  await transport.close();
+  await prisma.$disconnect();
+  await http.close();
+  logger.info('ops stopped');
+}
+
+function stopSignal(): Promise<NodeJS.Signals> {
+  return new Promise((resolve) => {
+    process.once('SIGTERM', resolve);
+    process.once('SIGINT', resolve);
+  });
+}
