@@ -29,6 +29,36 @@ export class ApiConfig extends DatabaseConfig {
   })
   queueLimit!: number;
 
+  @IntegerVariable('SLUICE_CHAT_DEADLINE_MS', {
+    about: 'How long a chat may take from admission to its last token, in ms; then it is answered with 504.',
+    default: 600_000,
+    min: 100,
+    max: 86_400_000,
+  })
+  chatDeadlineMs!: number;
+
+  @IntegerVariable('SLUICE_KEEP_ALIVE_MS', {
+    about: 'Silence after which a stream gets a comment, in ms.',
+    default: 5_000,
+    min: 50,
+    max: 300_000,
+  })
+  keepAliveMs!: number;
+
+  @IntegerVariable('SLUICE_STALLED_MS', {
+    about: 'How long the reader of a stream may take nothing before it is cut off and its job cancelled, in ms.',
+    default: 60_000,
+    min: 100,
+    max: 3_600_000,
+  })
+  stalledMs!: number;
+
+  @ListVariable('SLUICE_CORS_ORIGINS', {
+    about: 'Origins whose scripts may call the api; none by default.',
+    default: '',
+  })
+  corsOrigins!: string[];
+
   @IntegerVariable('SLUICE_SHUTDOWN_GRACE_MS', {
     about: 'How long open answers may go on after a stop signal, in ms.',
     default: 25_000,

@@ -2,6 +2,7 @@ import { Controller, Inject, Post, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { PlatformError } from '#common';
 import { callerOf, validateWire } from '#platform/http';
+import type { ResolvedModel } from '#model-registry';
 import type { TextPricing } from '#model-registry/manifest';
 import { chatJob } from '../contract/chat.job.js';
 import { ChatCompletionRequest } from '../contract/chat.request.js';
@@ -10,7 +11,7 @@ import { CallerGone, ChatExchange, type ExchangeEnds } from './chat.exchange.js'
 import { modelHeaders } from './chat.headers.js';
 import { type ChatModel, normalizeChat, type NormalizedChat } from './chat.normalizer.js';
 import { type ChatAnswerHead, ChatAnswerGatherer } from './chat.presenter.js';
-import { type ChatServices, chatServices, type ResolvedChatModel } from './chat.services.js';
+import { type ChatServices, chatServices } from './chat.services.js';
 import { ChatStream } from './chat.stream.js';
 
 const defaultMaxChoices = 4;
@@ -20,14 +21,14 @@ const defaultContextLength = 2048;
 /** One request on its way: what the wire said and what it became. */
 interface OpenedChat {
   wire: ChatCompletionRequest;
-  resolved: ResolvedChatModel;
+  resolved: ResolvedModel;
   chat: NormalizedChat;
   exchange: ChatExchange;
   ends: ExchangeEnds;
   head: ChatAnswerHead;
 }
 
-function chatModel({ manifest, suffix }: ResolvedChatModel): ChatModel {
+function chatModel({ manifest, suffix }: ResolvedModel): ChatModel {
   const contextLength = manifest.contextLength ?? defaultContextLength;
   return {
     id: manifest.id,
@@ -50,7 +51,7 @@ function goneSignal(reply: FastifyReply): AbortSignal {
   return controller.signal;
 }
 
-@Controller('api/v1/chat')
+@Controller('chat')
 export class ChatController {
   constructor(@Inject(chatServices) private readonly services: ChatServices) {}
 
@@ -73,9 +74,7 @@ export class ChatController {
     const wire = validateWire(ChatCompletionRequest, request.body);
     const resolved = await this.services.resolve(wire.model);
     const { manifest } = resolved;
-    void reply.headers(
-      modelHeaders({ id: manifest.id, name: manifest.name, deprecation: manifest.deprecation ?? null }, Date.now()),
-    );
+    void reply.headers(modelHeaders(resolved));
     const chat = normalizeChat(wire, chatModel(resolved));
     if (resolved.offline) {
       throw new PlatformError('MODEL_OFFLINE', `No worker holds the model ${manifest.id} at the moment.`, 'model');
@@ -112,7 +111,7 @@ export class ChatController {
     });
   }
 
-  private head(request: FastifyRequest, chat: NormalizedChat, { manifest }: ResolvedChatModel): ChatAnswerHead {
+  private head(request: FastifyRequest, chat: NormalizedChat, { manifest }: ResolvedModel): ChatAnswerHead {
     return {
       requestId: request.id,
       created: Math.floor(Date.now() / 1000),

@@ -1,21 +1,12 @@
 import type { OpenRequest } from '#jobs';
-import type { ModelManifest } from '#model-registry/manifest';
+import type { ResolvedModel } from '#model-registry';
 import type { ErrorIssue, PlatformError } from '#common';
 import type { MailboxSlot } from '#queue';
 
-/** A name of the request, resolved. */
-export interface ResolvedChatModel {
-  manifest: ModelManifest;
-  /** Pairs of the feature suffix. */
-  suffix: Record<string, string>;
-  /** True while no worker holds it. */
-  offline: boolean;
-}
-
 /** What the chat routes need of the process they run in; the app wires it. */
 export interface ChatServices {
-  /** Rejects with `MODEL_NOT_FOUND`, `MODEL_RETIRED` or `INVALID_MODEL`. */
-  resolve(model: string): Promise<ResolvedChatModel>;
+  /** The text model a name means, also one that no worker holds. Rejects as `ModelRegistryService.resolve` does. */
+  resolve(model: string): Promise<ResolvedModel>;
   openSlot(requestId: string): MailboxSlot;
   /** Where workers send the events of a job. */
   replyTo(): string;

@@ -1,0 +1,91 @@
+import type { Socket } from 'node:net';
+import { NestFactory } from '@nestjs/core';
+import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import type { FastifyInstance } from 'fastify';
+import { newRequestId } from '#common';
+import { NestLogger } from '#platform/logging';
+import { ApiModule } from './api.module.js';
+import type { ApiServices } from './api-services.js';
+import { addDocumentation, buildDocument } from './documentation.js';
+import { addAuthGuard } from './http/auth.guard.js';
+import { answerClientError } from './http/client-error.js';
+import { addCompression } from './http/compression.js';
+import { ErrorFilter } from './http/error.filter.js';
+import { addJsonParser, bodyLimitBytes } from './http/json.parser.js';
+import { addRequestTracking } from './http/request-tracking.js';
+import { addResponseHeaders } from './http/response-headers.js';
+import { RouteTable } from './http/route-table.js';
+import { serviceVersion } from './http/service-version.js';
+
+/** How long a request may take to arrive, in ms; 35 MB at 1 Mbit/s. */
+const requestTimeoutMs = 300_000;
+
+/** A server that has not been opened yet. */
+export interface ApiServer {
+  /** Answers the base URL. Rejects when the port is taken. */
+  listen(port: number, host: string): Promise<string>;
+  /** Closes the port and every connection that is left. */
+  close(): Promise<void>;
+}
+
+function adapterFor(site: string, version: string): FastifyAdapter {
+  return new FastifyAdapter({
+    bodyLimit: bodyLimitBytes,
+    genReqId: () => newRequestId(site),
+    requestIdHeader: false,
+    requestTimeout: requestTimeoutMs,
+    forceCloseConnections: true,
+    routerOptions: { ignoreTrailingSlash: true, maxParamLength: 256 },
+    clientErrorHandler: (error: Error, socket: Socket) => answerClientError(error, socket, { site, version }),
+  });
+}
+
+/** Builds the application: hooks from the outermost in, routes, documentation. */
+export async function createApplication(services: ApiServices): Promise<NestFastifyApplication> {
+  const version = serviceVersion();
+  const { config, logger } = services;
+  const adapter = adapterFor(config.site, version);
+  const app = await NestFactory.create<NestFastifyApplication>(ApiModule.of(services), adapter, {
+    bodyParser: false,
+    logger: new NestLogger(logger),
+    abortOnError: false,
+  });
+  const server: FastifyInstance = adapter.getInstance();
+  const routes = new RouteTable();
+  routes.attach(server);
+  addResponseHeaders(server, version);
+  addRequestTracking(server, services);
+  addAuthGuard(server, services.accounts);
+  addJsonParser(server);
+  await addCompression(server);
+  app.useGlobalFilters(new ErrorFilter(routes, logger));
+  if (config.corsOrigins.length > 0) app.enableCors({ origin: config.corsOrigins, exposedHeaders: exposedHeaders });
+  addDocumentation(server, buildDocument(app));
+  return app;
+}
+
+/** What scripts of other origins may read, when an operator lets them in. */
+const exposedHeaders = [
+  'cf-ray',
+  'retry-after',
+  'x-service-version',
+  'x-service-model-id',
+  'x-service-model-name',
+  'x-service-model-router',
+  'x-service-model-deprecation-warning',
+  'x-service-model-deprecation-date',
+  'x-ratelimit-limit-requests',
+  'x-ratelimit-remaining-requests',
+  'x-ratelimit-reset-requests',
+];
+
+export async function createServer(services: ApiServices): Promise<ApiServer> {
+  const app = await createApplication(services);
+  return {
+    listen: async (port, host) => {
+      await app.listen(port, host);
+      return await app.getUrl();
+    },
+    close: () => app.close(),
+  };
+}

@@ -1,0 +1,95 @@
+import { randomUUID } from 'node:crypto';
+import { AccountsService } from '#accounts';
+import { AdmissionService, JobCloser, JobsRepository, JobsService, PayloadCipher } from '#jobs';
+import { ModelRegistryService, PresenceOnlineModels } from '#model-registry';
+import type { ApiConfig } from '#platform/config';
+import { Readiness } from '#platform/health';
+import type { Logger } from '#platform/logging';
+import { Metrics, registerQueueGauges } from '#platform/metrics';
+import { PrismaService } from '#platform/prisma';
+import { createTransport, type QueueTransport } from '#queue';
+import { catalog } from '#modalities';
+import { Drain } from './http/drain.js';
+
+/** Everything the api's routes stand on, made once per process. */
+export interface ApiServices {
+  config: ApiConfig;
+  logger: Logger;
+  prisma: PrismaService;
+  transport: QueueTransport;
+  accounts: AccountsService;
+  registry: ModelRegistryService;
+  admission: AdmissionService;
+  jobs: JobsService;
+  metrics: Metrics;
+  readiness: Readiness;
+  drain: Drain;
+}
+
+/** Connects to queue and database. Rejects when the queue does not answer; the database may come later. */
+export async function openServices(config: ApiConfig, logger: Logger): Promise<ApiServices> {
+  const transport = await createTransport({
+    url: config.queueUrl,
+    namespace: config.namespace,
+    clientName: 'api',
+    warn: (message, error) => logger.warn({ error }, message),
+  });
+  const prisma = new PrismaService({ url: config.databaseUrl, applicationName: 'sluice-api', poolSize: 20 });
+  await transport.mailbox.start();
+  await joinPresence(transport);
+  const jobs = new JobsRepository(prisma);
+  const registry = new ModelRegistryService(prisma, new PresenceOnlineModels(() => transport.presence.list()));
+  const metrics = new Metrics('api');
+  watchQueues(metrics, registry, transport);
+  return {
+    config,
+    logger,
+    prisma,
+    transport,
+    accounts: new AccountsService(prisma),
+    registry,
+    admission: new AdmissionService({
+      jobs,
+      closer: new JobCloser(jobs),
+      cipher: new PayloadCipher(config.secretKey),
+      transport,
+      logger,
+      queueLimit: config.queueLimit,
+    }),
+    jobs: new JobsService({ jobs, transport, logger }),
+    metrics,
+    readiness: new Readiness([
+      { name: 'database', check: () => prisma.ping() },
+      { name: 'queue', check: () => transport.ping() },
+    ]),
+    drain: new Drain(),
+  };
+}
+
+/** Writes what still waits and lets go of both stores. */
+export async function closeServices({ jobs, transport, prisma }: ApiServices): Promise<void> {
+  await jobs.close();
+  await transport.close();
+  await prisma.$disconnect();
+}
+
+/** Workers cancel the jobs of a replica that falls silent. */
+async function joinPresence(transport: QueueTransport): Promise<void> {
+  const processId = randomUUID();
+  const mailboxAddress = transport.mailbox.address;
+  await transport.presence.join(() => ({ processId, role: 'api', mailboxAddress, models: [] }));
+}
+
+function watchQueues(metrics: Metrics, registry: ModelRegistryService, transport: QueueTransport): void {
+  registerQueueGauges(metrics, async () => {
+    const models = await registry.inventory();
+    const chats = models.filter(({ manifest }) => manifest.type === 'text');
+    return await Promise.all(
+      chats.map(async ({ manifest }) => {
+        const { modality } = catalog.chat;
+        const { waiting, active, delayed, prioritized } = await transport.producer.counts(modality, manifest.id);
+        return { modality, modelId: manifest.id, waiting: waiting + delayed + prioritized, active };
+      }),
+    );
+  });
+}

@@ -1,0 +1,38 @@
+import { type DynamicModule, Module } from '@nestjs/common';
+import { RouterModule } from '@nestjs/core';
+import { ModelRegistryService } from '#model-registry';
+import { chatServices } from '#modalities/chat/api';
+import { Readiness } from '#platform/health';
+import { Metrics } from '#platform/metrics';
+import type { ApiServices } from './api-services.js';
+import { chatServicesOf } from './chat-services.js';
+import { apiControllers } from './controllers.js';
+import { OperationsController } from './operations.controller.js';
+
+/** The routes under `/api/v1`. */
+@Module({})
+class ApiRoutesModule {}
+
+/** The root: the operations routes, and everything under the base path. */
+@Module({})
+export class ApiModule {
+  static of(services: ApiServices): DynamicModule {
+    const routes: DynamicModule = {
+      module: ApiRoutesModule,
+      controllers: apiControllers,
+      providers: [
+        { provide: ModelRegistryService, useValue: services.registry },
+        { provide: chatServices, useValue: chatServicesOf(services) },
+      ],
+    };
+    return {
+      module: ApiModule,
+      imports: [routes, RouterModule.register([{ path: 'api/v1', module: ApiRoutesModule }])],
+      controllers: [OperationsController],
+      providers: [
+        { provide: Readiness, useValue: services.readiness },
+        { provide: Metrics, useValue: services.metrics },
+      ],
+    };
+  }
+}

@@ -1,0 +1,24 @@
+import type { ChatServices } from '#modalities/chat/api';
+import type { ApiServices } from './api-services.js';
+import { openaiError } from './http/error-envelope.js';
+
+/** What the chat slice asks of its process. */
+export function chatServicesOf(services: ApiServices): ChatServices {
+  const { registry, transport, admission, jobs, drain, logger, config } = services;
+  return {
+    resolve: (name) => registry.resolve({ name, type: 'text', allowOffline: true }),
+    openSlot: (requestId) => transport.mailbox.open(requestId),
+    replyTo: () => transport.mailbox.address,
+    admit: (request) => admission.open(request),
+    markStarted: (requestId) => jobs.markStarted(requestId),
+    cancel: (requestId) => jobs.cancel(requestId),
+    cancelFailed: (requestId, error) => logger.warn({ requestId, error }, 'a job could not be cancelled'),
+    errorFrame: (error) => ({ error: openaiError(error), ...(error.issues ? { issues: error.issues } : {}) }),
+    stopping: drain.expired,
+    settings: {
+      deadlineMs: config.chatDeadlineMs,
+      keepAliveMs: config.keepAliveMs,
+      stalledMs: config.stalledMs,
+    },
+  };
+}

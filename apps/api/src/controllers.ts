@@ -1,0 +1,12 @@
+import type { Type } from '@nestjs/common';
+import { ModelsController } from '#model-registry';
+import type { ControllersOf } from '#modalities';
+import { ChatController } from '#modalities/chat/api';
+
+/** The routes of each slice; one that is left out does not compile. */
+const sliceControllers = {
+  chat: [ChatController],
+} satisfies ControllersOf<Type<object>[]>;
+
+/** Everything under `/api/v1`. */
+export const apiControllers: Type<object>[] = [ModelsController, ...Object.values(sliceControllers).flat()];

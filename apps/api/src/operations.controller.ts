@@ -1,0 +1,32 @@
+import { Controller, Get, Inject, Res } from '@nestjs/common';
+import { ApiExcludeController } from '@nestjs/swagger';
+import type { FastifyReply } from 'fastify';
+import { Readiness } from '#platform/health';
+import { Metrics } from '#platform/metrics';
+
+/** What operators and their machines ask; outside the base path, without a key. */
+@Controller()
+@ApiExcludeController()
+export class OperationsController {
+  constructor(
+    @Inject(Readiness) private readonly readiness: Readiness,
+    @Inject(Metrics) private readonly metrics: Metrics,
+  ) {}
+
+  @Get('health/live')
+  live(): { status: 'ok' } {
+    return { status: 'ok' };
+  }
+
+  @Get('health/ready')
+  async ready(@Res() reply: FastifyReply): Promise<void> {
+    const report = await this.readiness.report();
+    void reply.status(report.status === 'ok' ? 200 : 503).send(report);
+  }
+
+  @Get('metrics')
+  async scrape(@Res() reply: FastifyReply): Promise<void> {
+    const text = await this.metrics.render();
+    void reply.header('content-type', this.metrics.contentType).send(text);
+  }
+}

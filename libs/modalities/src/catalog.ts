@@ -1,0 +1,24 @@
+import type { JobDefinition } from '#queue';
+import { chatJob } from '#modalities/chat/contract';
+
+/**
+ * Every kind of work the house does. A new slice is a folder and a line here; the compiler then asks both sides for
+ * their part: `satisfies` on the record below names a slice that has no job, `ProcessorsOf` and `ControllersOf` make
+ * each app's own record complete. Only contracts are imported, so that the api pulls no processor and the worker no
+ * controller.
+ */
+export const catalog = {
+  chat: chatJob,
+} as const satisfies Record<string, JobDefinition<object, object>>;
+
+export type ModalityName = keyof typeof catalog;
+
+/** What a worker must have: something for each slice, and nothing else. */
+export type ProcessorsOf<Processor> = { readonly [Name in ModalityName]: Processor };
+
+/** What the api must have: the controllers of each slice. */
+export type ControllersOf<Controller> = { readonly [Name in ModalityName]: Controller };
+
+export function isModality(name: string): name is ModalityName {
+  return Object.hasOwn(catalog, name);
+}
