@@ -7,6 +7,11 @@ export function decodeFloat16(half: number): number {
   return decodeTable[half] ?? 0;
 }
 
+/** The little-endian half-precision number at `from`. */
+export function readFloat16(bytes: Uint8Array, from: number): number {
+  return decodeFloat16((bytes[from] as number) | ((bytes[from + 1] as number) << 8));
+}
+
 /** The nearest half-precision bit pattern, ties to even; what is too large becomes infinity. */
 export function encodeFloat16(value: number): number {
   float[0] = value;

@@ -1,5 +1,68 @@
-import { PlatformError } from '#common';
+import { readdir } from 'node:fs/promises';
+import {
+  blockSizes,
+  chooseOption,
+  integerOption,
+  linearFormat,
+  refuseUnknownOptions,
+  weightFormats,
+} from './conversion-options.js';
 import type { ConversionRequest, ConversionResult } from './conversion.js';
+import { configJson } from './decoder/config-json.js';
+import { emitSplitDecoder } from './decoder/index.js';
+import { GgufDecoder } from './gguf/gguf-decoder.js';
+import { GgufMetadata } from './gguf/gguf-metadata.js';
+import { readGgufHeader } from './gguf/gguf-reader.js';
+import { readGgufTokenizer, type GgufTokenizer } from './gguf/gguf-tokenizer.js';
+import { InputFile } from './input-file.js';
+import { invalidFile } from './invalid-file.js';
+import { OutputFolder } from './output-folder.js';
+
+/**
+ * GGUF → installed model. The input is the one `*.gguf` file of the folder.
+ *
+ * Options: `weights` `int4` (default), `int8` or `float32`; `blockSize` 32 (default), 64 or 128 of the former two;
+ * `contextLength` shortens the rotary tables, for models that take much more than anybody will give them.
+ */
 export async function convertGguf(request: ConversionRequest): Promise<ConversionResult> {
-  throw new PlatformError('INVALID_MODEL', `Not converted: ${request.inputFolder}`);
+  const { options } = request;
+  refuseUnknownOptions(options, ['weights', 'blockSize', 'contextLength']);
+  const weights = chooseOption(options, 'weights', weightFormats, 'int4');
+  const blockSize = chooseOption(options, 'blockSize', blockSizes, 32);
+  const linear = linearFormat(weights, blockSize);
+  const contextLength = integerOption(options, 'contextLength');
+  const output = new OutputFolder(request);
+  const file = await InputFile.open(request.inputFolder, await ggufName(request.inputFolder));
+  try {
+    const header = await readGgufHeader(file);
+    const decoder = await GgufDecoder.open(file, header, contextLength);
+    const metadata = new GgufMetadata(file.name, header.metadata);
+    const tokenizer = readGgufTokenizer(metadata, decoder.shape.vocabularySize);
+    await output.writing(async () => {
+      await writeTextFiles(output, decoder, tokenizer);
+      const embedding = weights === 'float32' ? 'float32' : 'float16';
+      await output.writeGraph(emitSplitDecoder({ shape: decoder.shape, weights: decoder, linear, embedding }));
+    });
+  } finally {
+    await file.close();
+  }
+  const format = weights === 'float32' ? weights : `${weights} blockSize=${blockSize}`;
+  return { converter: `gguf/1 ${format}`, files: output.files };
+}
+
+async function ggufName(folder: string): Promise<string> {
+  const [name, ...others] = (await readdir(folder)).filter((entry) => entry.endsWith('.gguf'));
+  if (name === undefined) throw invalidFile('model.gguf', 'it is missing');
+  if (others.length > 0) throw invalidFile(name, `${others.join(', ')} lie beside it, and one is needed`);
+  return name;
+}
+
+async function writeTextFiles(output: OutputFolder, decoder: GgufDecoder, tokenizer: GgufTokenizer): Promise<void> {
+  const { modelType, className } = decoder.architecture;
+  const { bosTokenId, eosTokenIds } = tokenizer;
+  const config = configJson(decoder.shape, { modelType, architecture: className, bosTokenId, eosTokenIds });
+  await output.writeJson('config.json', config);
+  await output.writeJson('generation_config.json', { bos_token_id: bosTokenId, eos_token_id: eosTokenIds });
+  await output.writeJson('tokenizer.json', tokenizer.tokenizerJson);
+  await output.writeJson('tokenizer_config.json', tokenizer.tokenizerConfig);
 }

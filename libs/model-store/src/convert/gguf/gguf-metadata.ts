@@ -1,0 +1,68 @@
+import { invalidFile } from '../invalid-file.js';
+import type { GgufValue } from './gguf-types.js';
+
+/** Typed reading of a GGUF file's metadata; what is missing or of another type fails with `INVALID_MODEL`. */
+export class GgufMetadata {
+  constructor(
+    readonly fileName: string,
+    private readonly values: Map<string, GgufValue>,
+  ) {}
+
+  number(key: string, fallback?: number): number {
+    const value = this.values.get(key) ?? fallback;
+    if (typeof value === 'number') return value;
+    if (typeof value === 'bigint') return Number(value);
+    throw this.unusable(key, value);
+  }
+
+  /** As `number`, for sizes and counts. */
+  size(key: string, fallback?: number): number {
+    const value = this.number(key, fallback);
+    if (Number.isInteger(value) && value > 0 && value < 2 ** 31) return value;
+    throw this.unusable(key, value);
+  }
+
+  /** Null when the file does not say. */
+  optionalNumber(key: string): number | null {
+    return this.values.has(key) ? this.number(key) : null;
+  }
+
+  text(key: string, fallback?: string): string {
+    const value = this.values.get(key) ?? fallback;
+    if (typeof value === 'string') return value;
+    throw this.unusable(key, value);
+  }
+
+  flag(key: string, fallback: boolean): boolean {
+    const value = this.values.get(key) ?? fallback;
+    if (typeof value === 'boolean') return value;
+    throw this.unusable(key, value);
+  }
+
+  texts(key: string): string[] {
+    return this.list(key, (value): value is string => typeof value === 'string');
+  }
+
+  /** Null when the file has no such list. */
+  optionalNumbers(key: string): number[] | null {
+    return this.values.has(key) ? this.list(key, (value): value is number => typeof value === 'number') : null;
+  }
+
+  has(key: string): boolean {
+    return this.values.has(key);
+  }
+
+  private list<Item extends GgufValue>(key: string, isItem: (value: GgufValue) => value is Item): Item[] {
+    const value = this.values.get(key);
+    if (!Array.isArray(value) || !value.every(isItem)) throw this.unusable(key, value);
+    return value;
+  }
+
+  private unusable(key: string, value: GgufValue | undefined): Error {
+    const found = Array.isArray(value) ? 'a list' : String(value).slice(0, 80);
+    return invalidFile(
+      this.fileName,
+      `its metadata \`${key}\` is ${value === undefined ? 'missing' : `unusable: ${found}`}`,
+    );
+  }
+}
