@@ -71,13 +71,15 @@ async function generate(requests, startMs) {
   }));
 }
 
-async function run({ requests, concurrency }) {
+async function run({ requests, concurrency, encodeOnly }) {
+  const promptIds = requests.map(({ prompt }) => encode(prompt));
+  if (encodeOnly) return { timings: [], promptIds };
   const startMs = nowMs();
   const timings = [];
   for (let from = 0; from < requests.length; from += concurrency) {
     timings.push(...(await generate(requests.slice(from, from + concurrency), startMs)));
   }
-  return { timings, promptIds: requests.map(({ prompt }) => encode(prompt)) };
+  return { timings, promptIds };
 }
 
 servePeer({ load, run });

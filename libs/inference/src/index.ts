@@ -9,3 +9,4 @@ export * from './runtime/ort-session.js';
 export { type DecoderHints } from './runtime/decoder-graph.js';
 export * from './scheduler/open-decoder.js';
 export * from './scheduler/batch-scheduler.js';
+export { loadFamilyEngine } from './families/index.js';

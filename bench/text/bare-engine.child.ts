@@ -1,0 +1,62 @@
+import { loadFamilyEngine, type TextGenerationEngine, type TextGenerationEvent } from '#inference';
+import type { HostLoadOptions } from '#inference/host';
+import type { ChildRun } from './child.contender.js';
+import { runLanes, type RunPlan, sharedNowMs } from './contender.js';
+import type { StreamTiming } from './timing.js';
+import type { BenchRequest } from './workload.js';
+
+/*
+ * Our engine in a process of its own, without HTTP, queue or stream: what the platform costs is the difference. The
+ * channel carries a plan in and timings out, and nothing while the engine runs.
+ */
+
+const listeners = new Map<string, (event: TextGenerationEvent) => void>();
+let engine: TextGenerationEngine | null = null;
+
+async function load(options: HostLoadOptions): Promise<null> {
+  const loaded = await loadFamilyEngine(options, (events) => {
+    for (const [id, event] of events) listeners.get(id)?.(event);
+  });
+  engine = loaded.engine;
+  return null;
+}
+
+async function run({ requests, concurrency }: RunPlan): Promise<ChildRun> {
+  const startMs = sharedNowMs();
+  return { timings: await runLanes(requests, concurrency, (request) => generate(request, startMs)) };
+}
+
+function generate({ id, prompt, maxTokens }: BenchRequest, startMs: number): Promise<StreamTiming> {
+  return new Promise((resolve, reject) => {
+    const pieceMs: number[] = [];
+    listeners.set(id, (event) => {
+      if (event.type === 'text-delta') pieceMs.push(sharedNowMs());
+      if (event.type === 'failed') reject(new Error(event.error.message));
+      if (event.type !== 'finished') return;
+      listeners.delete(id);
+      const { completionTokens, promptTokens } = event.usage;
+      resolve({ startMs, pieceMs, tokens: completionTokens, promptTokens });
+    });
+    engine?.submit({
+      id,
+      prompt: { messages: [{ role: 'user', content: prompt }] },
+      n: 1,
+      sampling: { temperature: 0 },
+      maxTokens,
+      stop: [],
+      stopTokenIds: [],
+      topLogprobs: null,
+    });
+  });
+}
+
+process.on('message', (message) => {
+  const { type, options } = message as { type: 'load' | 'run'; options: unknown };
+  const work = type === 'load' ? load(options as HostLoadOptions) : run(options as RunPlan);
+  work.then(
+    (value) => process.send?.({ ok: true, value }),
+    (error: unknown) => process.send?.({ ok: false, error: String(error) }),
+  );
+});
+process.on('disconnect', () => process.exit(0));
+process.send?.({ ok: true, value: 'hello' });

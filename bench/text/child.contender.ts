@@ -1,0 +1,73 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import type { Contender, RunPlan } from './contender.js';
+import { residentBytesOfTree } from './resident-memory.js';
+import type { StreamTiming } from './timing.js';
+
+interface ChildAnswer {
+  ok: boolean;
+  value: unknown;
+  error?: string;
+}
+
+export interface ChildRun {
+  timings: StreamTiming[];
+  /** Token ids of the prompts, where the child knows them. */
+  promptIds?: number[][];
+}
+
+/** A process that answers `load` and `run` over its channel, one command at a time. */
+export class BenchChild {
+  private constructor(private readonly child: ChildProcess) {}
+
+  static async start(modulePath: string, loadOptions: object): Promise<BenchChild> {
+    const child = fork(modulePath, [], { serialization: 'advanced', stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
+    const self = new BenchChild(child);
+    await self.answer();
+    await self.call('load', loadOptions);
+    return self;
+  }
+
+  async call(type: 'load' | 'run', options: object): Promise<unknown> {
+    const answer = this.answer();
+    this.child.send({ type, options });
+    return answer;
+  }
+
+  residentBytes(): Promise<number> {
+    return residentBytesOfTree(this.child.pid ?? 0);
+  }
+
+  async close(): Promise<void> {
+    if (this.child.exitCode !== null || this.child.signalCode !== null) return;
+    const ended = new Promise((resolve) => this.child.once('exit', resolve));
+    this.child.kill('SIGKILL');
+    await ended;
+  }
+
+  private answer(): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      const onExit = (code: number | null) => reject(new Error(`a contender's process ended (${code})`));
+      this.child.once('exit', onExit);
+      this.child.once('message', (message) => {
+        this.child.off('exit', onExit);
+        const { ok, value, error } = message as ChildAnswer;
+        if (ok) resolve(value);
+        else reject(new Error(error));
+      });
+    });
+  }
+}
+
+/** A contender in a child; `prepare` turns a plan into what the child's `run` takes. */
+export function childContender(
+  name: string,
+  child: BenchChild,
+  prepare: (plan: RunPlan) => object = (plan) => plan,
+): Contender {
+  return {
+    name,
+    run: async (plan) => ((await child.call('run', prepare(plan))) as ChildRun).timings,
+    residentBytes: () => child.residentBytes(),
+    close: () => child.close(),
+  };
+}

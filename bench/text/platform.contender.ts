@@ -1,0 +1,164 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { createWriteStream } from 'node:fs';
+import { mkdtemp, rm, symlink, mkdir } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { Agent, request } from 'undici';
+import { type Contender, runLanes, type RunPlan, sharedNowMs } from './contender.js';
+import { recordChatStream } from './event-stream.js';
+import { residentBytesOfTree } from './resident-memory.js';
+import type { StreamTiming } from './timing.js';
+import type { BenchRequest } from './workload.js';
+
+export interface PlatformOptions {
+  modelId: string;
+  /** Folder `models` of a home in which the model is installed; used, never written. */
+  modelsFolder: string;
+  threads: number;
+  slots?: number;
+  port: number;
+  /** Further environment, e.g. `REDIS_URL`. */
+  environment?: Record<string, string>;
+}
+
+export interface LoopLag {
+  apiMs: number;
+  workerMs: number;
+  hostMs: number;
+}
+
+/** The largest value of a gauge over its labels. */
+function gauge(text: string, name: string): number {
+  const values = [...text.matchAll(new RegExp(`^${name}(?:\\{[^}]*\\})? (\\S+)$`, 'gm'))].map((match) =>
+    Number(match[1]),
+  );
+  return values.length === 0 ? Number.NaN : Math.max(...values);
+}
+
+/** The platform as `npm start` runs it: HTTP, key, queue, model host, event stream. */
+export class PlatformContender implements Contender {
+  readonly name = 'sluice';
+  private readonly agent = new Agent({ connections: 128, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 });
+
+  private constructor(
+    private readonly child: ChildProcess,
+    private readonly home: string,
+    private readonly key: string,
+    private readonly options: PlatformOptions,
+  ) {}
+
+  static async start(options: PlatformOptions): Promise<PlatformContender> {
+    const home = await mkdtemp(join(tmpdir(), 'sluice-bench-'));
+    await mkdir(join(home, 'models'));
+    await symlink(resolve(options.modelsFolder, options.modelId), join(home, 'models', options.modelId), 'dir');
+    const key = `slk_${randomBytes(24).toString('hex')}`;
+    const child = spawn(process.execPath, [resolve('dist/apps/local/src/main.js')], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: {
+        ...process.env,
+        PORT: String(options.port),
+        SLUICE_WORKER_PORT: String(options.port + 1),
+        SLUICE_HOME: home,
+        SLUICE_MODELS: options.modelId,
+        SLUICE_BOOTSTRAP_INFERENCE_KEY: key,
+        SLUICE_THREADS: String(options.threads),
+        ...(options.slots === undefined ? {} : { SLUICE_SLOTS: String(options.slots) }),
+        LOG_LEVEL: 'warn',
+        ...options.environment,
+      },
+    });
+    const log = createWriteStream(join(home, 'platform.log'));
+    child.stdout.pipe(log, { end: false });
+    child.stderr.pipe(log, { end: false });
+    const self = new PlatformContender(child, home, key, options);
+    await self.untilOnline();
+    return self;
+  }
+
+  async run({ requests, concurrency }: RunPlan): Promise<StreamTiming[]> {
+    const startMs = sharedNowMs();
+    return runLanes(requests, concurrency, (each) => this.stream(each, startMs));
+  }
+
+  async stream({ prompt, maxTokens }: BenchRequest, startMs: number): Promise<StreamTiming & { cachedTokens: number }> {
+    const { statusCode, body } = await request(`${this.baseUrl}/chat/completions`, {
+      method: 'POST',
+      dispatcher: this.agent,
+      headers: { authorization: `Bearer ${this.key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({
+        model: this.options.modelId,
+        messages: [{ role: 'user', content: prompt }],
+        max_completion_tokens: maxTokens,
+        temperature: 0,
+        stream: true,
+        stream_options: { include_usage: true },
+      }),
+    });
+    if (statusCode !== 200) throw new Error(`HTTP ${statusCode}: ${await body.text()}`);
+    return { startMs, ...(await recordChatStream(body as AsyncIterable<Uint8Array>, sharedNowMs)) };
+  }
+
+  /** Time to the first token of a prompt that runs alone. */
+  async firstToken(prompt: string): Promise<{ ms: number; cachedTokens: number }> {
+    const startMs = sharedNowMs();
+    const { pieceMs, cachedTokens } = await this.stream({ id: 'first', prompt, maxTokens: 2 }, startMs);
+    return { ms: (pieceMs[0] ?? Number.NaN) - startMs, cachedTokens };
+  }
+
+  /** 99th percentile of the delay of each event loop since the last call, in ms; NaN where nobody tells. */
+  async loopLag(): Promise<LoopLag> {
+    const api = await this.scrape(this.options.port);
+    const worker = await this.scrape(this.options.port + 1);
+    return {
+      apiMs: gauge(api, 'nodejs_eventloop_lag_p99_seconds') * 1000,
+      workerMs: gauge(worker, 'nodejs_eventloop_lag_p99_seconds') * 1000,
+      hostMs: gauge(worker, 'sluice_host_loop_lag_seconds') * 1000,
+    };
+  }
+
+  residentBytes(): Promise<number> {
+    return residentBytesOfTree(this.child.pid ?? 0);
+  }
+
+  async close(): Promise<void> {
+    await this.agent.close();
+    if (this.child.exitCode === null && this.child.signalCode === null) {
+      const ended = new Promise((done) => this.child.once('exit', done));
+      this.child.kill('SIGTERM');
+      await ended;
+    }
+    await rm(this.home, { recursive: true, force: true });
+  }
+
+  private async scrape(port: number): Promise<string> {
+    const answer = await request(`http://127.0.0.1:${port}/metrics`, { dispatcher: this.agent }).catch(() => null);
+    return answer === null ? '' : answer.body.text();
+  }
+
+  private get baseUrl(): string {
+    return `http://127.0.0.1:${this.options.port}/api/v1`;
+  }
+
+  private async untilOnline(): Promise<void> {
+    const deadline = sharedNowMs() + 180_000;
+    while (!(await this.isOnline().catch(() => false))) {
+      if (this.child.exitCode !== null)
+        throw new Error(`the platform ended with ${this.child.exitCode}; see ${this.home}`);
+      if (sharedNowMs() > deadline) throw new Error(`${this.options.modelId} did not come online; see ${this.home}`);
+      await new Promise((done) => setTimeout(done, 250));
+    }
+  }
+
+  private async isOnline(): Promise<boolean> {
+    const { statusCode, body } = await request(`${this.baseUrl}/models`, {
+      dispatcher: this.agent,
+      headers: { authorization: `Bearer ${this.key}` },
+    });
+    const { data } = (await body.json()) as { data: { id: string; model_spec?: { offline?: boolean } }[] };
+    return (
+      statusCode === 200 &&
+      data.some(({ id, model_spec: spec }) => id === this.options.modelId && spec?.offline !== true)
+    );
+  }
+}

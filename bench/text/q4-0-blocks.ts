@@ -1,0 +1,52 @@
+/** A linear layer in blocks of 32: codes lie two to a byte, the lower index in the lower half; value = (code - 8) × scale. */
+export interface CodedRows {
+  columns: number;
+  rows: number;
+  codes: Uint8Array;
+  scales: Float32Array;
+}
+
+const blockSize = 32;
+const codeBytes = blockSize / 2;
+const blockBytes = codeBytes + 2;
+
+/**
+ * The same codes as Q4_0 of GGUF: per block a half-precision scale, then a byte for each pair of values that lie half
+ * a block apart. `sourceRow` says which row stands at a position (queries and keys lie in another order there).
+ */
+export function packQ40({ columns, rows, codes, scales }: CodedRows, sourceRow: (row: number) => number): Buffer {
+  const blocks = columns / blockSize;
+  const packed = Buffer.alloc(rows * blocks * blockBytes);
+  for (let row = 0; row < rows; row++) {
+    for (let block = 0; block < blocks; block++) {
+      const source = sourceRow(row) * blocks + block;
+      const at = (row * blocks + block) * blockBytes;
+      packed.writeUInt16LE(halfPrecision(scales[source] ?? 0), at);
+      packBlock(codes.subarray(source * codeBytes, (source + 1) * codeBytes), packed, at + 2);
+    }
+  }
+  return packed;
+}
+
+function packBlock(codes: Uint8Array, packed: Buffer, at: number): void {
+  const code = (index: number) => ((codes[index >> 1] ?? 0) >> ((index & 1) * 4)) & 15;
+  for (let index = 0; index < codeBytes; index++) packed[at + index] = code(index) | (code(index + codeBytes) << 4);
+}
+
+/** Row of half-split rotary order that stands at `row` of the interleaved order. */
+export function interleavedSource(headSize: number): (row: number) => number {
+  return (row) => {
+    const within = row % headSize;
+    const half = within & 1 ? headSize / 2 : 0;
+    return row - within + half + (within >> 1);
+  };
+}
+
+/** The nearest half-precision number, as bits; scales are far inside its normal range. */
+export function halfPrecision(value: number): number {
+  const [bits = 0] = new Uint32Array(new Float32Array([value]).buffer);
+  const sign = (bits >>> 16) & 0x8000;
+  const exponent = ((bits >>> 23) & 0xff) - 112;
+  if (exponent <= 0) return sign;
+  return (sign | (exponent << 10) | ((bits >>> 13) & 0x3ff)) + ((bits >>> 12) & 1);
+}

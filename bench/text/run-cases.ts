@@ -1,0 +1,121 @@
+import type { Contender } from './contender.js';
+import type { LoopLag, PlatformContender } from './platform.contender.js';
+import { median, type RunSummary, summarizeRun } from './timing.js';
+import type { BenchCase, PrefixCase } from './workload.js';
+
+/** What one contender did in one case: the median of every figure over the repetitions. */
+export interface CaseResult extends RunSummary {
+  case: string;
+  contender: string;
+  repetitions: number;
+  /** Resident bytes of all its processes, after the last repetition. */
+  residentBytes: number;
+  lag: LoopLag | null;
+}
+
+export interface RunOptions {
+  repetitions: number;
+  /** Repetitions before the counted ones. */
+  warmups: number;
+  onProgress: (text: string) => void;
+}
+
+/**
+ * Runs one case for everybody, interleaved: each repetition gives every contender the same requests, one contender
+ * after the other. The first contender decides how long the outputs are, because it may meet the end of a text; the
+ * others generate as many tokens for the same request.
+ */
+export async function runCase(
+  { name, concurrency, requests }: BenchCase,
+  contenders: readonly Contender[],
+  { repetitions, warmups, onProgress }: RunOptions,
+): Promise<CaseResult[]> {
+  const summaries = new Map<Contender, RunSummary[]>(contenders.map((contender) => [contender, []]));
+  const lags: LoopLag[] = [];
+  for (let repetition = 0; repetition < warmups + repetitions; repetition++) {
+    let plan = requests(repetition);
+    for (const contender of contenders) {
+      await loopLagOf(contender);
+      const timings = await contender.run({ requests: plan, concurrency });
+      const lag = await loopLagOf(contender);
+      if (contender === contenders[0]) {
+        plan = plan.map((request, index) => ({ ...request, maxTokens: Math.max(1, timings[index]?.tokens ?? 1) }));
+      }
+      if (repetition < warmups) continue;
+      const summary = summarizeRun(timings);
+      summaries.get(contender)?.push(summary);
+      if (lag) lags.push(lag);
+      onProgress(`${name}: ${contender.name} ${summary.tokensPerSecond.toFixed(1)} tokens/s`);
+    }
+  }
+  return Promise.all(
+    contenders.map(async (contender) => ({
+      case: name,
+      contender: contender.name,
+      repetitions,
+      ...medians(summaries.get(contender) ?? []),
+      residentBytes: await contender.residentBytes(),
+      lag: isPlatform(contender) ? medianLag(lags) : null,
+    })),
+  );
+}
+
+function isPlatform(contender: Contender): contender is PlatformContender {
+  return 'loopLag' in contender;
+}
+
+async function loopLagOf(contender: Contender): Promise<LoopLag | null> {
+  return isPlatform(contender) ? contender.loopLag() : null;
+}
+
+function medians(summaries: readonly RunSummary[]): RunSummary {
+  const of = (pick: (summary: RunSummary) => number) => median(summaries.map(pick));
+  return {
+    tokensPerSecond: of((each) => each.tokensPerSecond),
+    decodeTokensPerSecond: of((each) => each.decodeTokensPerSecond),
+    perStreamTokensPerSecond: of((each) => each.perStreamTokensPerSecond),
+    firstTokenP50Ms: of((each) => each.firstTokenP50Ms),
+    firstTokenP95Ms: of((each) => each.firstTokenP95Ms),
+    tokens: of((each) => each.tokens),
+    promptTokens: of((each) => each.promptTokens),
+  };
+}
+
+function medianLag(lags: readonly LoopLag[]): LoopLag {
+  const of = (pick: (lag: LoopLag) => number) => median(lags.map(pick));
+  return { apiMs: of((lag) => lag.apiMs), workerMs: of((lag) => lag.workerMs), hostMs: of((lag) => lag.hostMs) };
+}
+
+export interface PrefixResult {
+  case: string;
+  repetitions: number;
+  /** Time to the first token with the whole prompt to compute, and with its beginning in the cache. */
+  computedMs: number;
+  reusedMs: number;
+  cachedTokens: number;
+}
+
+/** The same prefix twice: what the second request saves on its first token. */
+export async function runPrefixCase(
+  { name, prompts }: PrefixCase,
+  platform: PlatformContender,
+  { repetitions, warmups, onProgress }: RunOptions,
+): Promise<PrefixResult> {
+  const runs: { computedMs: number; reusedMs: number; cachedTokens: number }[] = [];
+  for (let repetition = 0; repetition < warmups + repetitions; repetition++) {
+    const [first, second] = prompts(repetition);
+    const computed = await platform.firstToken(first);
+    const reused = await platform.firstToken(second);
+    if (repetition < warmups) continue;
+    runs.push({ computedMs: computed.ms, reusedMs: reused.ms, cachedTokens: reused.cachedTokens });
+    onProgress(`${name}: ${computed.ms.toFixed(0)} ms computed, ${reused.ms.toFixed(0)} ms reused`);
+  }
+  const of = (pick: (run: (typeof runs)[number]) => number) => median(runs.map(pick));
+  return {
+    case: name,
+    repetitions,
+    computedMs: of((run) => run.computedMs),
+    reusedMs: of((run) => run.reusedMs),
+    cachedTokens: of((run) => run.cachedTokens),
+  };
+}

@@ -1,0 +1,59 @@
+import { existsSync } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { bundledManifestFolder, loadManifestFolder, type ModelManifest } from '#model-registry/manifest';
+import { modelFolder, pullModels, silentReporter } from '#model-store';
+import { writeQ40Gguf } from './q4-0-gguf.js';
+
+/** Folders and files of one model for every contender; all of them hold the same weights. */
+export interface BenchWeights {
+  manifest: ModelManifest;
+  /** As the platform installs it. */
+  folder: string;
+  /** In the layout that transformers.js reads. */
+  concatFolder: string;
+  /** For llama.cpp; null for models that come from no GGUF. */
+  ggufFile: string | null;
+}
+
+/** Blocks of Q4_0. */
+const ggufBlockSize = 32;
+
+/** Pulls and converts what is missing under `home`. */
+export async function prepareWeights(modelId: string, home: string): Promise<BenchWeights> {
+  const manifest = (await loadManifestFolder(bundledManifestFolder())).find(({ id }) => id === modelId);
+  if (!manifest) throw new Error(`models/ has no manifest ${modelId}`);
+  const concat = variant(manifest, { layout: 'concat' });
+  await pull(home, [manifest, concat]);
+  return {
+    manifest,
+    folder: modelFolder(home, manifest.id),
+    concatFolder: modelFolder(home, concat.id),
+    ggufFile: manifest.converter.kind === 'gguf' ? await prepareGguf(manifest, home) : null,
+  };
+}
+
+/** The model's own GGUF for its names and metadata, and its weights in blocks of 32 as codes. */
+async function prepareGguf(manifest: ModelManifest, home: string): Promise<string> {
+  const outputFile = join(home, 'bench', `${manifest.id}.q4_0.gguf`);
+  if (existsSync(outputFile)) return outputFile;
+  await mkdir(join(home, 'bench'), { recursive: true });
+  const blocks = variant(manifest, { layout: 'concat', blockSize: ggufBlockSize });
+  const graphFile = manifest.concat?.[0]?.as ?? 'model.gguf';
+  const raw: ModelManifest = { ...manifest, id: `${manifest.id}-gguf`, converter: { kind: 'none' }, graphFile };
+  await pull(home, [blocks, raw]);
+  const sourceFile = join(modelFolder(home, raw.id), graphFile);
+  await writeQ40Gguf({ sourceFile, modelFolder: modelFolder(home, blocks.id), outputFile });
+  return outputFile;
+}
+
+function variant(manifest: ModelManifest, options: Record<string, string | number>): ModelManifest {
+  const merged = { ...manifest.converter.options, ...options };
+  const suffix = ['layout', 'blockSize'].flatMap((name) => merged[name] ?? []).join('-');
+  return { ...manifest, id: `${manifest.id}-${suffix}`, converter: { ...manifest.converter, options: merged } };
+}
+
+async function pull(home: string, manifests: ModelManifest[]): Promise<void> {
+  const outcomes = await pullModels({ home, manifests, reporter: silentReporter });
+  for (const outcome of outcomes) if (outcome.status === 'failed') throw outcome.error;
+}
