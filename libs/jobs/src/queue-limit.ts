@@ -4,6 +4,7 @@ import type { JobProducer } from '#queue';
 const reuseMs = 100;
 
 interface Reading {
+  /** As the queue said, and what was let in since. */
   waiting: number;
   atMs: number;
 }
@@ -32,10 +33,14 @@ export class QueueLimit {
     const key = `${modality}.${modelId}`;
     const known = this.readings.get(key);
     const nowMs = this.clock.monotonicMs();
-    if (known && known.waiting * 2 < this.limit && nowMs - known.atMs < reuseMs) return known.waiting;
+    if (known && known.waiting * 2 < this.limit && nowMs - known.atMs < reuseMs) {
+      // The job about to be admitted waits too; without it, a burst would pass on one old reading.
+      known.waiting += 1;
+      return known.waiting - 1;
+    }
     const counts = await this.producer.counts(modality, modelId);
     const waiting = counts.waiting + counts.prioritized + counts.delayed;
-    this.readings.set(key, { waiting, atMs: nowMs });
+    this.readings.set(key, { waiting: waiting + 1, atMs: nowMs });
     return waiting;
   }
 }

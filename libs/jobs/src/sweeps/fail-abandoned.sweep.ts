@@ -1,7 +1,7 @@
 import type { JobDefinition } from '#queue';
 import type { JobsRepository, OpenJob } from '../jobs.repository.js';
 import { closeDead, type CloseDeadOptions, type Verdict } from './close-dead.js';
-import { Sightings } from './sighting.js';
+import { Sightings } from './sightings.js';
 import type { Sweep } from './sweep.js';
 
 export interface FailAbandonedOptions extends CloseDeadOptions {

@@ -2,7 +2,7 @@ import type { Logger } from '#platform/logging';
 import type { JobDefinition, JobProducer } from '#queue';
 import type { JobsRepository, OpenJob } from '../jobs.repository.js';
 import type { PayloadCipher } from '../payload-cipher.js';
-import { Sightings } from './sighting.js';
+import { Sightings } from './sightings.js';
 import type { Sweep } from './sweep.js';
 
 export interface RequeueLostOptions {

@@ -1,0 +1,401 @@
+import { IsString } from 'class-validator';
+import pg from 'pg';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { AccountsService, type Caller } from '#accounts';
+import { newRequestId, PlatformError } from '#common';
+import { createLogger } from '#platform/logging';
+import { PrismaService } from '#platform/prisma';
+import {
+  createTransport,
+  defineJob,
+  type JobConsumer,
+  type Outcome,
+  type QueueTransport,
+  type RunningJob,
+} from '#queue';
+import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
+import { redisAvailable, startRedis } from '#test/redis';
+import { AdmissionService, type OpenRequest } from './admission.service.js';
+import { JobCloser } from './job-closer.js';
+import type { AdmissionStep, ClosingStep } from './job-states.js';
+import { JobsRepository } from './jobs.repository.js';
+import { JobsService } from './jobs.service.js';
+import { OutcomeProcessor } from './outcome.processor.js';
+import { PayloadCipher } from './payload-cipher.js';
+import { ExpireOverdueSweep, FailAbandonedSweep, RequeueLostSweep } from './sweeps/index.js';
+
+class EchoPayload {
+  @IsString() text!: string;
+}
+
+class EchoResult {}
+
+const echoJob = defineJob({
+  modality: 'echo',
+  payload: EchoPayload,
+  result: EchoResult,
+  policy: { attempts: 1, lockMs: 5_000, deadlineMs: 60_000, stalledMax: 0, concurrency: 4 },
+});
+
+const definitions = new Map([['echo', echoJob]]);
+const logger = createLogger('test', { level: 'silent' });
+const secretKey = '5c'.repeat(32);
+const usage = { promptTokens: 3, cachedTokens: 0, completionTokens: 5, reasoningTokens: 0 };
+
+interface Row {
+  state: string;
+  attempt: number;
+  error_code: string | null;
+  completion_tokens: number | null;
+  payloads: number;
+}
+
+const transports = [
+  { kind: 'postgres', available: true },
+  { kind: 'redis', available: redisAvailable },
+].filter(({ available }) => available);
+
+describe.each(transports)('jobs over $kind', ({ kind }) => {
+  let database: TestDatabase;
+  let redis: Awaited<ReturnType<typeof startRedis>> | undefined;
+  let prisma: PrismaService;
+  let client: pg.Client;
+  let jobs: JobsRepository;
+  let caller: Caller;
+  let transport: QueueTransport;
+  let consumers: JobConsumer[];
+  let processors: OutcomeProcessor[];
+
+  beforeAll(async () => {
+    database = await createMigratedDatabase();
+    redis = kind === 'redis' ? await startRedis() : undefined;
+    prisma = new PrismaService({ url: database.url });
+    client = new pg.Client(database.url);
+    await client.connect();
+    jobs = new JobsRepository(prisma);
+    const accounts = new AccountsService(prisma);
+    const keys = await accounts.bootstrap();
+    caller = await accounts.authenticate(keys?.inferenceKey ?? '');
+    transport = await createTransport({
+      url: redis?.url ?? database.url,
+      namespace: 'jobs_test',
+      clientName: 'ops',
+    });
+    await transport.mailbox.start();
+  });
+
+  afterAll(async () => {
+    await transport.close();
+    await prisma.$disconnect();
+    await client.end();
+    await database.drop();
+    await redis?.close();
+  });
+
+  beforeEach(() => {
+    consumers = [];
+    processors = [];
+  });
+
+  afterEach(async () => {
+    await Promise.all(consumers.map((consumer) => consumer.close(0)));
+    await Promise.all(processors.map((processor) => processor.close()));
+  });
+
+  function admission(
+    options: { steps?: AdmissionStep[]; closing?: ClosingStep[]; queueLimit?: number; over?: QueueTransport } = {},
+  ) {
+    return new AdmissionService({
+      jobs,
+      closer: new JobCloser(jobs, options.closing),
+      cipher: new PayloadCipher(secretKey),
+      transport: options.over ?? transport,
+      logger,
+      queueLimit: options.queueLimit ?? 1_000,
+      steps: options.steps,
+    });
+  }
+
+  function request(overrides: Partial<OpenRequest> = {}): OpenRequest {
+    return {
+      requestId: newRequestId('TST'),
+      caller,
+      definition: echoJob,
+      modelId: `model-${Math.random().toString(36).slice(2)}`,
+      payload: { text: 'hello' },
+      replyTo: null,
+      stream: false,
+      ...overrides,
+    };
+  }
+
+  async function row(requestId: string): Promise<Row | undefined> {
+    const { rows } = await client.query<Row>(
+      `SELECT state::text, attempt, error_code, completion_tokens,
+              (SELECT count(*)::int FROM job_payloads p WHERE p.request_id = j.request_id) AS payloads
+         FROM jobs j WHERE request_id = $1`,
+      [requestId],
+    );
+    return rows[0];
+  }
+
+  async function consume(modelId: string, handler: (job: RunningJob<EchoPayload>) => Promise<void>): Promise<void> {
+    const run = async (job: RunningJob<EchoPayload>) => {
+      await handler(job);
+      return { usage, cancelled: false, executionMs: 12 };
+    };
+    consumers.push(await transport.consume({ definition: echoJob, modelId, handler: run }));
+  }
+
+  async function processOutcomes(closing: ClosingStep[] = []): Promise<OutcomeProcessor> {
+    const processor = new OutcomeProcessor({ transport, closer: new JobCloser(jobs, closing), logger });
+    await processor.start();
+    processors.push(processor);
+    return processor;
+  }
+
+  const outcome = (requestId: string, overrides: Partial<Outcome> = {}): Outcome => ({
+    requestId,
+    attempt: 1,
+    status: 'succeeded',
+    error: null,
+    usage,
+    executionMs: 12,
+    finishedAtMs: Date.now(),
+    ...overrides,
+  });
+
+  const processor = (closing: ClosingStep[] = []) =>
+    new OutcomeProcessor({ transport, closer: new JobCloser(jobs, closing), logger });
+
+  const requeue = (confirmMs = 0) =>
+    new RequeueLostSweep({
+      jobs,
+      producer: transport.producer,
+      cipher: new PayloadCipher(secretKey),
+      definitions,
+      logger,
+      lostAfterMs: 0,
+      confirmMs,
+      outcomesFlow: () => true,
+    });
+
+  it('brings a job from admission over a worker to a closed row without its payload', async () => {
+    const opened = request();
+    const seen: unknown[] = [];
+    await consume(opened.modelId, (job) => {
+      seen.push(job.envelope);
+      return Promise.resolve();
+    });
+    await processOutcomes();
+    const job = await admission().open(opened);
+    await expect.poll(async () => (await row(opened.requestId))?.state, { timeout: 20_000 }).toBe('succeeded');
+    expect(await row(opened.requestId)).toEqual({
+      state: 'succeeded',
+      attempt: 1,
+      error_code: null,
+      completion_tokens: 5,
+      payloads: 0,
+    });
+    expect(seen).toMatchObject([{ requestId: opened.requestId, attempt: 1, deadlineAtMs: job.deadlineAtMs }]);
+  });
+
+  it('keeps the payload unreadable while the row is open', async () => {
+    const opened = request({ payload: { text: 'nobody reads this' } });
+    await admission().open(opened);
+    const { rows } = await client.query<{ ciphertext: Buffer }>(
+      'SELECT ciphertext FROM job_payloads WHERE request_id = $1',
+      [opened.requestId],
+    );
+    expect(rows[0]?.ciphertext.includes('nobody')).toBe(false);
+  });
+
+  it('admits nothing when a step refuses', async () => {
+    const opened = request();
+    const refusal = new PlatformError('INSUFFICIENT_BALANCE', 'No money.');
+    const step: AdmissionStep = { admit: () => Promise.reject(refusal) };
+    await expect(admission({ steps: [step] }).open(opened)).rejects.toBe(refusal);
+    expect(await row(opened.requestId)).toBeUndefined();
+    expect(await transport.producer.holds('echo', opened.modelId, opened.requestId)).toBe(false);
+  });
+
+  it('closes the row, and runs the closing steps, when the queue does not take the job', async () => {
+    const opened = request();
+    const released: string[] = [];
+    const step: ClosingStep = { close: (_transaction, job) => Promise.resolve(void released.push(job.requestId)) };
+    const producer = {
+      ...bound(transport.producer),
+      enqueue: () => Promise.reject(new Error('redis at 10.0.0.1 is away')),
+    };
+    const broken: QueueTransport = Object.create(transport, { producer: { value: producer } }) as QueueTransport;
+    await expect(admission({ over: broken, closing: [step] }).open(opened)).rejects.toMatchObject({
+      code: 'SERVICE_UNAVAILABLE',
+      message: expect.not.stringContaining('10.0.0.1') as string,
+    });
+    expect(await row(opened.requestId)).toMatchObject({
+      state: 'failed',
+      error_code: 'SERVICE_UNAVAILABLE',
+      payloads: 0,
+    });
+    expect(released).toEqual([opened.requestId]);
+  });
+
+  it('refuses the same request id twice', async () => {
+    const opened = request();
+    await admission().open(opened);
+    await expect(admission().open(opened)).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' });
+    expect(await row(opened.requestId)).toMatchObject({ state: 'queued', attempt: 1 });
+  });
+
+  it('answers MODEL_AT_CAPACITY when enough jobs of that model wait', async () => {
+    const service = admission({ queueLimit: 2 });
+    const first = request();
+    await service.open(first);
+    await service.open(request({ modelId: first.modelId }));
+    await expect(service.open(request({ modelId: first.modelId }))).rejects.toMatchObject({
+      code: 'MODEL_AT_CAPACITY',
+    });
+    await service.open(request());
+  });
+
+  it('takes a waiting job back when it is cancelled, and closes it without usage', async () => {
+    const opened = request();
+    await admission().open(opened);
+    await processOutcomes();
+    await new JobsService({ jobs, transport, logger }).cancel(opened.requestId);
+    await expect.poll(async () => (await row(opened.requestId))?.state, { timeout: 20_000 }).toBe('cancelled');
+    expect(await row(opened.requestId)).toMatchObject({
+      completion_tokens: 0,
+      error_code: 'JOB_CANCELLED',
+      payloads: 0,
+    });
+    expect(await transport.producer.holds('echo', opened.modelId, opened.requestId)).toBe(false);
+  });
+
+  it('tells the worker when a running job is cancelled', async () => {
+    const opened = request();
+    const service = new JobsService({ jobs, transport, logger });
+    await consume(opened.modelId, async (job) => {
+      service.markStarted(opened.requestId);
+      await new Promise<void>((resolve) => job.signal.addEventListener('abort', () => resolve(), { once: true }));
+    });
+    await processOutcomes();
+    await admission().open(opened);
+    await expect.poll(async () => (await row(opened.requestId))?.state, { timeout: 20_000 }).toBe('running');
+    await service.cancel(opened.requestId);
+    await expect
+      .poll(async () => (await row(opened.requestId))?.state, { timeout: 20_000 })
+      .toMatch(/succeeded|cancelled/);
+    await service.close();
+  });
+
+  it('leaves closed and unknown jobs alone when they are cancelled', async () => {
+    const opened = request();
+    await admission().open(opened);
+    await processor().process(outcome(opened.requestId));
+    const service = new JobsService({ jobs, transport, logger });
+    await service.cancel(opened.requestId);
+    await service.cancel('no-such-request');
+    expect(await row(opened.requestId)).toMatchObject({ state: 'succeeded' });
+  });
+
+  it('closes a row once, however often and wherever its outcome arrives', async () => {
+    const opened = request();
+    await admission().open(opened);
+    let settled = 0;
+    const step: ClosingStep = { close: () => Promise.resolve(void (settled += 1)) };
+    await Promise.all(Array.from({ length: 8 }, () => processor([step]).process(outcome(opened.requestId))));
+    await processor([step]).process(outcome(opened.requestId, { status: 'failed', usage: null }));
+    expect(settled).toBe(1);
+    expect(await row(opened.requestId)).toMatchObject({ state: 'succeeded', completion_tokens: 5 });
+  });
+
+  it('closes nothing when a closing step fails, and all of it when the outcome comes again', async () => {
+    const opened = request();
+    await admission().open(opened);
+    const step: ClosingStep = { close: () => Promise.reject(new Error('ledger is away')) };
+    const failing = processor([step]);
+    await expect(failing.process(outcome(opened.requestId))).rejects.toThrow('ledger');
+    expect(failing.hasCaughtUp(60_000)).toBe(false);
+    expect(await row(opened.requestId)).toMatchObject({ state: 'queued', payloads: 1 });
+    await processor().process(outcome(opened.requestId));
+    expect(await row(opened.requestId)).toMatchObject({ state: 'succeeded', payloads: 0 });
+  });
+
+  it('fences off a zombie: the outcome of an attempt that was given up changes nothing', async () => {
+    const opened = request();
+    await admission().open(opened);
+    await transport.producer.remove('echo', opened.modelId, opened.requestId);
+    expect(await requeue().run()).toBeGreaterThan(0);
+    expect(await row(opened.requestId)).toMatchObject({ state: 'queued', attempt: 2 });
+    await processor().process(outcome(opened.requestId, { attempt: 1 }));
+    expect(await row(opened.requestId)).toMatchObject({ state: 'queued', attempt: 2 });
+    await processor().process(outcome(opened.requestId, { attempt: 2 }));
+    expect(await row(opened.requestId)).toMatchObject({ state: 'succeeded', attempt: 2 });
+  });
+
+  it('brings a job back that the queue has lost, once, with its payload', async () => {
+    const opened = request({ payload: { text: 'still here' } });
+    await admission().open(opened);
+    await transport.producer.remove('echo', opened.modelId, opened.requestId);
+    await Promise.all([requeue().run(), requeue().run()]);
+    expect(await row(opened.requestId)).toMatchObject({ attempt: 2 });
+    const seen: object[] = [];
+    await consume(opened.modelId, (job) => Promise.resolve(void seen.push(job.envelope)));
+    await processOutcomes();
+    await expect.poll(async () => (await row(opened.requestId))?.state, { timeout: 20_000 }).toBe('succeeded');
+    expect(seen).toMatchObject([{ attempt: 2, payload: { text: 'still here' } }]);
+  });
+
+  it('leaves a job alone that the queue holds, and one that has only just gone missing', async () => {
+    const held = request();
+    const missing = request();
+    await admission().open(held);
+    await admission().open(missing);
+    await transport.producer.remove('echo', missing.modelId, missing.requestId);
+    await requeue(60_000).run();
+    await requeue(0).run();
+    expect(await row(held.requestId)).toMatchObject({ attempt: 1 });
+    const patient = requeue(60_000);
+    const attemptBefore = (await row(missing.requestId))?.attempt;
+    await patient.run();
+    expect((await row(missing.requestId))?.attempt).toBe(attemptBefore);
+  });
+
+  it('expires rows past their deadline, and tells whoever waits', async () => {
+    const requestId = newRequestId('TST');
+    const slot = transport.mailbox.open(requestId);
+    await admission().open(request({ requestId, deadlineMs: 1, replyTo: transport.mailbox.address }));
+    const sweep = () => new ExpireOverdueSweep({ jobs, closer: new JobCloser(jobs), transport, logger, graceMs: 0 });
+    await expect.poll(async () => (await sweep().run(), (await row(requestId))?.state)).toBe('expired');
+    expect(await row(requestId)).toMatchObject({ error_code: 'REQUEST_TIMEOUT', payloads: 0 });
+    for await (const event of slot) {
+      expect(event).toMatchObject({ type: 'job-failed', error: { code: 'REQUEST_TIMEOUT' } });
+      break;
+    }
+    slot.close();
+  });
+
+  it('fails a running job that no worker holds any more', async () => {
+    const opened = request();
+    await admission().open(opened);
+    await jobs.markRunning([opened.requestId]);
+    const common = { jobs, closer: new JobCloser(jobs), transport, logger, definitions };
+    const asleep = new FailAbandonedSweep({ ...common, outcomesFlow: () => false, confirmMs: 0 });
+    expect(await asleep.run()).toBe(0);
+    const sweep = new FailAbandonedSweep({ ...common, outcomesFlow: () => true, confirmMs: 0 });
+    await expect.poll(async () => (await sweep.run(), (await row(opened.requestId))?.state)).toBe('failed');
+    expect(await row(opened.requestId)).toMatchObject({ error_code: 'DEVICE_LOST', payloads: 0 });
+  });
+});
+
+/** Methods live on the prototype, which a spread leaves behind. */
+function bound(producer: QueueTransport['producer']): QueueTransport['producer'] {
+  return {
+    enqueue: (...parameters) => producer.enqueue(...parameters),
+    enqueueBulk: (...parameters) => producer.enqueueBulk(...parameters),
+    remove: (...parameters) => producer.remove(...parameters),
+    holds: (...parameters) => producer.holds(...parameters),
+    counts: (...parameters) => producer.counts(...parameters),
+  };
+}
