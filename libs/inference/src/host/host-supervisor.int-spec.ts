@@ -3,12 +3,13 @@ import { PlatformError } from '#common';
 import { runSourceArguments, sourcePath } from '#test/run-source';
 import type { TextGenerationRequest } from '../engines/text-generation.js';
 import { forkHost } from './host-process.js';
+import type { HostLoadOptions } from './host-protocol.js';
 import { type HostState, HostSupervisor, type HostTimings } from './host-supervisor.js';
 import type { RunEvent, RunResult } from './text-generation-runner.js';
 
 const launch = forkHost({ modulePath: sourcePath('test/harness/deterministic-host.ts'), execArgv: runSourceArguments });
 
-const load = {
+const load: HostLoadOptions = {
   modelId: 'test',
   directory: '.',
   graphFile: 'none.onnx',
@@ -19,7 +20,7 @@ const load = {
   slots: 4,
   contextLength: 1_000,
   cacheTokens: 4_000,
-} as const;
+};
 
 function request(id: string, content: string): TextGenerationRequest {
   const messages = [{ role: 'user', content }];

@@ -1,0 +1,251 @@
+import { describe, expect, it } from 'vitest';
+import { PlatformError } from '#common';
+import { byteLevelTokenizer } from '#test/tiny-models/tiny-tokenizer';
+import type { SequenceRequest } from '../scheduler/sequence.js';
+import type { SequenceScheduler } from '../scheduler/sequence-scheduler.js';
+import { ChatTemplate, generationConfigOf, TextTokenizer, type TokenizerConfig } from '../text/index.js';
+import { SchedulerTextEngine } from './text-generation.engine.js';
+import type { TextGenerationEvent, TextGenerationRequest } from './text-generation.js';
+
+const files = byteLevelTokenizer();
+const tokenizer = TextTokenizer.fromFiles(files.tokenizerJson, files.tokenizerConfig as TokenizerConfig);
+const template = new ChatTemplate('{{ messages[-1].content }}', tokenizer.special);
+const eosId = tokenizer.eosTokenId ?? 0;
+
+/** A scheduler that does what the test says, step by step. */
+class ScriptedScheduler implements SequenceScheduler {
+  readonly submitted: SequenceRequest[] = [];
+  readonly cancelled: string[] = [];
+
+  constructor(private readonly afterStep: () => void) {}
+
+  submit(request: SequenceRequest): void {
+    this.submitted.push(request);
+  }
+
+  cancel(id: string): void {
+    this.cancelled.push(id);
+  }
+
+  stats(): never {
+    throw new Error('not asked for in these tests');
+  }
+
+  async close(): Promise<void> {
+    for (const { listener } of this.submitted) listener.onFailure(new PlatformError('MODEL_OFFLINE', 'unloaded'));
+  }
+
+  step(work: (sequences: SequenceRequest[]) => void): void {
+    work(this.submitted);
+    this.afterStep();
+  }
+
+  /** One step that brings these tokens to one sequence; what the listener answered to the last. */
+  tokens(ids: number[], index = 0): string {
+    let answer = '';
+    this.step((sequences) => {
+      for (const id of ids) answer = sequences[index]?.listener.onToken(id, null) ?? '';
+    });
+    return answer;
+  }
+}
+
+function start(contextLength = 100) {
+  const messages: [string, TextGenerationEvent][][] = [];
+  const scripts: ScriptedScheduler[] = [];
+  const engine = new SchedulerTextEngine({
+    text: { tokenizer, template, generation: generationConfigOf({ top_k: 7 }, {}, tokenizer.eosTokenId) },
+    contextLength,
+    createScheduler: (afterStep) => {
+      const script = new ScriptedScheduler(afterStep);
+      scripts.push(script);
+      return script;
+    },
+    sink: (events) => void messages.push(events),
+  });
+  const [scheduler] = scripts;
+  if (scheduler === undefined) throw new Error('the engine made no scheduler');
+  return { engine, scheduler, messages, events: () => messages.flat().map(([, event]) => event) };
+}
+
+function request(content: string, wishes: Partial<TextGenerationRequest> = {}): TextGenerationRequest {
+  return {
+    id: 'r1',
+    prompt: { messages: [{ role: 'user', content }] },
+    n: 1,
+    sampling: {},
+    stop: [],
+    stopTokenIds: [],
+    topLogprobs: null,
+    ...wishes,
+  };
+}
+
+const idsOf = (text: string) => tokenizer.encode(text);
+
+describe('SchedulerTextEngine', () => {
+  it('delivers one message per step, whatever happened in it', () => {
+    const { engine, scheduler, messages } = start();
+    engine.submit(request('the river', { n: 2 }));
+    scheduler.step(([first, second]) => {
+      first?.listener.onPrompt(0);
+      second?.listener.onPrompt(2);
+      first?.listener.onToken(idsOf('a')[0] ?? 0, null);
+    });
+    expect(messages).toEqual([
+      [
+        ['r1', { type: 'prompt-ready', promptTokens: idsOf('the river').length, cachedTokens: 0 }],
+        ['r1', { type: 'text-delta', index: 0, text: 'a', tokens: 1, logprobs: null }],
+      ],
+    ]);
+  });
+
+  it('counts every token once, with the delta that carries its text', () => {
+    const { engine, scheduler, events } = start();
+    engine.submit(request('hello'));
+    for (const id of idsOf('水a')) scheduler.tokens([id]);
+    scheduler.step(([only]) => only?.listener.onEnd('eos'));
+    const deltas = events().filter((event) => event.type === 'text-delta');
+    expect(deltas.map(({ text, tokens }) => [text, tokens])).toEqual([
+      ['水', 3],
+      ['a', 1],
+    ]);
+    expect(events().at(-1)).toMatchObject({ type: 'finished', cancelled: false, usage: { completionTokens: 4 } });
+  });
+
+  it('stops at a stop string across tokens, without it, and says stop', () => {
+    const { engine, scheduler, events } = start();
+    engine.submit(request('hello', { stop: ['END'] }));
+    scheduler.tokens(idsOf('x'));
+    const answers = idsOf('END').map((id) => scheduler.tokens([id]));
+    expect(answers.at(-1)).toBe('stop');
+    scheduler.step(([only]) => only?.listener.onEnd('stopped'));
+    const text = events()
+      .map((event) => (event.type === 'text-delta' ? event.text : ''))
+      .join('');
+    expect(text).toBe('x');
+    expect(events().at(-2)).toEqual({ type: 'choice-finished', index: 0, finishReason: 'stop' });
+    expect(events().at(-1)).toMatchObject({ usage: { completionTokens: 1 + answers.length } });
+  });
+
+  it('gives back what was held for a stop string when the text ends', () => {
+    const { engine, scheduler, events } = start();
+    engine.submit(request('hello', { stop: ['END'] }));
+    scheduler.tokens(idsOf('EN'));
+    scheduler.step(([only]) => only?.listener.onEnd('length'));
+    const deltas = events().filter((event) => event.type === 'text-delta');
+    expect(deltas.map(({ text }) => text).join('')).toBe('EN');
+    expect(deltas.reduce((sum, { tokens }) => sum + tokens, 0)).toBe(idsOf('EN').length);
+    expect(events()).toContainEqual({ type: 'choice-finished', index: 0, finishReason: 'length' });
+  });
+
+  it('refuses a prompt of one token too many, with both numbers', async () => {
+    const prompt = 'the river and the stones';
+    const length = idsOf(prompt).length;
+    const { engine, scheduler, messages } = start(length);
+    engine.submit(request(prompt));
+    expect(messages).toEqual([]);
+    await Promise.resolve();
+    expect(messages[0]?.[0]?.[1]).toMatchObject({
+      type: 'failed',
+      usage: null,
+      error: { code: 'TOO_MANY_TOKENS', param: 'messages', message: expect.stringContaining(`${length} tokens`) },
+    });
+    expect(scheduler.submitted).toEqual([]);
+    const fits = start(length + 1);
+    fits.engine.submit(request(prompt));
+    expect(fits.scheduler.submitted[0]).toMatchObject({ maxNewTokens: 1 });
+  });
+
+  it('refuses a text that cannot fit without tokenizing all of it', async () => {
+    const { engine, messages } = start(10);
+    engine.submit(request('ab '.repeat(100_000)));
+    await Promise.resolve();
+    expect(messages[0]?.[0]?.[1]).toMatchObject({
+      error: { code: 'TOO_MANY_TOKENS', message: expect.stringContaining('at least ') },
+    });
+  });
+
+  it('bounds the output by the room behind the prompt', () => {
+    const { engine, scheduler } = start(50);
+    const length = idsOf('hello').length;
+    engine.submit(request('hello', { maxTokens: 1_000 }));
+    engine.submit(request('hello', { id: 'r2', maxTokens: 3 }));
+    engine.submit(request('hello', { id: 'r3' }));
+    expect(scheduler.submitted.map(({ maxNewTokens }) => maxNewTokens)).toEqual([50 - length, 3, 50 - length]);
+  });
+
+  it('gives each choice a seed of its own and the defaults of the model', () => {
+    const { engine, scheduler } = start();
+    engine.submit(request('hello', { n: 3, sampling: { seed: 40, temperature: 0.5 } }));
+    expect(scheduler.submitted.map(({ sampling }) => sampling.seed)).toEqual([40, 41, 42]);
+    expect(scheduler.submitted[0]?.sampling).toMatchObject({ temperature: 0.5, topK: 7 });
+    expect(scheduler.submitted[0]?.eosTokenIds).toEqual(new Set([eosId]));
+  });
+
+  it('cancels all choices and tells what was generated', () => {
+    const { engine, scheduler, events } = start();
+    engine.submit(request('hello', { n: 2 }));
+    scheduler.step(([first, second]) => {
+      first?.listener.onPrompt(0);
+      second?.listener.onToken(idsOf('a')[0] ?? 0, null);
+    });
+    engine.cancel('r1');
+    expect(scheduler.cancelled).toEqual(['r1/0', 'r1/1']);
+    scheduler.step((sequences) => sequences.forEach(({ listener }) => listener.onEnd('cancelled')));
+    expect(events().at(-1)).toMatchObject({ type: 'finished', cancelled: true, usage: { completionTokens: 1 } });
+    expect(events().some((event) => event.type === 'choice-finished')).toBe(false);
+  });
+
+  it('charges nothing for a prompt that was cancelled before it was computed', () => {
+    const { engine, scheduler, events } = start();
+    engine.submit(request('hello'));
+    engine.cancel('r1');
+    scheduler.step(([only]) => only?.listener.onEnd('cancelled'));
+    expect(events()).toEqual([
+      {
+        type: 'finished',
+        cancelled: true,
+        usage: { promptTokens: 0, cachedTokens: 0, completionTokens: 0, reasoningTokens: 0 },
+      },
+    ]);
+  });
+
+  it('fails the request when one choice fails, after the others have ended', () => {
+    const { engine, scheduler, events } = start();
+    engine.submit(request('hello', { n: 2 }));
+    scheduler.step(([first]) => first?.listener.onFailure(new PlatformError('INFERENCE_FAILED', 'not a number')));
+    expect(events()).toEqual([]);
+    scheduler.step(([, second]) => second?.listener.onEnd('cancelled'));
+    expect(events()).toEqual([
+      { type: 'failed', error: { code: 'INFERENCE_FAILED', message: 'not a number', param: null }, usage: null },
+    ]);
+  });
+
+  it('drops the log-probabilities of tokens that lie inside a stop string', () => {
+    const { engine, scheduler, events } = start();
+    engine.submit(request('hello', { stop: ['END'], topLogprobs: 1 }));
+    const ids = [...idsOf('x'), ...idsOf('END')];
+    scheduler.step(([only]) => {
+      for (const id of ids) only?.listener.onToken(id, { logprob: -1, top: [{ id, logprob: -1 }] });
+    });
+    scheduler.step(([only]) => only?.listener.onEnd('stopped'));
+    const logprobs = events().flatMap((event) => (event.type === 'text-delta' ? (event.logprobs ?? []) : []));
+    expect(logprobs).toEqual([
+      { token: 'x', logprob: -1, bytes: [120], topLogprobs: [{ token: 'x', logprob: -1, bytes: [120] }] },
+    ]);
+  });
+
+  it('starts an empty prompt from the end-of-text token where the model has no BOS', () => {
+    const { engine, scheduler } = start();
+    engine.submit(request(''));
+    expect([...(scheduler.submitted[0]?.promptIds ?? [])]).toEqual([eosId]);
+  });
+
+  it('tells everybody when it is closed', async () => {
+    const { engine, events } = start();
+    engine.submit(request('hello'));
+    await engine.close();
+    expect(events()).toMatchObject([{ type: 'failed', error: { code: 'MODEL_OFFLINE' } }]);
+  });
+});

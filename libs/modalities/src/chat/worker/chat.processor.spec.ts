@@ -1,0 +1,139 @@
+import { describe, expect, it } from 'vitest';
+import type { RunEvent, RunResult, TextGenerationRequest, TextGenerationRunner } from '#inference/host';
+import type { MailboxEvent, RunningJob } from '#queue';
+import type { ChatJobPayload } from '../contract/index.js';
+import { ChatProcessor } from './chat.processor.js';
+
+const payload: ChatJobPayload = {
+  messages: [{ role: 'user', content: 'Hi', reasoningContent: 'before' }],
+  sampling: { temperature: 0.5, seed: 3 },
+  n: 1,
+  stop: ['END'],
+  stopTokenIds: [7],
+  topLogprobs: null,
+  stripThinking: false,
+};
+
+class ScriptedRunner implements TextGenerationRunner {
+  request: TextGenerationRequest | null = null;
+
+  constructor(
+    private readonly steps: RunEvent[][],
+    private readonly cancelled = false,
+  ) {}
+
+  async run(
+    request: TextGenerationRequest,
+    { onEvents }: { onEvents: (events: RunEvent[]) => void },
+  ): Promise<RunResult> {
+    this.request = request;
+    for (const events of this.steps) onEvents(events);
+    const tokens = this.steps.flat().map((event) => (event.type === 'text-delta' ? event.tokens : 0));
+    const completionTokens = tokens.reduce((sum, count) => sum + count, 0);
+    return {
+      cancelled: this.cancelled,
+      usage: { promptTokens: 4, cachedTokens: 1, completionTokens, reasoningTokens: 0 },
+    };
+  }
+}
+
+function delta(text: string, index = 0): RunEvent {
+  return { type: 'text-delta', index, text, tokens: 1, logprobs: null };
+}
+
+async function process(runner: TextGenerationRunner, wishes: Partial<ChatJobPayload> = {}) {
+  const batches: MailboxEvent[][] = [];
+  const job: RunningJob<ChatJobPayload> = {
+    envelope: {
+      requestId: 'r1',
+      modality: 'chat',
+      modelId: 'm',
+      attempt: 1,
+      deadlineAtMs: 0,
+      replyTo: 'api',
+      payload: { ...payload, ...wishes },
+    },
+    signal: new AbortController().signal,
+    mailbox: { send: (...events) => void batches.push(events) },
+  };
+  const report = await new ChatProcessor(runner).process(job);
+  return { report, batches, events: batches.flat() };
+}
+
+const finished: RunEvent = { type: 'choice-finished', index: 0, finishReason: 'stop' };
+
+describe('ChatProcessor', () => {
+  it('asks the host for what the job says', async () => {
+    const runner = new ScriptedRunner([]);
+    await process(runner, { enableThinking: false, maxTokens: 9 });
+    expect(runner.request).toEqual({
+      id: 'r1',
+      prompt: {
+        messages: [{ role: 'user', content: 'Hi', name: undefined, reasoning_content: 'before' }],
+        enableThinking: false,
+      },
+      n: 1,
+      sampling: { temperature: 0.5, seed: 3 },
+      maxTokens: 9,
+      stop: ['END'],
+      stopTokenIds: [7],
+      topLogprobs: null,
+    });
+  });
+
+  it('sends the events of one step in one go', async () => {
+    const runner = new ScriptedRunner([
+      [{ type: 'prompt-ready', promptTokens: 4, cachedTokens: 1 }, delta('a'), delta('b', 1)],
+      [delta('c'), finished],
+    ]);
+    const { batches } = await process(runner);
+    expect(batches.map((batch) => batch.map(({ type }) => type))).toEqual([
+      ['prompt-ready', 'text-delta', 'text-delta'],
+      ['text-delta', 'choice-finished'],
+    ]);
+  });
+
+  it('sends thinking on its own channel and counts its tokens', async () => {
+    const pieces = ['<think>', 'hm', '</think>', 'yes', '!'];
+    const runner = new ScriptedRunner([...pieces.map((text) => [delta(text)]), [finished]]);
+    const { report, events } = await process(runner);
+    expect(report.usage).toMatchObject({ completionTokens: 5, reasoningTokens: 3 });
+    const visible = events.filter((event) => 'text' in event && event.text !== '');
+    expect(visible).toMatchObject([
+      { channel: 'reasoning', text: 'hm' },
+      { channel: 'content', text: 'yes' },
+      { channel: 'content', text: '!' },
+    ]);
+    const tokens = events.map((event) => ('tokens' in event ? Number(event.tokens) : 0));
+    expect(tokens.reduce((sum, count) => sum + count, 0)).toBe(5);
+  });
+
+  it('drops thinking when the caller wants none, and still counts it', async () => {
+    const runner = new ScriptedRunner([['<think>', 'hm', '</think>', 'yes'].map((text) => delta(text)), [finished]]);
+    const { report, events } = await process(runner, { stripThinking: true });
+    expect(report.usage).toMatchObject({ completionTokens: 4, reasoningTokens: 3 });
+    const texts = events.map((event) => ('text' in event ? event.text : ''));
+    expect(texts.join('')).toBe('yes');
+    expect(events.some((event) => 'channel' in event && event.channel === 'reasoning')).toBe(false);
+  });
+
+  it('begins inside the thinking when the template has opened it', async () => {
+    const ready: RunEvent = { type: 'prompt-ready', promptTokens: 4, cachedTokens: 0, opensThinking: true };
+    const runner = new ScriptedRunner([[ready, delta('hm</think>'), delta('ok')], [finished]]);
+    const { events } = await process(runner);
+    expect(events).toContainEqual(expect.objectContaining({ channel: 'reasoning', text: 'hm' }));
+    expect(events).toContainEqual(expect.objectContaining({ channel: 'content', text: 'ok' }));
+    expect(events[0]).toEqual({ type: 'prompt-ready', promptTokens: 4, cachedTokens: 0 });
+  });
+
+  it('flushes what looked like a tag before the choice is finished', async () => {
+    const runner = new ScriptedRunner([[delta('1 <')], [finished]]);
+    const { events } = await process(runner);
+    expect(events.map((event) => ('text' in event ? event.text : event.type))).toEqual(['1 ', '<', 'choice-finished']);
+  });
+
+  it('reports a cancelled job with what it generated', async () => {
+    const { report } = await process(new ScriptedRunner([[delta('a')]], true));
+    expect(report).toMatchObject({ cancelled: true, usage: { completionTokens: 1, promptTokens: 4 } });
+  });
+});
