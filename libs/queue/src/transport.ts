@@ -13,6 +13,12 @@ export interface TransportOptions {
   namespace: string;
   /** Name of this process in server-side lists and logs: `api`, `worker`, `ops`. */
   clientName: string;
+  /** Hears what an operator should: lost connections, a server set up to lose jobs. Silent when absent. */
+  warn?: (message: string, error?: unknown) => void;
+  /** Heartbeats of the presence bus; tests shorten them. */
+  presence?: { beatMs: number; lostAfterMs: number };
+  /** Bytes one mailbox slot holds for a slow reader; 4 MiB when absent. */
+  slotBytes?: number;
 }
 
 export interface QueueTransport {

@@ -1,0 +1,156 @@
+import { UnrecoverableError } from 'bullmq';
+import { type Clock, PlatformError } from '#common';
+import { type BullJob, BullWorker, openWorker } from './bull-queue.js';
+import type { BusCancels } from './cancel-bus.js';
+import { type JobEnvelope, queueName } from './job-definition.js';
+import {
+  cancelledByCaller,
+  deadlinePassed,
+  type DeliveredJob,
+  type DeliveryEnd,
+  JobDelivery,
+  workerLost,
+  workerStopping,
+} from './job-delivery.js';
+import type { MailboxOutbox } from './mailbox-outbox.js';
+import { validateEnvelope, validatePayload } from './payload-validator.js';
+import type { BusPresence } from './presence-bus.js';
+import { settlesWithin } from './store-call.js';
+import type { Store } from './store.js';
+import type { ConsumerOptions, JobConsumer, MailboxWriter, OutcomeQueue } from './transport.js';
+
+/** How long aborted jobs may take to report their outcome when the worker stops, in ms. */
+const lastWordsMs = 5_000;
+
+/** What a consumer needs of its transport. */
+export interface ConsumerParts {
+  readonly store: Store;
+  readonly outbox: MailboxOutbox;
+  readonly outcomes: OutcomeQueue;
+  readonly cancels: BusCancels;
+  readonly presence: BusPresence;
+  readonly clock: Clock;
+  readonly warn: (message: string, error: unknown) => void;
+}
+
+const silentMailbox: MailboxWriter = { send: () => undefined };
+
+/** Takes jobs of one model from its queue and runs them; every job it takes ends with one outcome. */
+export class BullConsumer<Payload extends object, Result extends object> implements JobConsumer {
+  readonly modelId: string;
+  private readonly running = new Map<string, { envelope: JobEnvelope; delivery: JobDelivery<Payload> }>();
+  private readonly stops: (() => void)[] = [];
+  private worker: ReturnType<typeof openWorker<JobEnvelope>> | null = null;
+  private closing: Promise<void> | null = null;
+
+  constructor(
+    private readonly parts: ConsumerParts,
+    private readonly options: ConsumerOptions<Payload, Result>,
+  ) {
+    this.modelId = options.modelId;
+  }
+
+  async start(): Promise<void> {
+    const { definition, modelId, concurrency } = this.options;
+    const { store, cancels, presence, warn } = this.parts;
+    const { policy, modality } = definition;
+    this.stops.push(cancels.subscribe((requestId) => this.running.get(requestId)?.delivery.abort(cancelledByCaller())));
+    this.stops.push(presence.onChange(() => this.abortAbandoned()));
+    this.worker = openWorker<JobEnvelope>(
+      store,
+      queueName(modality, modelId),
+      (job, token) => this.process(job, token),
+      {
+        concurrency: concurrency ?? policy.concurrency,
+        lockDuration: policy.lockMs,
+        maxStalledCount: policy.stalledMax,
+        stalledInterval: Math.min(Math.max(policy.lockMs / 3, 500), 5_000),
+      },
+      warn,
+    );
+    await this.worker.waitUntilReady();
+  }
+
+  close(graceMs: number): Promise<void> {
+    this.closing ??= this.stop(graceMs);
+    return this.closing;
+  }
+
+  private async stop(graceMs: number): Promise<void> {
+    const stopped = this.worker?.close() ?? Promise.resolve();
+    if (!(await settlesWithin(stopped, graceMs))) {
+      for (const { delivery } of this.running.values()) delivery.abort(workerStopping());
+      await settlesWithin(stopped, lastWordsMs);
+    }
+    for (const stop of this.stops) stop();
+  }
+
+  /** BullMQ's processor: what it throws fails the job, `UnrecoverableError` for good. */
+  private async process(job: BullJob<JobEnvelope>, token: string): Promise<void> {
+    const { outcomes, clock } = this.parts;
+    const requestId = job.id ?? job.data.requestId;
+    const delivered = this.deliveredJob(job, token);
+    const delivery = new JobDelivery(delivered, outcomes, clock);
+    this.running.set(requestId, { envelope: job.data, delivery });
+    // Between the look at the recent cancels and now, another may have come.
+    if (this.parts.cancels.wasCancelled(requestId)) delivery.abort(cancelledByCaller());
+    try {
+      tellBull(await delivery.run(this.options.handler));
+    } finally {
+      if (this.running.get(requestId)?.delivery === delivery) this.running.delete(requestId);
+    }
+  }
+
+  private deliveredJob(job: BullJob<JobEnvelope>, token: string): DeliveredJob<Payload> {
+    const { data } = job;
+    const { lockMs } = this.options.definition.policy;
+    const checked = this.check(job);
+    return {
+      envelope: checked instanceof PlatformError ? { ...data, payload: {} as Payload } : checked,
+      refusal: checked instanceof PlatformError ? checked : null,
+      failedBefore: job.attemptsMade,
+      attempts: job.opts.attempts ?? 1,
+      mailbox: data.replyTo ? this.parts.outbox.writer(data.replyTo, data.requestId) : silentMailbox,
+      isLost: (runningMs) => this.isLost(job, token, runningMs > lockMs / 2),
+    };
+  }
+
+  /** The envelope with a valid payload, or why the job is not run. */
+  private check(job: BullJob<JobEnvelope>): JobEnvelope<Payload> | PlatformError {
+    const { cancels, presence, clock } = this.parts;
+    const { data } = job;
+    if (BullWorker.wasGivenUp(job)) return workerLost();
+    try {
+      validateEnvelope(data);
+      if (clock.nowMs() >= data.deadlineAtMs) return deadlinePassed();
+      if (cancels.wasCancelled(data.requestId)) return cancelledByCaller();
+      if (data.replyTo !== null && presence.isGone(data.replyTo)) return cancelledByCaller();
+      return { ...data, payload: validatePayload(this.options.definition.payload, data.payload) };
+    } catch (error) {
+      return PlatformError.from(error, 'INVALID_REQUEST');
+    }
+  }
+
+  /** A worker that stood still past its lock may find that its job is another's: then it must keep silent. */
+  private async isLost(job: BullJob<JobEnvelope>, token: string, couldBeLost: boolean): Promise<boolean> {
+    if (!couldBeLost) return false;
+    try {
+      return !(await job.extendLock(token, this.options.definition.policy.lockMs));
+    } catch (error) {
+      // BullMQ says that the lock is another's, or gone; any other error leaves the question to the fence of the row.
+      return error instanceof Error && /lock/i.test(error.message);
+    }
+  }
+
+  private abortAbandoned(): void {
+    for (const { envelope, delivery } of this.running.values()) {
+      if (envelope.replyTo !== null && this.parts.presence.isGone(envelope.replyTo))
+        delivery.abort(cancelledByCaller());
+    }
+  }
+}
+
+function tellBull(end: DeliveryEnd): void {
+  if (end.kind === 'retry') throw new Error(end.error.code);
+  if (end.kind === 'failed') throw new UnrecoverableError(end.error.code);
+}

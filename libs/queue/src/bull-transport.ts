@@ -1,0 +1,82 @@
+import { type Clock, systemClock } from '#common';
+import { BullConsumer } from './bull-consumer.js';
+import { BullProducer } from './bull-producer.js';
+import { BusCancels } from './cancel-bus.js';
+import { defaultSlotBytes, LinkedMailbox } from './mailbox.js';
+import { MailboxOutbox } from './mailbox-outbox.js';
+import { BullOutcomes } from './outcome-queue.js';
+import { BusPresence, defaultPresenceTiming } from './presence-bus.js';
+import type { Store } from './store.js';
+import type { ConsumerOptions, JobConsumer, QueueTransport, TransportOptions } from './transport.js';
+
+/** How long what is still to be sent may take at the end, in ms. */
+const flushMs = 2_000;
+
+/** The queue over one store: everything above connections is the same for Redis and Postgres. */
+export class BullTransport implements QueueTransport {
+  readonly kind: 'redis' | 'postgres';
+  readonly producer: BullProducer;
+  readonly mailbox: LinkedMailbox;
+  readonly cancelBus: BusCancels;
+  readonly presence: BusPresence;
+  readonly outcomes: BullOutcomes;
+  private readonly consumers = new Set<JobConsumer>();
+  private readonly warn: (message: string, error?: unknown) => void;
+  private closing: Promise<void> | null = null;
+
+  constructor(
+    private readonly store: Store,
+    options: TransportOptions,
+    private readonly clock: Clock = systemClock,
+  ) {
+    this.warn = options.warn ?? (() => undefined);
+    this.kind = store.kind;
+    this.producer = new BullProducer(store, this.warn);
+    this.mailbox = new LinkedMailbox(
+      store.mailboxLink,
+      new MailboxOutbox(store.mailboxLink),
+      options.slotBytes ?? defaultSlotBytes,
+    );
+    this.cancelBus = new BusCancels(store.bus);
+    this.presence = new BusPresence(store.bus, clock, options.presence ?? defaultPresenceTiming);
+    this.outcomes = new BullOutcomes(store, this.warn);
+  }
+
+  async start(): Promise<void> {
+    await this.cancelBus.start();
+    await this.presence.start();
+  }
+
+  async consume<Payload extends object, Result extends object>(
+    options: ConsumerOptions<Payload, Result>,
+  ): Promise<JobConsumer> {
+    const { store, outcomes, cancelBus: cancels, presence, clock, warn } = this;
+    const consumer = new BullConsumer(
+      { store, outbox: this.mailbox.outbox, outcomes, cancels, presence, clock, warn },
+      options,
+    );
+    this.consumers.add(consumer);
+    await consumer.start();
+    return consumer;
+  }
+
+  ping(): Promise<void> {
+    return this.store.ping();
+  }
+
+  close(): Promise<void> {
+    this.closing ??= this.shutDown();
+    return this.closing;
+  }
+
+  private async shutDown(): Promise<void> {
+    await Promise.all([...this.consumers].map((consumer) => consumer.close(0)));
+    await this.mailbox.outbox.flush(flushMs);
+    await this.presence.close();
+    this.cancelBus.close();
+    await this.mailbox.close();
+    await this.producer.close();
+    await this.outcomes.close();
+    await this.store.close();
+  }
+}

@@ -1,0 +1,124 @@
+import { type BullJob, type BullQueue, openQueue, openWorker } from './bull-queue.js';
+import { settlesWithin, storeCall } from './store-call.js';
+import type { Store } from './store.js';
+import type { Outcome, OutcomeQueue } from './transport.js';
+
+const name = 'outcomes';
+
+/** Outcomes in one job of the queue. */
+const outcomesPerJob = 100;
+
+/** As often as it takes: the largest count that Postgres holds. */
+const withoutEnd = 2 ** 31 - 1;
+
+/** First and longest wait before an outcome is tried again, in ms. */
+const firstRetryMs = 500;
+const longestRetryMs = 15_000;
+
+/** How long a process may stand still before another one takes over its outcomes, in ms. */
+const lockMs = 10_000;
+
+/** How long handlers may take to end when the process stops, in ms. */
+const lastWordsMs = 5_000;
+
+/** Jobs of outcomes one process works on at once. */
+const concurrency = 8;
+
+interface OutcomeBatch {
+  outcomes: Outcome[];
+}
+
+interface Waiting {
+  outcome: Outcome;
+  resolve(): void;
+  reject(error: unknown): void;
+}
+
+type Warn = (message: string, error: unknown) => void;
+
+/**
+ * Outcomes as jobs of one durable queue. Those reported while another report is under way share the next job, as a
+ * database commits in groups: many jobs that end together cost one write.
+ */
+export class BullOutcomes implements OutcomeQueue {
+  private queue: BullQueue<OutcomeBatch> | null = null;
+  private readonly workers = new Set<{ close(): Promise<void> }>();
+  private waiting: Waiting[] = [];
+  private writing = false;
+
+  constructor(
+    private readonly store: Store,
+    private readonly warn: Warn,
+  ) {}
+
+  report(outcome: Outcome): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.waiting.push({ outcome, resolve, reject });
+      if (!this.writing) void this.write();
+    });
+  }
+
+  async process(handler: (outcome: Outcome) => Promise<void>): Promise<{ close(): Promise<void> }> {
+    const worker = openWorker<OutcomeBatch>(
+      this.store,
+      name,
+      (job) => handleBatch(job, handler),
+      { concurrency, lockDuration: lockMs, stalledInterval: lockMs / 4, maxStalledCount: withoutEnd, settings },
+      this.warn,
+    );
+    await worker.waitUntilReady();
+    this.workers.add(worker);
+    return { close: () => worker.close() };
+  }
+
+  async close(): Promise<void> {
+    // A handler that does not end loses nothing: its outcomes stay in the queue and are taken by another process.
+    await settlesWithin(Promise.all([...this.workers].map((worker) => worker.close())), lastWordsMs);
+    await this.queue?.close();
+  }
+
+  private async write(): Promise<void> {
+    this.writing = true;
+    // One turn, so that what ends together is written together.
+    await new Promise((resolve) => setImmediate(resolve));
+    while (this.waiting.length > 0) {
+      const batch = this.waiting.splice(0, outcomesPerJob);
+      try {
+        await this.add({ outcomes: batch.map(({ outcome }) => outcome) });
+        for (const { resolve } of batch) resolve();
+      } catch (error) {
+        for (const { reject } of batch) reject(error);
+      }
+    }
+    this.writing = false;
+  }
+
+  private async add(batch: OutcomeBatch): Promise<void> {
+    this.queue ??= openQueue(this.store, name, this.warn);
+    const queue = this.queue;
+    await storeCall(() =>
+      queue.add('outcome', batch, {
+        attempts: withoutEnd,
+        backoff: { type: 'outcome' },
+        removeOnComplete: true,
+        removeOnFail: false,
+        stackTraceLimit: 0,
+      }),
+    );
+  }
+}
+
+const settings = {
+  backoffStrategy: (attempt: number) => Math.min(firstRetryMs * 2 ** Math.min(attempt - 1, 10), longestRetryMs),
+};
+
+/** Runs the handler for each outcome; those it rejected stay in the job, which is tried again. */
+async function handleBatch(job: BullJob<OutcomeBatch>, handler: (outcome: Outcome) => Promise<void>): Promise<void> {
+  const { outcomes } = job.data;
+  const results = await Promise.allSettled(outcomes.map((outcome) => handler(outcome)));
+  const rejected = outcomes.filter((_outcome, index) => results[index]?.status === 'rejected');
+  if (rejected.length === 0) return;
+  if (rejected.length < outcomes.length) await job.updateData({ outcomes: rejected });
+  // The handler's own words may name hosts or rows; the queue keeps only how many are left.
+  throw new Error(`${rejected.length} outcomes could not be closed`);
+}

@@ -1,0 +1,102 @@
+import { randomBytes } from 'node:crypto';
+import { backOffMs, pause } from '../store-call.js';
+import type { MessageBus } from '../store.js';
+import type { SharedPostgresConnection } from './shared-connection.js';
+import { PartCollector, toParts } from './text-parts.js';
+
+type ListenClient = Awaited<ReturnType<SharedPostgresConnection['getListenClient']>>;
+
+interface Channel {
+  readonly collector: PartCollector;
+  readonly listeners: Set<(text: string) => void>;
+}
+
+/** LISTEN on the process's one listening connection, NOTIFY through its pool. */
+export class PostgresBus implements MessageBus {
+  private readonly channels = new Map<string, Channel>();
+  private readonly reconnectListeners = new Set<() => void>();
+  private readonly sender = randomBytes(6).toString('hex');
+  private sent = 0;
+  private closed = false;
+  private connected = true;
+  private client: ListenClient | null = null;
+
+  constructor(
+    private readonly connection: SharedPostgresConnection,
+    private readonly namespace: string,
+  ) {
+    connection.on('listenerinvalidated', () => void this.listenAgain());
+  }
+
+  async publish(channel: string, text: string): Promise<void> {
+    await this.publishAll(channel, [text]);
+  }
+
+  /** Sends texts in order, in one statement. */
+  async publishAll(channel: string, texts: string[]): Promise<void> {
+    const payloads = texts.flatMap((text) => toParts(this.sender, (this.sent += 1), text));
+    const statement = 'SELECT pg_notify($1, payload) FROM unnest($2::text[]) AS payload';
+    await this.connection.pool.query(statement, [this.name(channel), payloads]);
+  }
+
+  async subscribe(channel: string, listener: (text: string) => void): Promise<() => void> {
+    const name = this.name(channel);
+    const known = this.channels.get(name);
+    const { listeners } = known ?? { listeners: new Set() };
+    listeners.add(listener);
+    if (!known) {
+      this.channels.set(name, { collector: new PartCollector(), listeners });
+      await (await this.listeningClient()).query(`LISTEN "${name}"`);
+    }
+    return () => listeners.delete(listener);
+  }
+
+  isConnected(): boolean {
+    return this.connected;
+  }
+
+  onReconnect(listener: () => void): () => void {
+    this.reconnectListeners.add(listener);
+    return () => this.reconnectListeners.delete(listener);
+  }
+
+  close(): void {
+    this.closed = true;
+  }
+
+  private async listeningClient(): Promise<ListenClient> {
+    const client = await this.connection.getListenClient();
+    if (client !== this.client) {
+      this.client = client;
+      client.on('notification', ({ channel, payload }) => this.receive(channel, payload ?? ''));
+    }
+    return client;
+  }
+
+  private receive(name: string, payload: string): void {
+    const channel = this.channels.get(name);
+    const text = channel?.collector.add(payload) ?? null;
+    if (text === null) return;
+    for (const listener of channel?.listeners ?? []) listener(text);
+  }
+
+  private async listenAgain(): Promise<void> {
+    this.connected = false;
+    for (let failures = 1; !this.closed; failures += 1) {
+      try {
+        const client = await this.listeningClient();
+        for (const name of this.channels.keys()) await client.query(`LISTEN "${name}"`);
+        this.connected = true;
+        for (const listener of this.reconnectListeners) listener();
+        return;
+      } catch {
+        // Postgres is still away. A client that breaks here raises `listenerinvalidated` again.
+        await pause(backOffMs(failures, 500));
+      }
+    }
+  }
+
+  private name(channel: string): string {
+    return `${this.namespace}_${channel}`;
+  }
+}

@@ -1,0 +1,27 @@
+import type { MailboxHandlers, MailboxLink } from '../store.js';
+import type { PostgresBus } from './postgres-bus.js';
+
+/** Mailboxes as notification channels, one per address. What is sent while the reader is away is lost, and known to be. */
+export class PostgresMailboxLink implements MailboxLink {
+  constructor(private readonly bus: PostgresBus) {}
+
+  async send(address: string, messages: string[]): Promise<boolean> {
+    await this.bus.publishAll(channelOf(address), messages);
+    return true;
+  }
+
+  async receive(address: string, handlers: MailboxHandlers): Promise<{ close(): Promise<void> }> {
+    const unsubscribe = await this.bus.subscribe(channelOf(address), handlers.onMessage);
+    const forget = this.bus.onReconnect(handlers.onLost);
+    return {
+      close: async () => {
+        unsubscribe();
+        forget();
+      },
+    };
+  }
+}
+
+function channelOf(address: string): string {
+  return `mailbox_${address}`;
+}

@@ -1,0 +1,65 @@
+import { type BackendFactory, type IQueueBackend, PostgresQueueBackend } from 'bullmq';
+import { pause, backOffMs, storeCall, storeUnavailable } from '../store-call.js';
+import type { MailboxLink, MessageBus, Store, StoreConnection } from '../store.js';
+import type { TransportOptions } from '../transport.js';
+import { PostgresBus } from './postgres-bus.js';
+import { PostgresMailboxLink } from './postgres-mailbox-link.js';
+import { isLostConnection, SharedPostgresConnection } from './shared-connection.js';
+
+/** How long the first connection may take, in ms. */
+const startTimeoutMs = 10_000;
+
+/** Postgres: BullMQ's tables in a schema of their own, LISTEN and NOTIFY for bus and mailboxes. */
+export class PostgresStore implements Store {
+  readonly kind = 'postgres';
+  readonly bus: MessageBus;
+  readonly mailboxLink: MailboxLink;
+  private readonly notifications: PostgresBus;
+
+  private constructor(
+    readonly prefix: string,
+    private readonly connection: SharedPostgresConnection,
+  ) {
+    this.notifications = new PostgresBus(connection, prefix);
+    this.bus = this.notifications;
+    this.mailboxLink = new PostgresMailboxLink(this.notifications);
+  }
+
+  static async open({ url, namespace, clientName, warn = () => undefined }: TransportOptions): Promise<PostgresStore> {
+    const connection = new SharedPostgresConnection({ url, schema: namespace, clientName });
+    connection.on('error', (error: Error) => warn('A connection to Postgres reported an error.', error));
+    try {
+      await migrateWhenReachable(connection);
+      await connection.waitUntilReady();
+    } catch (error) {
+      await connection.shutDown();
+      throw error;
+    }
+    return new PostgresStore(namespace, connection);
+  }
+
+  readonly backendFactory: BackendFactory<IQueueBackend, StoreConnection> = (name, options) =>
+    new PostgresQueueBackend(this.connection, name, { ...options, connection: this.connection.pool }, true);
+
+  async ping(): Promise<void> {
+    await storeCall(() => this.connection.pool.query('SELECT 1'));
+  }
+
+  async close(): Promise<void> {
+    this.notifications.close();
+    await this.connection.shutDown();
+  }
+}
+
+async function migrateWhenReachable(connection: SharedPostgresConnection): Promise<void> {
+  const giveUpAt = performance.now() + startTimeoutMs;
+  for (let failures = 1; ; failures += 1) {
+    try {
+      return await connection.migrate();
+    } catch (error) {
+      if (!isLostConnection(error)) throw error;
+      if (performance.now() > giveUpAt) throw storeUnavailable(error);
+      await pause(backOffMs(failures));
+    }
+  }
+}

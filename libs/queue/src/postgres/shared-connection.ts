@@ -1,0 +1,110 @@
+import {
+  assertSchemaCompatibility,
+  LATEST_SCHEMA_VERSION,
+  PostgresConnection,
+  quoteSchemaName,
+  runMigrations,
+  SchemaMigrationRequiredError,
+} from 'bullmq';
+import { PlatformError } from '#common';
+
+/** Connections one process uses for queue operations, besides the one that listens. */
+const poolSize = 8;
+
+export interface SharedConnectionOptions {
+  url: string;
+  /** Schema of BullMQ's tables; nothing else lives there. */
+  schema: string;
+  clientName: string;
+}
+
+/**
+ * The one pool and the one listening connection of a process, shared by all its queues and workers. BullMQ closes a
+ * connection with the queue that uses it; this one stays until `shutDown`.
+ */
+export class SharedPostgresConnection extends PostgresConnection {
+  constructor({ url, schema, clientName }: SharedConnectionOptions) {
+    super({
+      connectionString: url,
+      schema,
+      max: poolSize,
+      application_name: `sluice-${clientName}`,
+      connectionTimeoutMillis: 2_000,
+      keepAlive: true,
+      keepAliveInitialDelayMillis: 10_000,
+    });
+    this.setMaxListeners(0);
+    this.retryLostConnections();
+  }
+
+  override async close(): Promise<void> {
+    // Left open: the other queues of this process still use it.
+  }
+
+  async shutDown(): Promise<void> {
+    await super.close();
+  }
+
+  /** Brings BullMQ's tables up to date. Safe when several processes start at once. */
+  async migrate(): Promise<void> {
+    const client = await this.pool.connect();
+    try {
+      if ((await currentVersion(client, this.schema)) >= LATEST_SCHEMA_VERSION) return;
+      await runMigrations(await withoutCreatingSchema(client, this.schema), this.schema);
+    } finally {
+      client.release();
+    }
+  }
+
+  // BullMQ tries again after a refused connection only; one that ended half-way would fail the job it served.
+  private retryLostConnections(): void {
+    const query = this.pool.query.bind(this.pool);
+    this.pool.query = async <R>(text: string, params?: readonly unknown[]) => {
+      try {
+        return await query<R>(text, params);
+      } catch (error) {
+        throw isLostConnection(error) ? Object.assign(connectionLost(error), { code: 'ECONNREFUSED' }) : error;
+      }
+    };
+  }
+}
+
+type PoolClient = Awaited<ReturnType<PostgresConnection['pool']['connect']>>;
+
+async function currentVersion(client: PoolClient, schema: string): Promise<number> {
+  try {
+    return await assertSchemaCompatibility(client, schema);
+  } catch (error) {
+    if (error instanceof SchemaMigrationRequiredError) return 0;
+    throw error;
+  }
+}
+
+/**
+ * BullMQ's migration says `CREATE SCHEMA IF NOT EXISTS`, which Postgres refuses to a role that may not create schemas
+ * even when the schema exists. A worker's role owns its schema and may create no other.
+ */
+async function withoutCreatingSchema(client: PoolClient, schema: string): Promise<Pick<PoolClient, 'query'>> {
+  const { rows } = await client.query('SELECT 1 FROM pg_namespace WHERE nspname = $1', [schema]);
+  if (rows.length === 0) return client;
+  const createSchema = `CREATE SCHEMA IF NOT EXISTS ${quoteSchemaName(schema)}`;
+  return {
+    query: (text: string, params?: readonly unknown[]) =>
+      text === createSchema ? Promise.resolve({ rows: [] }) : client.query(text, params),
+  };
+}
+
+function connectionLost(cause: unknown): PlatformError {
+  return new PlatformError('SERVICE_UNAVAILABLE', 'The job queue is not available right now.', null, { cause });
+}
+
+/** SQLSTATE classes 08 (connection) and 57P (shutdown), and the socket's own words. */
+export function isLostConnection(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
+  return (
+    /^(08|57P)/.test(code) ||
+    ['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT'].includes(code) ||
+    /terminated|timeout exceeded when trying to connect|not queryable|connection ended/i.test(error.message)
+  );
+}

@@ -1,0 +1,135 @@
+import type { Clock } from '#common';
+import type { MessageBus } from './store.js';
+import type { PresenceBeat, PresenceBus } from './transport.js';
+
+const channel = 'presence';
+
+/** Addresses of vanished processes kept, so that a job found later in the queue is known to have no reader. */
+const rememberedAddresses = 1_000;
+
+/** `beatMs` between heartbeats; a process silent for `lostAfterMs` is gone. */
+export interface PresenceTiming {
+  readonly beatMs: number;
+  readonly lostAfterMs: number;
+}
+
+/** Four beats may be missed: an api that dies has its work cancelled within 5 s. */
+export const defaultPresenceTiming: PresenceTiming = { beatMs: 1_000, lostAfterMs: 4_000 };
+
+interface Heard {
+  beat: PresenceBeat;
+  atMs: number;
+  /** The beat as text, to notice changes. */
+  text: string;
+}
+
+/** Heartbeats over the store's bus. The silence of others counts only while we could have heard them. */
+export class BusPresence implements PresenceBus {
+  private readonly heard = new Map<string, Heard>();
+  private readonly listeners = new Set<(beats: PresenceBeat[]) => void>();
+  private readonly goneAddresses = new Set<string>();
+  private readonly stops: (() => void)[] = [];
+  private describe: (() => Omit<PresenceBeat, 'alive'>) | null = null;
+  private lastBeatMs = -Infinity;
+  private lastTickMs: number;
+
+  constructor(
+    private readonly bus: MessageBus,
+    private readonly clock: Clock,
+    private readonly timing: PresenceTiming,
+  ) {
+    this.lastTickMs = clock.monotonicMs();
+  }
+
+  async start(): Promise<void> {
+    this.stops.push(await this.bus.subscribe(channel, (text) => this.receive(text)));
+    this.stops.push(this.bus.onReconnect(() => this.forgiveSilence()));
+    const tickMs = Math.min(this.timing.beatMs / 4, 250);
+    const timer = setInterval(() => this.tick(tickMs), tickMs);
+    this.stops.push(() => clearInterval(timer));
+  }
+
+  async join(describe: () => Omit<PresenceBeat, 'alive'>): Promise<void> {
+    this.describe = describe;
+    await this.announce();
+  }
+
+  async announce(): Promise<void> {
+    if (this.describe === null) return;
+    this.lastBeatMs = this.clock.monotonicMs();
+    await this.publish({ ...this.describe(), alive: true });
+  }
+
+  list(): PresenceBeat[] {
+    return [...this.heard.values()].map(({ beat }) => beat);
+  }
+
+  onChange(listener: (beats: PresenceBeat[]) => void): () => void {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  }
+
+  /** True when the process behind a mailbox was there and is gone. One never heard of is not known to be gone. */
+  isGone(mailboxAddress: string): boolean {
+    return this.goneAddresses.has(mailboxAddress);
+  }
+
+  async close(): Promise<void> {
+    for (const stop of this.stops.splice(0)) stop();
+    this.listeners.clear();
+    if (this.describe === null) return;
+    const goodbye = { ...this.describe(), alive: false };
+    this.describe = null;
+    await this.publish(goodbye);
+  }
+
+  // A beat that cannot be sent is not an error: the next one follows, and the others see the silence.
+  private async publish(beat: PresenceBeat): Promise<void> {
+    await this.bus.publish(channel, JSON.stringify(beat)).catch(() => undefined);
+  }
+
+  private receive(text: string): void {
+    const beat = JSON.parse(text) as PresenceBeat;
+    const known = this.heard.get(beat.processId);
+    if (!beat.alive) {
+      if (known) this.drop([beat.processId]);
+      return;
+    }
+    this.heard.set(beat.processId, { beat, atMs: this.clock.monotonicMs(), text });
+    if (beat.mailboxAddress !== null) this.goneAddresses.delete(beat.mailboxAddress);
+    if (!known && beat.processId !== this.describe?.().processId) void this.announce();
+    if (known?.text !== text) this.notify();
+  }
+
+  private tick(tickMs: number): void {
+    const now = this.clock.monotonicMs();
+    // Our own loop stood still: what the others sent meanwhile is still in the socket.
+    const stoodStill = now - this.lastTickMs > tickMs + this.timing.lostAfterMs / 4;
+    if (stoodStill || !this.bus.isConnected()) this.forgiveSilence();
+    this.lastTickMs = now;
+    if (now - this.lastBeatMs >= this.timing.beatMs) void this.announce();
+    const silent = [...this.heard].filter(([, { atMs }]) => now - atMs > this.timing.lostAfterMs);
+    if (silent.length > 0) this.drop(silent.map(([processId]) => processId));
+  }
+
+  private forgiveSilence(): void {
+    const now = this.clock.monotonicMs();
+    for (const entry of this.heard.values()) entry.atMs = now;
+  }
+
+  private drop(processIds: string[]): void {
+    for (const processId of processIds) {
+      const address = this.heard.get(processId)?.beat.mailboxAddress;
+      this.heard.delete(processId);
+      if (address) this.goneAddresses.add(address);
+      const [oldest] = this.goneAddresses;
+      if (this.goneAddresses.size > rememberedAddresses && oldest !== undefined) this.goneAddresses.delete(oldest);
+    }
+    this.notify();
+  }
+
+  private notify(): void {
+    const beats = this.list();
+    for (const listener of this.listeners) listener(beats);
+  }
+}

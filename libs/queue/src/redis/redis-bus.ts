@@ -1,0 +1,48 @@
+import type { Redis } from 'ioredis';
+import type { MessageBus } from '../store.js';
+
+/** PUBLISH and SUBSCRIBE, one connection each way. */
+export class RedisBus implements MessageBus {
+  private readonly listeners = new Map<string, Set<(text: string) => void>>();
+  private readonly reconnectListeners = new Set<() => void>();
+
+  constructor(
+    private readonly publisher: Redis,
+    private readonly subscriber: Redis,
+    private readonly namespace: string,
+  ) {
+    subscriber.on('message', (channel: string, text: string) => {
+      for (const listener of this.listeners.get(channel) ?? []) listener(text);
+    });
+    // ioredis subscribes again by itself before it says `ready`.
+    subscriber.on('ready', () => {
+      for (const listener of this.reconnectListeners) listener();
+    });
+  }
+
+  async publish(channel: string, text: string): Promise<void> {
+    await this.publisher.publish(this.name(channel), text);
+  }
+
+  async subscribe(channel: string, listener: (text: string) => void): Promise<() => void> {
+    const name = this.name(channel);
+    const listeners = this.listeners.get(name) ?? new Set();
+    this.listeners.set(name, listeners);
+    listeners.add(listener);
+    await this.subscriber.subscribe(name);
+    return () => listeners.delete(listener);
+  }
+
+  isConnected(): boolean {
+    return this.subscriber.status === 'ready';
+  }
+
+  onReconnect(listener: () => void): () => void {
+    this.reconnectListeners.add(listener);
+    return () => this.reconnectListeners.delete(listener);
+  }
+
+  private name(channel: string): string {
+    return `${this.namespace}:bus:${channel}`;
+  }
+}

@@ -1,0 +1,44 @@
+import type { BackendFactory, IQueueBackend } from 'bullmq';
+
+/** BullMQ insists on a connection option; the stores bring their own connections, so ours is always empty. */
+export type StoreConnection = Record<string, never>;
+
+/** Text messages to every process that listens. At most once: who is away misses them. */
+export interface MessageBus {
+  publish(channel: string, text: string): Promise<void>;
+  /** The listener is called for every message until the returned function is called. */
+  subscribe(channel: string, listener: (text: string) => void): Promise<() => void>;
+  /** False while messages of others could not be heard. */
+  isConnected(): boolean;
+  /** Called after the connection was lost and is back: messages in between are gone. */
+  onReconnect(listener: () => void): () => void;
+}
+
+/** What a mailbox needs of a store: ordered delivery of text messages to one address. */
+export interface MailboxLink {
+  /**
+   * Delivers messages to an address, in order. Resolves once the store has them; rejects when it is not known whether
+   * it has, and the caller sends them again. `false`: nobody lives at the address any more.
+   */
+  send(address: string, messages: string[]): Promise<boolean>;
+  /** Starts reading an address of this process. `onLost` says that messages may be missing. */
+  receive(address: string, handlers: MailboxHandlers): Promise<{ close(): Promise<void> }>;
+}
+
+export interface MailboxHandlers {
+  onMessage(text: string): void;
+  onLost(): void;
+}
+
+/** One server, Redis or Postgres, behind the queue: connections, BullMQ's backend, bus and mailbox. */
+export interface Store {
+  readonly kind: 'redis' | 'postgres';
+  /** Prefix of BullMQ's keys; the Postgres backend ignores it and uses its schema. */
+  readonly prefix: string;
+  readonly backendFactory: BackendFactory<IQueueBackend, StoreConnection>;
+  readonly bus: MessageBus;
+  readonly mailboxLink: MailboxLink;
+  /** Rejects when the store does not answer or could not take new work. */
+  ping(): Promise<void>;
+  close(): Promise<void>;
+}
