@@ -1,6 +1,9 @@
 /** How many of the best candidates one pass keeps at most. */
 export const bestFewSize = 64;
 
+/** Room for candidates: no graph gives more of them. */
+export const bestCapacity = 256;
+
 /** The best candidates of one row: highest logit first, equal ones by lower id. Reused from row to row. */
 export interface Candidates {
   readonly ids: Int32Array;
@@ -8,7 +11,7 @@ export interface Candidates {
   count: number;
 }
 
-export function newCandidates(size = bestFewSize): Candidates {
+export function newCandidates(size = bestCapacity): Candidates {
   return { ids: new Int32Array(size), values: new Float64Array(size), count: 0 };
 }
 

@@ -1,4 +1,4 @@
-import type { Candidates } from './best-few.js';
+import { bestCapacity, type Candidates } from './best-few.js';
 import { noRest, type RestMass } from './rest-mass.js';
 
 /** What narrows the distribution before the draw. Neutral: topK 0, topP 1, minP 0. */
@@ -13,7 +13,8 @@ export interface DrawSettings {
 /** The candidates at hand do not decide the draw. */
 export const undecided = -1;
 
-const cumulative = new Float64Array(4096);
+const weights = new Float64Array(bestCapacity);
+const cumulative = new Float64Array(bestCapacity);
 
 /**
  * Draws one of the candidates, or answers `undecided` where a token outside them could be drawn or could move the
@@ -54,7 +55,9 @@ function accumulate({ values }: Candidates, count: number, temperature: number):
   const best = values[0] ?? 0;
   let sum = 0;
   for (let index = 0; index < count; index++) {
-    sum += Math.exp(((values[index] as number) - best) / temperature);
+    const weight = Math.exp(((values[index] as number) - best) / temperature);
+    sum += weight;
+    weights[index] = weight;
     cumulative[index] = sum;
   }
   return sum;
@@ -68,9 +71,7 @@ function nucleusSize(count: number, limit: number): number {
 
 /** How many have at least `share` of the best one's weight, which is 1. Never none. */
 function countAtLeast(count: number, share: number): number {
-  for (let index = 1; index < count; index++) {
-    if ((cumulative[index] as number) - (cumulative[index - 1] as number) < share) return index;
-  }
+  for (let index = 1; index < count; index++) if ((weights[index] as number) < share) return index;
   return count;
 }
 

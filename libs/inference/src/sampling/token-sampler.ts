@@ -11,7 +11,7 @@ import { rowLogits } from './token-score.js';
 import { drawFromAll } from './wide-draw.js';
 
 /** Rows are sampled one after the other, so all of them share the room for candidates. */
-const scratch = newCandidates(256);
+const scratch = newCandidates();
 
 /** How fast the guess of `fullChance` follows what was seen. */
 const smoothing = 0.2;
@@ -138,7 +138,7 @@ export class TokenSampler {
       if (id < 0 || !Number.isFinite(logits[id])) throw notFinite();
       return id;
     }
-    const best = keepBest(logits, scratch, 64);
+    const best = keepBest(logits, scratch);
     if (best.count === 0 || !Number.isFinite(best.values[0])) throw notFinite();
     const settings = { ...this.settings, temperature };
     const unit = (this.pendingUnit ??= this.random.nextUnit());
