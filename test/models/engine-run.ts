@@ -1,0 +1,96 @@
+import {
+  loadFamilyEngine,
+  type TextGenerationEngine,
+  type TextGenerationEvent,
+  type TextGenerationRequest,
+} from '#inference';
+import type { InstalledModel } from '#model-store';
+
+/** What one request gave, put together from its events. */
+export interface GeneratedText {
+  text: string;
+  promptTokens: number;
+  cachedTokens: number;
+  completionTokens: number;
+  finishReason: string | null;
+  logprobs: number[];
+}
+
+/** An engine with a real model, and promises instead of events. */
+export class EngineRun {
+  private readonly listeners = new Map<string, (event: TextGenerationEvent) => void>();
+  private started = 0;
+
+  private constructor(private readonly model: InstalledModel) {}
+
+  private engine!: TextGenerationEngine;
+
+  static async load(model: InstalledModel, slots = 16): Promise<EngineRun> {
+    const run = new EngineRun(model);
+    const { manifest, folder } = model;
+    const contextLength = manifest.contextLength ?? 2_048;
+    const loaded = await loadFamilyEngine(
+      {
+        modelId: manifest.id,
+        directory: folder,
+        graphFile: manifest.graphFile,
+        engine: 'text-generation',
+        family: manifest.family,
+        providers: ['cpu'],
+        intraOpThreads: 2,
+        slots,
+        contextLength,
+        cacheTokens: manifest.cacheTokens ?? slots * contextLength,
+      },
+      (events) => {
+        for (const [id, event] of events) run.listeners.get(id)?.(event);
+      },
+    );
+    run.engine = loaded.engine;
+    return run;
+  }
+
+  get modelId(): string {
+    return this.model.manifest.id;
+  }
+
+  generate(content: string, options: Partial<TextGenerationRequest> = {}): Promise<GeneratedText> {
+    const id = `request-${this.started++}`;
+    const result: GeneratedText = {
+      text: '',
+      promptTokens: 0,
+      cachedTokens: 0,
+      completionTokens: 0,
+      finishReason: null,
+      logprobs: [],
+    };
+    return new Promise((resolve, reject) => {
+      this.listeners.set(id, (event) => {
+        if (event.type === 'text-delta') {
+          result.text += event.text;
+          result.logprobs.push(...(event.logprobs ?? []).map(({ logprob }) => logprob));
+        } else if (event.type === 'choice-finished') result.finishReason = event.finishReason;
+        else if (event.type === 'failed') reject(new Error(event.error.message));
+        else if (event.type === 'finished') {
+          const { promptTokens, cachedTokens, completionTokens } = event.usage;
+          resolve({ ...result, promptTokens, cachedTokens, completionTokens });
+        }
+      });
+      this.engine.submit({
+        id,
+        prompt: { messages: [{ role: 'user', content }] },
+        n: 1,
+        sampling: { temperature: 0 },
+        maxTokens: 40,
+        stop: [],
+        stopTokenIds: [],
+        topLogprobs: null,
+        ...options,
+      });
+    });
+  }
+
+  close(): Promise<void> {
+    return this.engine.close();
+  }
+}

