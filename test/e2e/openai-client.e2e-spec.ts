@@ -1,0 +1,203 @@
+import OpenAI from 'openai';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { deterministicWords } from '#test/deterministic-engine';
+import { type Platform, startPlatform } from '#test/platform';
+
+/* The official client against the real processes, on the deterministic engine. */
+
+let platform: Platform;
+let client: OpenAI;
+
+beforeAll(async () => {
+  platform = await startPlatform();
+  client = new OpenAI({ apiKey: platform.inferenceKey, baseURL: platform.baseUrl, maxRetries: 0 });
+});
+
+afterAll(async () => {
+  await platform?.stop();
+});
+
+const model = 'tiny-llama';
+
+function user(content: string): OpenAI.ChatCompletionMessageParam[] {
+  return [{ role: 'user', content }];
+}
+
+describe('the official client', () => {
+  it('chats', async () => {
+    const { data, response } = await client.chat.completions
+      .create({ model, messages: user('Hello [[tokens=5]]') })
+      .withResponse();
+    const words = deterministicWords('user: Hello [[tokens=5]]', { count: 5 }).join('');
+    expect(data.choices[0]?.message).toMatchObject({ role: 'assistant', content: words });
+    expect(data.choices[0]?.finish_reason).toBe('stop');
+    expect(data.usage).toMatchObject({ prompt_tokens: 3, completion_tokens: 5, total_tokens: 8 });
+    expect(data).toMatchObject({ object: 'chat.completion', model, cost: { usd: expect.any(Number) as number } });
+    expect(response.headers.get('cf-ray')).toMatch(/^[0-9a-f]{16}-[A-Z0-9]+$/);
+    expect(data.id).toBe(`chatcmpl-${response.headers.get('cf-ray')}`);
+    expect(response.headers.get('x-service-version')).toMatch(/^\d{8}\.\d{6}$/);
+    expect(response.headers.get('x-service-model-id')).toBe(model);
+    const jobs = await platform.closedJobs();
+    const job = jobs.find(({ request_id: id }) => id === response.headers.get('cf-ray'));
+    expect(job).toMatchObject({ state: 'succeeded', prompt_tokens: 3, completion_tokens: 5 });
+  });
+
+  it('streams the same text, role first, usage last', async () => {
+    const stream = await client.chat.completions.create({
+      model,
+      messages: user('Stream [[tokens=6]]'),
+      stream: true,
+      stream_options: { include_usage: true },
+    });
+    const chunks: OpenAI.ChatCompletionChunk[] = [];
+    for await (const chunk of stream) chunks.push(chunk);
+    expect(chunks[0]?.choices[0]?.delta.role).toBe('assistant');
+    const text = chunks.map((chunk) => chunk.choices[0]?.delta.content ?? '').join('');
+    expect(text).toBe(deterministicWords('user: Stream [[tokens=6]]', { count: 6 }).join(''));
+    expect(chunks.at(-1)).toMatchObject({ choices: [], usage: { completion_tokens: 6 } });
+    expect(chunks.slice(0, -1).every((chunk) => chunk.usage === null)).toBe(true);
+    expect(new Set(chunks.map(({ id, created }) => `${id} ${created}`)).size).toBe(1);
+  });
+
+  it('gives n choices, whole and streamed', async () => {
+    const request = { model, messages: user('Several [[tokens=4]]'), n: 3 };
+    const whole = await client.chat.completions.create(request);
+    expect(whole.choices.map(({ index }) => index)).toEqual([0, 1, 2]);
+    const texts = ['', '', ''];
+    const reasons: (string | null)[] = [];
+    for await (const { choices } of await client.chat.completions.create({ ...request, stream: true })) {
+      for (const { index, delta, finish_reason: reason } of choices) {
+        texts[index] = (texts[index] ?? '') + (delta.content ?? '');
+        if (reason !== null) reasons.push(reason);
+      }
+    }
+    expect(texts).toEqual(whole.choices.map(({ message }) => message.content));
+    expect(reasons).toEqual(['stop', 'stop', 'stop']);
+  });
+
+  it('stops before a stop string and at the token limit', async () => {
+    const echo = (content: string, more: object) =>
+      client.chat.completions.create({ model, messages: user(`${content} [[echo]]`), ...more });
+    const stopped = await echo('one two three four', { stop: ['three'] });
+    expect(stopped.choices[0]).toMatchObject({ message: { content: 'one two ' }, finish_reason: 'stop' });
+    const limited = await echo('one two three four', { max_completion_tokens: 2 });
+    expect(limited.choices[0]).toMatchObject({ message: { content: 'one two' }, finish_reason: 'length' });
+  });
+
+  it('gives log-probabilities in OpenAI’s form', async () => {
+    const request = { model, messages: user('Score [[tokens=3]]'), logprobs: true, top_logprobs: 2 };
+    const answer = await client.chat.completions.create(request);
+    const tokens = answer.choices[0]?.logprobs?.content ?? [];
+    expect(tokens.map(({ token }) => token).join('')).toBe(answer.choices[0]?.message.content);
+    expect(tokens.every(({ top_logprobs: alternatives }) => alternatives.length === 2)).toBe(true);
+  });
+
+  it('repeats itself with the same seed and differs with another', async () => {
+    const say = async (seed: number) => {
+      const answer = await client.chat.completions.create({ model, messages: user('Seed [[tokens=8]]'), seed });
+      return answer.choices[0]?.message.content;
+    };
+    expect(await say(7)).toBe(await say(7));
+    expect(await say(7)).not.toBe(await say(8));
+  });
+
+  it('lists models as OpenAI does', async () => {
+    const models = await client.models.list();
+    expect(models.data.map(({ id, object }) => [id, object])).toEqual([[model, 'model']]);
+  });
+
+  it('reads reasoning apart from the answer, and not at all when it is stripped', async () => {
+    const messages = user('Think [[tokens=4 think=2]]');
+    const open = await client.chat.completions.create({ model, messages });
+    expect(open.choices[0]?.message).toHaveProperty('reasoning_content', expect.any(String));
+    expect(open.choices[0]?.message.content).not.toContain('think');
+    const request = { model, messages, service_parameters: { strip_thinking_response: true } };
+    const stripped = await client.chat.completions.create(request);
+    expect(stripped.choices[0]?.message).toMatchObject({
+      reasoning_content: null,
+      content: open.choices[0]?.message.content,
+    });
+  });
+
+  it('cancels the job when the stream is aborted', async () => {
+    const stream = await client.chat.completions.create({
+      model,
+      messages: user('Abort [[tokens=5000 delay=20]]'),
+      stream: true,
+    });
+    let seen = 0;
+    for await (const chunk of stream) {
+      if (chunk.choices[0]?.delta.content) seen += 1;
+      if (seen === 3) break;
+    }
+    const job = (await platform.closedJobs()).at(-1);
+    expect(job?.state).toBe('cancelled');
+    expect(job?.completion_tokens).toBeGreaterThanOrEqual(3);
+    expect(job?.completion_tokens).toBeLessThan(500);
+  });
+
+  it('cancels the job when a call that does not stream is aborted', async () => {
+    const abort = new AbortController();
+    const call = client.chat.completions.create(
+      { model, messages: user('Abort whole [[tokens=5000 delay=20]]') },
+      { signal: abort.signal },
+    );
+    const refused = expect(call).rejects.toBeInstanceOf(OpenAI.APIUserAbortError);
+    await new Promise((resolve) => setTimeout(resolve, 400));
+    abort.abort();
+    await refused;
+    const job = (await platform.closedJobs()).at(-1);
+    expect(job?.state).toBe('cancelled');
+    expect(job?.completion_tokens).toBeLessThan(500);
+  });
+});
+
+describe('the official client’s errors', () => {
+  it('is told of a wrong key', async () => {
+    const last = platform.inferenceKey.endsWith('0') ? '1' : '0';
+    const stranger = new OpenAI({
+      apiKey: platform.inferenceKey.slice(0, -1) + last,
+      baseURL: platform.baseUrl,
+      maxRetries: 0,
+    });
+    await expect(stranger.chat.completions.create({ model, messages: user('Hello') })).rejects.toMatchObject({
+      status: 401,
+      code: 'AUTHENTICATION_FAILED',
+      type: 'authentication_error',
+    });
+  });
+
+  it('is told of an unknown model and of a field', async () => {
+    await expect(client.chat.completions.create({ model: 'nobody', messages: user('x') })).rejects.toMatchObject({
+      status: 404,
+      code: 'MODEL_NOT_FOUND',
+      param: 'model',
+    });
+    await expect(client.chat.completions.create({ model, messages: user('x'), temperature: 3 })).rejects.toMatchObject({
+      status: 400,
+      code: 'INVALID_REQUEST',
+      param: 'temperature',
+    });
+  });
+
+  it('is told of a prompt that is too long as OpenAI would, streaming or not', async () => {
+    const messages = user('word '.repeat(300));
+    for (const stream of [false, true]) {
+      await expect(client.chat.completions.create({ model, messages, stream })).rejects.toMatchObject({
+        status: 400,
+        code: 'context_length_exceeded',
+        param: 'messages',
+        type: 'invalid_request_error',
+      });
+    }
+  });
+
+  it('is told of a failure in the middle of a stream', async () => {
+    const stream = await client.chat.completions.create({ model, messages: user('[[fail=3]]'), stream: true });
+    const read = async () => {
+      for await (const chunk of stream) void chunk;
+    };
+    await expect(read()).rejects.toMatchObject({ code: 'INFERENCE_FAILED' });
+    expect((await platform.closedJobs()).at(-1)).toMatchObject({ state: 'failed', error_code: 'INFERENCE_FAILED' });
+  });
+});
