@@ -1,0 +1,195 @@
+import { readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { Tokenizer } from '@huggingface/tokenizers';
+import { type Decoder, type LogitsBatch, openDecoder, OrtSession } from '#inference';
+
+/*
+ * Perplexity of installed models on a text, teacher-forced through the engine's own decoder and graph: what a change
+ * of the number format costs. Every model reads the same tokens, so their losses are compared token by token.
+ *
+ *   node dist/bench/perplexity.js --text chapter_1.json --text chapter_2.json --model <reference> --model <other>
+ *
+ * A `.json` text is read for its member `text`; others as they are. Differences are against the first model. The
+ * models need one tokenizer.
+ */
+
+interface Settings {
+  models: string[];
+  texts: string[];
+  /** Windows that decode side by side. */
+  rows: number;
+  /** Tokens of a window, and how many of them are only read. */
+  window: number;
+  warmup: number;
+  batches: number;
+  threads: number;
+}
+
+interface ModelResult {
+  name: string;
+  bytes: number;
+  /** Negative natural-log probability of each scored token. */
+  losses: Float64Array;
+  seconds: number;
+}
+
+async function main(): Promise<void> {
+  const settings = readSettings();
+  const results: ModelResult[] = [];
+  for (const folder of settings.models) {
+    const windows = cutWindows(await tokenize(folder, settings.texts), settings);
+    results.push(await measure(folder, windows, settings));
+    print(results, settings);
+  }
+}
+
+function readSettings(): Settings {
+  const { values } = parseArgs({
+    options: {
+      model: { type: 'string', multiple: true, default: [] },
+      text: { type: 'string', multiple: true, default: [] },
+      rows: { type: 'string', default: '16' },
+      window: { type: 'string', default: '256' },
+      warmup: { type: 'string', default: '64' },
+      batches: { type: 'string', default: '2' },
+      threads: { type: 'string', default: '2' },
+    },
+  });
+  if (values.model.length === 0 || values.text.length === 0) {
+    throw new Error('Give at least one --model folder and one --text file.');
+  }
+  const { rows, window, warmup, batches, threads } = values;
+  return {
+    models: values.model,
+    texts: values.text,
+    rows: Number(rows),
+    window: Number(window),
+    warmup: Number(warmup),
+    batches: Number(batches),
+    threads: Number(threads),
+  };
+}
+
+async function tokenize(folder: string, texts: string[]): Promise<Int32Array> {
+  const readJson = async (name: string) => JSON.parse(await readFile(join(folder, name), 'utf8')) as object;
+  const tokenizer = new Tokenizer(await readJson('tokenizer.json'), await readJson('tokenizer_config.json'));
+  const parts = await Promise.all(
+    texts.map(async (path) => {
+      const content = await readFile(path, 'utf8');
+      return path.endsWith('.json') ? (JSON.parse(content) as { text: string }).text : content;
+    }),
+  );
+  return Int32Array.from(tokenizer.encode(parts.join('\n\n')).ids);
+}
+
+/** Windows that follow each other in the text, each begun with the text's first token (BOS where there is one). */
+function cutWindows(tokens: Int32Array, { rows, window, batches }: Settings): Int32Array[] {
+  const count = rows * batches;
+  const step = window - 1;
+  if (tokens.length < 1 + count * step) {
+    throw new Error(`The text has ${tokens.length} tokens; ${1 + count * step} are needed.`);
+  }
+  return Array.from({ length: count }, (_, index) => {
+    const start = 1 + index * step;
+    return Int32Array.of(tokens[0] ?? 0, ...tokens.subarray(start, start + step));
+  });
+}
+
+async function measure(folder: string, windows: Int32Array[], settings: Settings): Promise<ModelResult> {
+  const session = await OrtSession.open({
+    modelPath: join(folder, 'model.onnx'),
+    providers: ['cpu'],
+    intraOpThreads: settings.threads,
+  });
+  const decoder = openDecoder(session, { slots: settings.rows });
+  const started = performance.now();
+  const losses: number[] = [];
+  for (let batch = 0; batch < settings.batches; batch++) {
+    const rows = windows.slice(batch * settings.rows, (batch + 1) * settings.rows);
+    losses.push(...(await scoreBatch(decoder, rows, settings)));
+  }
+  await decoder.close();
+  const seconds = (performance.now() - started) / 1000;
+  return { name: folder, bytes: await weightBytes(folder), losses: Float64Array.from(losses), seconds };
+}
+
+async function scoreBatch(decoder: Decoder, windows: Int32Array[], settings: Settings): Promise<number[]> {
+  const losses: number[] = [];
+  const rows = windows.map(() => decoder.openRow());
+  const score = (batch: LogitsBatch, position: number, first: number) => {
+    batch.rowIndexes.forEach((_, index) => {
+      const target = windows[first + index]?.[position] ?? 0;
+      losses.push(lossOf(batch, index, target));
+    });
+  };
+  for (const [index, row] of rows.entries()) {
+    const tokenIds = (windows[index] ?? new Int32Array()).slice(0, settings.warmup);
+    score(await decoder.prefill([{ row, tokenIds, final: true }], 'full'), settings.warmup, index);
+  }
+  for (let position = settings.warmup; position + 1 < settings.window; position++) {
+    const parts = rows.map((row, index) => ({ row, tokenId: windows[index]?.[position] ?? 0 }));
+    score(await decoder.decode(parts, 'full'), position + 1, 0);
+  }
+  // The last row first: releasing it moves nothing.
+  for (const row of rows.reverse()) decoder.release(row);
+  return losses;
+}
+
+function lossOf(batch: LogitsBatch, index: number, target: number): number {
+  const { logits, vocabularySize, rowIndexes } = batch;
+  if (!logits) throw new Error('The decoder gave no logits.');
+  const start = (rowIndexes[index] ?? 0) * vocabularySize;
+  const row = logits.subarray(start, start + vocabularySize);
+  let largest = -Infinity;
+  for (const value of row) if (value > largest) largest = value;
+  let sum = 0;
+  for (const value of row) sum += Math.exp(value - largest);
+  return largest + Math.log(sum) - (row[target] ?? NaN);
+}
+
+async function weightBytes(folder: string): Promise<number> {
+  const sizes = await Promise.all(
+    ['model.onnx', 'model.onnx_data'].map((name) =>
+      stat(join(folder, name)).then(
+        (found) => found.size,
+        () => 0,
+      ),
+    ),
+  );
+  return sizes.reduce((sum, size) => sum + size, 0);
+}
+
+function print(results: ModelResult[], settings: Settings): void {
+  const [reference] = results;
+  const tokens = reference?.losses.length ?? 0;
+  console.log(
+    `\n${tokens} tokens scored, windows of ${settings.window}, the first ${settings.warmup} of each only read\n`,
+  );
+  console.log('| model | MB | perplexity | loss against the first, nats/token | seconds |');
+  console.log('|---|---:|---:|---:|---:|');
+  for (const result of results) {
+    const cells = [
+      result.name.split('/').filter(Boolean).at(-1),
+      (result.bytes / 1e6).toFixed(0),
+      Math.exp(mean(result.losses)).toFixed(3),
+      reference && result !== reference ? difference(result.losses, reference.losses) : '–',
+      result.seconds.toFixed(0),
+    ];
+    console.log(`| ${cells.join(' | ')} |`);
+  }
+}
+
+/** Mean difference with the standard error of paired samples. */
+function difference(losses: Float64Array, reference: Float64Array): string {
+  const differences = losses.map((loss, index) => loss - (reference[index] ?? NaN));
+  const average = mean(differences);
+  const variance = mean(differences.map((value) => (value - average) ** 2));
+  return `${average >= 0 ? '+' : ''}${average.toFixed(4)} ± ${Math.sqrt(variance / differences.length).toFixed(4)}`;
+}
+
+function mean(values: Float64Array): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
+}
+
+await main();
