@@ -1,0 +1,224 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { forkHost } from '#inference/host';
+import { chatJob, type ChatJobPayload } from '#modalities/chat/contract';
+import { createLogger } from '#platform/logging';
+import { createTransport, type MailboxEvent, type Outcome, type PresenceBeat, type QueueTransport } from '#queue';
+import { deterministicManifest, installDeterministicModel, removeDeterministicModel } from '#test/deterministic-model';
+import { createTestDatabase } from '#test/postgres';
+import { redisAvailable, startRedis } from '#test/redis';
+import { runSourceArguments, sourcePath } from '#test/run-source';
+import { Worker } from './worker.js';
+
+const launch = forkHost({ modulePath: sourcePath('test/harness/deterministic-host.ts'), execArgv: runSourceArguments });
+const logger = createLogger('worker', { level: 'silent' });
+
+const stores: [name: string, open: () => Promise<{ url: string; close(): Promise<void> }>][] = [
+  [
+    'Postgres',
+    async () => {
+      const database = await createTestDatabase();
+      return { url: database.url, close: () => database.drop() };
+    },
+  ],
+];
+if (redisAvailable) stores.push(['Redis', () => startRedis()]);
+
+describe.each(stores)('a worker on %s', (_name, openStore) => {
+  let store: { url: string; close(): Promise<void> };
+  let home: string;
+  let api: QueueTransport;
+  let workerTransport: QueueTransport;
+  let worker: Worker;
+  const outcomes: Outcome[] = [];
+  let requests = 0;
+
+  beforeAll(async () => {
+    store = await openStore();
+    home = await mkdtemp(join(tmpdir(), 'sluice-worker-'));
+    const options = { url: store.url, namespace: 'worker_test' };
+    api = await createTransport({ ...options, clientName: 'api' });
+    await api.mailbox.start();
+    await api.presence.join(() => ({
+      processId: 'api-1',
+      role: 'api',
+      mailboxAddress: api.mailbox.address,
+      models: [],
+    }));
+    await api.outcomes.process(async (outcome) => void outcomes.push(outcome));
+    await installDeterministicModel(home, deterministicManifest('first'));
+    workerTransport = await createTransport({ ...options, clientName: 'worker' });
+    worker = newWorker();
+    await worker.start();
+    await held('first', 'ready');
+  });
+
+  afterAll(async () => {
+    await worker.stop(0);
+    await Promise.all([api.close(), workerTransport.close()]);
+    await store.close();
+    await rm(home, { recursive: true, force: true });
+  });
+
+  afterEach(() => {
+    outcomes.length = 0;
+  });
+
+  function newWorker(): Worker {
+    return new Worker({
+      home,
+      models: ['test'],
+      settings: { providers: ['cpu'] },
+      transport: workerTransport,
+      launch,
+      logger,
+      scanEveryMs: 100,
+      timings: { firstRestartMs: 20 },
+    });
+  }
+
+  /** Resolves when the worker says that it holds the model in this state, or (null) does not hold it. */
+  function held(modelId: string, state: string | null): Promise<void> {
+    const isSo = (beats: PresenceBeat[]) => {
+      const model = beats.flatMap((beat) => beat.models).find((candidate) => candidate.modelId === modelId);
+      return (model?.state ?? null) === state;
+    };
+    return new Promise((resolve) => {
+      if (isSo(api.presence.list())) return resolve();
+      const stop = api.presence.onChange((beats) => {
+        if (!isSo(beats)) return;
+        stop();
+        resolve();
+      });
+    });
+  }
+
+  async function ask(modelId: string, content: string) {
+    const requestId = `request-${++requests}`;
+    const slot = api.mailbox.open(requestId);
+    const payload: ChatJobPayload = {
+      messages: [{ role: 'user', content }],
+      sampling: {},
+      n: 1,
+      stop: [],
+      stopTokenIds: [],
+      topLogprobs: null,
+      stripThinking: false,
+    };
+    await api.producer.enqueue(chatJob, {
+      requestId,
+      modality: 'chat',
+      modelId,
+      attempt: 1,
+      deadlineAtMs: Date.now() + 60_000,
+      replyTo: api.mailbox.address,
+      payload,
+    });
+    return { requestId, events: slot[Symbol.asyncIterator](), close: () => slot.close() };
+  }
+
+  type Asked = Awaited<ReturnType<typeof ask>>;
+
+  async function untilType({ events }: Asked, type: string): Promise<MailboxEvent[]> {
+    const seen: MailboxEvent[] = [];
+    for (;;) {
+      const next = await events.next();
+      if (next.done === true) throw new Error(`the mailbox ended without ${type}`);
+      seen.push(next.value);
+      if (next.value.type === type) return seen;
+    }
+  }
+
+  async function outcomeOf(requestId: string): Promise<Outcome> {
+    for (;;) {
+      const found = outcomes.find((outcome) => outcome.requestId === requestId);
+      if (found !== undefined) return found;
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  }
+
+  it('answers a job through the mailbox and reports its usage', async () => {
+    const asked = await ask('first', 'hello [[tokens=3]]');
+    const events = await untilType(asked, 'job-finished');
+    expect(events.map(({ type }) => type)).toEqual([
+      'job-started',
+      'prompt-ready',
+      'text-delta',
+      'text-delta',
+      'text-delta',
+      'choice-finished',
+      'job-finished',
+    ]);
+    expect(await outcomeOf(asked.requestId)).toMatchObject({
+      status: 'succeeded',
+      attempt: 1,
+      usage: { promptTokens: 3, completionTokens: 3 },
+    });
+    asked.close();
+  });
+
+  it('stops a job that its caller cancels, and reports what was generated', async () => {
+    const asked = await ask('first', '[[tokens=100000 delay=5]]');
+    await untilType(asked, 'text-delta');
+    await api.cancelBus.cancel(asked.requestId);
+    const outcome = await outcomeOf(asked.requestId);
+    expect(outcome.status).toBe('cancelled');
+    expect(outcome.usage?.completionTokens).toBeGreaterThan(0);
+    asked.close();
+  });
+
+  it('fails the job of a host that died in its middle, and answers the next one', async () => {
+    const asked = await ask('first', '[[tokens=100000 delay=5]]');
+    await untilType(asked, 'text-delta');
+    process.kill(worker.models[0]?.host.pid ?? 0, 'SIGKILL');
+    const failed = (await untilType(asked, 'job-failed')).at(-1);
+    expect(failed).toMatchObject({ error: { code: 'DEVICE_LOST' } });
+    expect(await outcomeOf(asked.requestId)).toMatchObject({ status: 'failed', error: { code: 'DEVICE_LOST' } });
+    const next = await ask('first', '[[tokens=2]]');
+    await untilType(next, 'job-finished');
+    asked.close();
+    next.close();
+  });
+
+  it('serves a model that is installed while it runs, until the model is removed', async () => {
+    await installDeterministicModel(home, deterministicManifest('second'));
+    await held('second', 'ready');
+    const asked = await ask('second', '[[tokens=2]]');
+    await untilType(asked, 'job-finished');
+    await removeDeterministicModel(home, 'second');
+    await held('second', null);
+    asked.close();
+  });
+
+  it('takes no notice of models that are not selected or of another type', async () => {
+    await installDeterministicModel(home, deterministicManifest('other', { sets: ['others'] }));
+    await installDeterministicModel(home, deterministicManifest('third'));
+    await held('third', 'ready');
+    expect(worker.models.map((model) => model.id).sort()).toEqual(['first', 'third']);
+    await removeDeterministicModel(home, 'other');
+    await removeDeterministicModel(home, 'third');
+    await held('third', null);
+  });
+
+  it('lets running jobs end when it stops, and hands back those that take too long', async () => {
+    const second = newWorker();
+    await installDeterministicModel(home, deterministicManifest('first'));
+    await worker.stop(0);
+    await second.start();
+    worker = second;
+    await held('first', 'ready');
+    const [short, long] = await Promise.all([
+      ask('first', '[[tokens=30 delay=10]]'),
+      ask('first', '[[tokens=100000 delay=10]]'),
+    ]);
+    await Promise.all([untilType(short, 'text-delta'), untilType(long, 'text-delta')]);
+    await worker.stop(2_000);
+    expect(await outcomeOf(short.requestId)).toMatchObject({ status: 'succeeded', usage: { completionTokens: 30 } });
+    expect(await outcomeOf(long.requestId)).toMatchObject({ status: 'failed', error: { code: 'MODEL_AT_CAPACITY' } });
+    expect(worker.models.every((model) => model.host.state === 'gone')).toBe(true);
+    short.close();
+    long.close();
+  });
+});
