@@ -212,6 +212,15 @@ export class LocalConfig extends CliConfig {
   @IntegerVariable('PORT', { about: 'Port the api listens on; 0 takes a free one.', default: 3000, ...anyPort })
   port!: number;
 
+  @TextVariable('SLUICE_QUEUE_URL', {
+    about: 'Where the queue lives; default: `REDIS_URL`, else a role of its own in the database.',
+    optional: true,
+    pattern: /^(postgres(ql)?|rediss?):\/\/.+/,
+    expected: 'a URL such as redis://host:6379 or postgresql://user:password@host:5432/database',
+    secret: true,
+  })
+  queueUrl?: string;
+
   @TextVariable('REDIS_URL', {
     about: 'Redis server for the queue and the bus.',
     optional: true,
@@ -231,7 +240,8 @@ export class LocalConfig extends CliConfig {
   secretKey?: string;
 
   @ListVariable('SLUICE_MODELS', {
-    about: 'Models to pull and serve: ids, names of sets, `all` for everything installed, or `none`.',
+    about:
+      'Models to pull and serve: ids, names of sets, or `none`; `all` serves everything installed and pulls nothing.',
     default: 'starter',
   })
   models!: string[];

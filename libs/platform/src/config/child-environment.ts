@@ -2,11 +2,15 @@ import { BaseConfig, type LogLevel } from './base.config.js';
 import { loadConfig } from './load-config.js';
 
 /**
- * The environment of a child process: ours with `overrides`; null takes a variable away. A worker's child must not
- * inherit the database's password, for example.
+ * The environment of a child process: ours over `defaults`, and `overrides` over both; null takes a variable away. A
+ * worker must not inherit the password of the database, for example.
  */
-export function childEnvironment(overrides: Record<string, string | null> = {}): NodeJS.ProcessEnv {
-  const environment: NodeJS.ProcessEnv = { ...process.env };
+export function childEnvironment(
+  overrides: Record<string, string | null> = {},
+  defaults: Record<string, string> = {},
+): NodeJS.ProcessEnv {
+  const set = Object.entries(process.env).filter(([, value]) => value !== '');
+  const environment: NodeJS.ProcessEnv = { ...defaults, ...Object.fromEntries(set) };
   for (const [name, value] of Object.entries(overrides)) {
     if (value === null) delete environment[name];
     else environment[name] = value;

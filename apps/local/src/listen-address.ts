@@ -1,0 +1,36 @@
+import { createServer } from 'node:net';
+import { freePort } from '#platform/embedded-postgres';
+import { StartRefusal } from './start-refusal.js';
+
+/** The port the api will take: the wanted one if it is free, any free one for 0. Rejects with a `StartRefusal`. */
+export async function choosePort(host: string, port: number): Promise<number> {
+  if (port === 0) return freePort();
+  await new Promise<void>((resolve, reject) => {
+    const server = createServer();
+    server.once('error', (error: NodeJS.ErrnoException) => reject(refusal(host, port, error)));
+    server.listen(port, host, () => server.close(() => resolve()));
+  });
+  return port;
+}
+
+function refusal(host: string, port: number, error: NodeJS.ErrnoException): Error {
+  switch (error.code) {
+    case 'EADDRINUSE':
+      return new StartRefusal(
+        `Port ${port} on ${host} is taken. Stop what uses it, or choose another: PORT=… npm start`,
+      );
+    case 'EACCES':
+      return new StartRefusal(`This user may not listen on port ${port}. Choose another: PORT=… npm start`);
+    default:
+      return new StartRefusal(
+        `Cannot listen on ${host}:${port} (${error.code ?? error.message}). Check HOST and PORT.`,
+      );
+  }
+}
+
+/** The url a client on this machine uses. */
+export function originOf(host: string, port: number): string {
+  const everywhere = host === '0.0.0.0' || host === '::' || host === '';
+  const name = everywhere ? '127.0.0.1' : host;
+  return `http://${name.includes(':') ? `[${name}]` : name}:${port}`;
+}

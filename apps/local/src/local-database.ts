@@ -1,0 +1,78 @@
+import { join } from 'node:path';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '#platform/embedded-postgres';
+import { migrate } from '#platform/migrations';
+import type { MergedLog } from './merged-log.js';
+import { RestartDelay } from './restart-delay.js';
+
+export interface LocalDatabase {
+  readonly url: string;
+  stop(): Promise<void>;
+}
+
+/** The database of this installation, migrated: the given one, or the embedded one of the home. */
+export async function openDatabase(home: string, givenUrl: string | undefined, log: MergedLog): Promise<LocalDatabase> {
+  const database = givenUrl
+    ? { url: givenUrl, stop: () => Promise.resolve() }
+    : await SupervisedPostgres.start(join(home, 'postgres'), log);
+  try {
+    await migrate({ url: database.url, onApplied: (name) => log.note(`database migrated: ${name}`) });
+    return database;
+  } catch (error) {
+    await database.stop();
+    throw error;
+  }
+}
+
+/** The embedded server, started again on the same port when it ends by itself. */
+class SupervisedPostgres implements LocalDatabase {
+  private readonly delay = new RestartDelay();
+  private stopping = false;
+  private restart: NodeJS.Timeout | undefined;
+  private server: EmbeddedPostgres | undefined;
+
+  private constructor(
+    private readonly dataFolder: string,
+    private readonly log: MergedLog,
+  ) {}
+
+  static async start(dataFolder: string, log: MergedLog): Promise<SupervisedPostgres> {
+    const database = new SupervisedPostgres(dataFolder, log);
+    await database.launch();
+    return database;
+  }
+
+  get url(): string {
+    if (!this.server) throw new Error('The database is not started.');
+    return this.server.url;
+  }
+
+  async stop(): Promise<void> {
+    this.stopping = true;
+    clearTimeout(this.restart);
+    await this.server?.stop();
+  }
+
+  private async launch(): Promise<void> {
+    this.delay.started();
+    this.server = await startEmbeddedPostgres({
+      dataFolder: this.dataFolder,
+      port: this.server?.port,
+      onLog: (line) => {
+        if (/\b(FATAL|PANIC)\b/.test(line) && !this.stopping) this.log.child('db', line);
+      },
+      onExit: () => this.relaunch(),
+    });
+  }
+
+  private relaunch(): void {
+    if (this.stopping) return;
+    const pauseMs = this.delay.next();
+    this.log.note(`the database ended; it starts again in ${(pauseMs / 1_000).toFixed(1)} s`);
+    this.restart = setTimeout(() => {
+      this.launch().catch((error: unknown) => {
+        this.log.note(`the database does not start: ${error instanceof Error ? error.message : String(error)}`);
+        this.relaunch();
+      });
+    }, pauseMs);
+  }
+}

@@ -1,0 +1,52 @@
+import { AccountsService, type BootstrapKeys } from '#accounts';
+import { ModelRegistryService, noOnlineModels } from '#model-registry';
+import {
+  bundledManifestFolder,
+  listedManifests,
+  loadManifestFolder,
+  type ModelManifest,
+  selectManifests,
+} from '#model-registry/manifest';
+import type { LocalConfig } from '#platform/config';
+import { PrismaService } from '#platform/prisma';
+import { StartRefusal } from './start-refusal.js';
+
+export interface Furnished {
+  /** Null but for the first start. */
+  keys: BootstrapKeys | null;
+  /** What is to be pulled. */
+  wanted: ModelManifest[];
+}
+
+/** Puts into the database what a new installation needs: the first account and the bundled models. */
+export async function furnishDatabase(databaseUrl: string, config: LocalConfig): Promise<Furnished> {
+  const prisma = new PrismaService({ url: databaseUrl, applicationName: 'sluice-local', poolSize: 2 });
+  try {
+    const wanted = await registerModels(new ModelRegistryService(prisma, noOnlineModels), config.models);
+    const keys = await new AccountsService(prisma).bootstrap({
+      adminKey: config.bootstrapAdminKey,
+      inferenceKey: config.bootstrapInferenceKey,
+    });
+    return { keys, wanted };
+  } finally {
+    await prisma.$disconnect();
+  }
+}
+
+/** `all` serves what is installed and asks for nothing more. */
+async function registerModels(registry: ModelRegistryService, names: string[]): Promise<ModelManifest[]> {
+  const selection = names.filter((name) => name !== 'all').join(',');
+  const bundled = await loadManifestFolder(bundledManifestFolder());
+  const known = new Map(bundled.map((manifest) => [manifest.id, manifest]));
+  for (const { manifest } of await registry.inventory()) {
+    if (!known.has(manifest.id)) known.set(manifest.id, manifest);
+  }
+  try {
+    const wanted = selectManifests([...known.values()], selection);
+    const wantedBundled = wanted.filter((manifest) => bundled.includes(manifest)).map(({ id }) => id);
+    await registry.upsert(listedManifests(bundled, wantedBundled.join(',')));
+    return wanted;
+  } catch (error) {
+    throw new StartRefusal(`SLUICE_MODELS: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}

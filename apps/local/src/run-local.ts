@@ -1,0 +1,112 @@
+import { withFileLock } from '#model-store';
+import type { LocalConfig } from '#platform/config';
+import { ensureQueueRole } from '#platform/migrations';
+import { lockFile, openHome, readSecretKey, removeRuntimeFile, writeRuntimeFile } from './home.js';
+import { choosePort, originOf } from './listen-address.js';
+import { type LocalDatabase, openDatabase } from './local-database.js';
+import { furnishDatabase } from './local-registry.js';
+import { MergedLog } from './merged-log.js';
+import { Services, untilReady } from './services.js';
+import { pullStarterModels } from './starter-models.js';
+import { StartRefusal } from './start-refusal.js';
+import { StopRequest } from './stop-request.js';
+import { welcome } from './welcome.js';
+
+/** Runs everything on this machine until a signal; resolves to the exit code. */
+export async function runLocal(config: LocalConfig): Promise<number> {
+  const log = new MergedLog();
+  const stop = new StopRequest(log);
+  try {
+    await openHome(config.home);
+    await withFileLock({ path: lockFile(config.home), onWait: refuseSecondCopy(config.home) }, () =>
+      runLocked(config, log, stop),
+    );
+    return 0;
+  } catch (error) {
+    if (stop.signal.aborted) return 0;
+    const expected = error instanceof StartRefusal;
+    process.stderr.write(`${error instanceof Error ? (expected ? error.message : error.stack) : String(error)}\n`);
+    return 1;
+  } finally {
+    stop.dispose();
+  }
+}
+
+function refuseSecondCopy(home: string) {
+  return ({ pid }: { pid: number }): never => {
+    throw new StartRefusal(
+      `Sluice already runs on ${home} (process ${pid}). Stop it first, or use another home: SLUICE_HOME=… npm start`,
+    );
+  };
+}
+
+async function runLocked(config: LocalConfig, log: MergedLog, stop: StopRequest): Promise<void> {
+  const port = await choosePort(config.host, config.port);
+  const secretKey = config.secretKey ?? (await readSecretKey(config.home));
+  const database = await openDatabase(config.home, config.databaseUrl, log);
+  try {
+    stop.signal.throwIfAborted();
+    await serve({ config, log, stop, port, secretKey, database });
+  } finally {
+    await database.stop();
+    log.note('everything is stopped');
+  }
+}
+
+interface Serving {
+  config: LocalConfig;
+  log: MergedLog;
+  stop: StopRequest;
+  port: number;
+  secretKey: string;
+  database: LocalDatabase;
+}
+
+async function serve({ config, log, stop, port, secretKey, database }: Serving): Promise<void> {
+  const { keys, wanted } = await furnishDatabase(database.url, config);
+  const queueUrl = await chooseQueue(config, database.url, secretKey, log);
+  const services = new Services({ config, log, databaseUrl: database.url, queueUrl, secretKey, port });
+  stop.onSecond(() => services.kill());
+  const origin = originOf(config.host, port);
+  const baseUrl = `${origin}/api/v1`;
+  await writeRuntimeFile(config.home, { databaseUrl: database.url, baseUrl, pid: process.pid });
+  services.start();
+  const pulling = pullStarterModels(wanted, config, log, stop.signal);
+  try {
+    await untilReady(origin, stop.signal).then(
+      () => log.print(welcome({ baseUrl, keys, wanted })),
+      () => keepKeys(keys, log),
+    );
+    await stop.requested;
+  } finally {
+    await pulling;
+    await services.stop();
+    await removeRuntimeFile(config.home);
+  }
+}
+
+/** Interrupted before the api was ready: the keys exist and will not be shown again. */
+function keepKeys(keys: { adminKey: string; inferenceKey: string } | null, log: MergedLog): void {
+  if (keys) log.print(`\n  Admin key       ${keys.adminKey}\n  Inference key   ${keys.inferenceKey}\n`);
+}
+
+/**
+ * Where the queue is when no variable says so: in our database, through a role that sees nothing else. A server that
+ * gives us no right to make roles still works, with the database's own user in the worker.
+ */
+async function chooseQueue(
+  config: LocalConfig,
+  databaseUrl: string,
+  secretKey: string,
+  log: MergedLog,
+): Promise<string | null> {
+  if (config.queueUrl ?? config.redisUrl) return null;
+  try {
+    return await ensureQueueRole({ url: databaseUrl, secretKey });
+  } catch (error) {
+    if (!config.databaseUrl) throw error;
+    const reason = error instanceof Error ? error.message : String(error);
+    log.note(`the database allows no role for the queue (${reason}); the worker uses DATABASE_URL`);
+    return databaseUrl;
+  }
+}

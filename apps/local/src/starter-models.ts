@@ -1,0 +1,34 @@
+import { type ModelManifest } from '#model-registry/manifest';
+import { pullModels } from '#model-store';
+import type { LocalConfig } from '#platform/config';
+import type { MergedLog } from './merged-log.js';
+
+/**
+ * Pulls what is missing while everything else already runs; workers find each model as soon as it is complete. Never
+ * rejects: without a network the rest goes on, and the next start tries again.
+ */
+export async function pullStarterModels(
+  manifests: ModelManifest[],
+  config: LocalConfig,
+  log: MergedLog,
+  signal: AbortSignal,
+): Promise<void> {
+  if (manifests.length === 0) return;
+  const reporter = log.progress();
+  try {
+    const outcomes = await pullModels({
+      home: config.home,
+      manifests,
+      reporter,
+      signal,
+      sources: { hubEndpoint: config.hubEndpoint, hubToken: config.hubToken },
+    });
+    reporter.close();
+    const failed = outcomes.filter(({ status }) => status === 'failed').map(({ modelId }) => modelId);
+    if (failed.length > 0) log.note(`not pulled: ${failed.join(', ')}; the next start tries again`);
+  } catch (error) {
+    reporter.close();
+    if (!signal.aborted) log.note(`pulling stopped: ${error instanceof Error ? error.message : String(error)}`);
+    else log.note('the pull goes on where it stopped at the next start');
+  }
+}
