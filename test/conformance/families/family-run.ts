@@ -1,0 +1,72 @@
+import type { TokenUsage } from '#common';
+import type {
+  EngineLoader,
+  HostLoadOptions,
+  LoadedEngine,
+  TextGenerationEvent,
+  TextGenerationRequest,
+} from '#inference/host';
+
+/** How one request of a conformance suite ended. */
+export interface FamilyAnswer {
+  /** Text of each choice. */
+  texts: string[];
+  finishReasons: (string | undefined)[];
+  usage: TokenUsage;
+  cancelled: boolean;
+}
+
+/** A loaded model that answers requests one promise each. */
+export class FamilyRun {
+  private readonly listeners = new Map<string, (event: TextGenerationEvent) => void>();
+  private loaded: LoadedEngine | null = null;
+  private count = 0;
+
+  private constructor() {}
+
+  static async load(loader: EngineLoader, options: HostLoadOptions): Promise<FamilyRun> {
+    const run = new FamilyRun();
+    run.loaded = await loader(options, (events) => {
+      for (const [id, event] of events) run.listeners.get(id)?.(event);
+    });
+    return run;
+  }
+
+  get engine(): LoadedEngine['engine'] {
+    if (this.loaded === null) throw new Error('the model is not loaded');
+    return this.loaded.engine;
+  }
+
+  /** `onDelta` may cancel: it is given the way to. */
+  ask(
+    content: string,
+    wishes: Partial<TextGenerationRequest> = {},
+    onDelta: (cancel: () => void) => void = () => undefined,
+  ): Promise<FamilyAnswer> {
+    const id = `request-${++this.count}`;
+    const texts: string[] = [];
+    const finishReasons: (string | undefined)[] = [];
+    return new Promise((resolve, reject) => {
+      this.listeners.set(id, (event) => {
+        if (event.type === 'text-delta') {
+          texts[event.index] = (texts[event.index] ?? '') + event.text;
+          onDelta(() => this.engine.cancel(id));
+        } else if (event.type === 'choice-finished') finishReasons[event.index] = event.finishReason;
+        else if (event.type === 'failed') reject(new Error(`${event.error.code}: ${event.error.message}`));
+        else if (event.type === 'finished') {
+          resolve({ texts, finishReasons, usage: event.usage, cancelled: event.cancelled });
+        }
+      });
+      this.engine.submit({
+        id,
+        prompt: { messages: [{ role: 'user', content }] },
+        n: 1,
+        sampling: { temperature: 0 },
+        stop: [],
+        stopTokenIds: [],
+        topLogprobs: null,
+        ...wishes,
+      });
+    });
+  }
+}
