@@ -93,10 +93,10 @@ describe('a file', () => {
     expect(sources.filter((path) => homeless.test(basename(path)))).toEqual([]);
   });
 
-  it('holds one idea: at most 500 lines that ship, 700 in a test', () => {
+  it('holds one idea: at most 500 lines that ship, 800 in a test', () => {
     const lines = (path: string) => readText(path).split('\n').length;
     const product = new Set(productSources);
-    const large = sources.filter((path) => lines(path) > (product.has(path) ? 500 : 700));
+    const large = sources.filter((path) => lines(path) > (product.has(path) ? 500 : 800));
     expect(large.map((path) => `${path}: ${lines(path)} lines`)).toEqual([]);
   });
 });

@@ -60,9 +60,11 @@ describe('tracked files', () => {
   const offences = (pattern: RegExp, paths = texts) => paths.filter((path) => pattern.test(readText(path)));
 
   it('name no package registry, so that a private one works', () => {
+    // What npm itself understands by its setting replace-registry-host.
+    const meansNpm = 'libs/model-store/src/source/npm.source.ts';
     expect(
       offences(/registry\.(npmjs|yarnpkg)\.[a-z]+|_authToken|:4873\b/).filter(
-        (path) => !path.startsWith('test/house/'),
+        (path) => path !== meansNpm && !path.startsWith('test/house/'),
       ),
     ).toEqual([]);
   });
