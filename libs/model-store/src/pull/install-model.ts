@@ -13,14 +13,12 @@ import {
   modelsFolder,
   partialModelFolder,
 } from '../layout.js';
-import { fetchSource } from '../source/fetch-source.js';
 import { type FileWriterFactory, openDiskWriter } from '../source/file-writer.js';
 import { isStorageFull, pullError } from '../source/pull-error.js';
 import type { SourceSettings } from '../source/source-settings.js';
 import { assertFits, discardPartial, freeBytes, storageFull } from './disk-space.js';
 import { withFileLock } from './file-lock.js';
 import type { ProgressReporter, PullStage } from './progress.js';
-import { runConversion } from './run-conversion.js';
 
 export interface InstallModelOptions {
   home: string;
@@ -105,25 +103,32 @@ async function install(installation: Installation): Promise<void> {
 }
 
 /** The folder of an interrupted run is kept when it worked on the same sources. */
-async function openWorkFolder({ manifest, home, work, input, ...options }: Installation): Promise<void> {
+async function openWorkFolder({ manifest, home, work, input, output, ...options }: Installation): Promise<void> {
   const marker = join(work, 'fingerprint');
   const fingerprint = fingerprintManifest(manifest);
   const isSame = existsSync(marker) && (await readFile(marker, 'utf8')) === fingerprint;
   if (!isSame) await rm(work, { recursive: true, force: true });
+  else if (manifest.converter.kind === 'none' && !existsSync(input) && existsSync(output)) {
+    // Interrupted between the files and their records: the files are complete.
+    for (const name of ['manifest.json', 'installed.json']) await rm(join(output, name), { force: true });
+    await rename(output, input);
+  }
   await mkdir(modelsFolder(home), { recursive: true });
   assertFits(manifest, await (options.freeBytes ?? freeBytes)(modelsFolder(home)), await folderBytes(work));
   await mkdir(input, { recursive: true });
   if (!isSame) await writeFile(marker, fingerprint);
 }
 
-function fetchInto(installation: Installation, source: ModelManifest['sources'][number]): Promise<string[]> {
+async function fetchInto(installation: Installation, source: ModelManifest['sources'][number]): Promise<string[]> {
   const { home, input, manifest, report, signal } = installation;
   // A part that was joined already stays fetched.
   const joined = new Set(
     (manifest.concat ?? []).filter(({ as }) => existsSync(join(input, as))).flatMap((c) => c.parts),
   );
   const files = source.files.filter((file) => !joined.has(file.as ?? file.path));
-  if (files.length === 0 && source.files.length > 0) return Promise.resolve([]);
+  if (files.length === 0 && source.files.length > 0) return [];
+  // The npm client and its kin are large; a worker that pulls nothing never loads them.
+  const { fetchSource } = await import('../source/fetch-source.js');
   return fetchSource({
     source: { ...source, files },
     into: input,
@@ -146,6 +151,7 @@ async function makeOutput(installation: Installation): Promise<string> {
     return 'none';
   }
   await mkdir(output, { recursive: true });
+  const { runConversion } = await import('./run-conversion.js');
   const { converter } = await runConversion({
     kind,
     options: options ?? {},
@@ -172,11 +178,14 @@ async function joinParts({ manifest, input, report, signal }: Installation): Pro
 }
 
 async function writeRecords({ manifest, output, report, signal }: Installation, converter: string): Promise<void> {
+  const total = await folderBytes(output);
   const files: InstalledRecord['files'] = [];
+  let before = 0;
   for (const path of await listFiles(output)) {
-    const { size } = await stat(join(output, path));
-    const sha256 = await hashFile(join(output, path), (done) => report(path, 'verify', done, size), signal);
-    files.push({ path, bytes: size, sha256 });
+    const onBytes = (done: number) => report('the installed files', 'verify', before + done, total);
+    const { sha256, bytes } = await hashFile(join(output, path), onBytes, signal);
+    files.push({ path, bytes, sha256 });
+    before += bytes;
   }
   if (!files.some(({ path }) => path === manifest.graphFile)) {
     throw pullError(`${manifest.id} has no ${manifest.graphFile} after its installation.`);
@@ -201,14 +210,18 @@ async function publish({ home, manifest, output }: Installation): Promise<void> 
   await rm(old, { recursive: true, force: true });
 }
 
-async function hashFile(path: string, onBytes: (done: number) => void, signal?: AbortSignal): Promise<string> {
+async function hashFile(
+  path: string,
+  onBytes: (done: number) => void,
+  signal?: AbortSignal,
+): Promise<{ sha256: string; bytes: number }> {
   const hash = createHash('sha256');
-  let done = 0;
+  let bytes = 0;
   for await (const chunk of createReadStream(path, { highWaterMark: 1 << 20, signal }) as AsyncIterable<Buffer>) {
     hash.update(chunk);
-    onBytes((done += chunk.length));
+    onBytes((bytes += chunk.length));
   }
-  return hash.digest('hex');
+  return { sha256: hash.digest('hex'), bytes };
 }
 
 async function listFiles(folder: string): Promise<string[]> {

@@ -37,12 +37,19 @@ class Pace {
   }
 }
 
+interface BarLine {
+  bar: SingleBar;
+  pace: Pace;
+  startMs: number;
+}
+
 class BarReporter implements ProgressReporter {
   private readonly bars: MultiBar;
-  private readonly lines = new Map<string, { bar: SingleBar; pace: Pace }>();
+  private readonly lines = new Map<string, BarLine>();
+  private readonly ended = new Set<string>();
 
   constructor(
-    stream: NodeJS.WriteStream,
+    private readonly stream: NodeJS.WriteStream,
     private readonly now: () => number,
   ) {
     this.bars = new MultiBar(
@@ -63,23 +70,41 @@ class BarReporter implements ProgressReporter {
 
   update(progress: PullProgress): void {
     const key = `${progress.modelId}\n${progress.file}\n${progress.stage}`;
+    if (this.ended.has(key)) return;
     const nowMs = this.now();
-    let line = this.lines.get(key);
-    if (!line) {
-      line = { bar: this.bars.create(progress.total ?? 0, 0, payload(progress)), pace: new Pace(progress, nowMs) };
-      this.lines.set(key, line);
-    }
+    const line = this.lines.get(key) ?? this.open(key, progress, nowMs);
     if (progress.total !== null) line.bar.setTotal(progress.total);
     line.bar.update(progress.done, { ...payload(progress), ...line.pace.describe(progress, nowMs) });
-    if (progress.done === progress.total) line.bar.stop();
+    if (progress.done === progress.total) this.end(key, progress, line);
+  }
+
+  private open(key: string, progress: PullProgress, nowMs: number): BarLine {
+    const bar = this.bars.create(progress.total ?? 0, 0, payload(progress));
+    const line = { bar, pace: new Pace(progress, nowMs), startMs: nowMs };
+    this.lines.set(key, line);
+    return line;
+  }
+
+  /** A finished bar becomes a line, so that what moves stays on the screen however many files a model has. */
+  private end(key: string, progress: PullProgress, line: BarLine): void {
+    this.ended.add(key);
+    this.lines.delete(key);
+    this.bars.remove(line.bar);
+    const seconds = formatSeconds((this.now() - line.startMs) / 1_000);
+    this.note(`${labelOf(progress)}: ${formatBytes(progress.done)} in ${seconds}`);
   }
 
   note(text: string): void {
+    if (!this.bars.isActive) {
+      this.stream.write(`${text}\n`);
+      return;
+    }
     this.bars.log(`${text}\n`);
+    this.bars.update();
   }
 
   close(): void {
-    this.bars.stop();
+    if (this.bars.isActive) this.bars.stop();
   }
 }
 

@@ -11,7 +11,7 @@ export interface PullProgress {
   total: number | null;
 }
 
-/** Shows how pulls go on. Implementations never throw and never keep the process alive. */
+/** Shows how pulls go on. Implementations never throw; `close` gives the terminal back. */
 export interface ProgressReporter {
   /** Called often; the same (modelId, file, stage) moves the same line. `done === total` ends it. */
   update(progress: PullProgress): void;

@@ -1,0 +1,77 @@
+import { existsSync } from 'node:fs';
+import { mkdtemp, readFile, rm, utimes, writeFile } from 'node:fs/promises';
+import { hostname, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { withFileLock } from './file-lock.js';
+
+let folder: string;
+let path: string;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'sluice-lock-'));
+  path = join(folder, 'model.lock');
+});
+
+afterEach(() => rm(folder, { recursive: true }));
+
+/** No process has this id: it is above every system's maximum. */
+const deadPid = 2 ** 30;
+
+describe('withFileLock', () => {
+  it('lets one in at a time', async () => {
+    let inside = 0;
+    let most = 0;
+    const visit = () =>
+      withFileLock({ path, heartbeatMs: 5 }, async () => {
+        most = Math.max(most, ++inside);
+        await new Promise((resolve) => setTimeout(resolve, 5));
+        inside--;
+      });
+    await Promise.all(Array.from({ length: 8 }, visit));
+    expect(most).toBe(1);
+    expect(existsSync(path)).toBe(false);
+  });
+
+  it('is free again after a failure', async () => {
+    await expect(withFileLock({ path }, () => Promise.reject(new Error('broken')))).rejects.toThrow('broken');
+    expect(existsSync(path)).toBe(false);
+  });
+
+  it('takes over from a process that died', async () => {
+    await writeFile(path, JSON.stringify({ pid: deadPid, host: hostname(), token: 'old' }));
+    expect(await withFileLock({ path }, () => Promise.resolve('mine'))).toBe('mine');
+  });
+
+  it('takes over from another host that fell silent', async () => {
+    await writeFile(path, JSON.stringify({ pid: process.pid, host: 'elsewhere', token: 'old' }));
+    const longAgo = new Date(Date.now() - 60_000);
+    await utimes(path, longAgo, longAgo);
+    expect(await withFileLock({ path }, () => Promise.resolve('mine'))).toBe('mine');
+  });
+
+  it('lets exactly one of many take an abandoned lock over at a time', async () => {
+    await writeFile(path, JSON.stringify({ pid: deadPid, host: hostname(), token: 'old' }));
+    let inside = 0;
+    const visit = () =>
+      withFileLock({ path, heartbeatMs: 5 }, async () => {
+        expect(++inside).toBe(1);
+        await new Promise((resolve) => setTimeout(resolve, 2));
+        inside--;
+      });
+    await Promise.all(Array.from({ length: 8 }, visit));
+  });
+
+  it('waits for a living holder, says so, and can be stopped', async () => {
+    const holder = { pid: process.pid, host: hostname(), token: 'other' };
+    await writeFile(path, JSON.stringify(holder));
+    const stop = new AbortController();
+    const waiting = withFileLock(
+      { path, signal: stop.signal, onWait: (owner) => stop.abort(new Error(`waited for ${owner.token}`)) },
+      () => Promise.resolve(),
+    );
+    await expect(waiting).rejects.toThrow();
+    expect(stop.signal.reason).toMatchObject({ message: 'waited for other' });
+    expect(JSON.parse(await readFile(path, 'utf8'))).toEqual(holder);
+  });
+});

@@ -1,0 +1,101 @@
+import { Writable } from 'node:stream';
+import { describe, expect, it } from 'vitest';
+import { createProgressReporter, formatBytes, formatSeconds } from './progress-reporter.js';
+
+function recorder(isTTY: boolean) {
+  const texts: string[] = [];
+  const stream = new Writable({
+    write(chunk: Buffer, _, done) {
+      texts.push(chunk.toString());
+      done();
+    },
+  });
+  Object.assign(stream, { isTTY, columns: 160, rows: 20, cursorTo: () => true, clearLine: () => true });
+  return { texts, stream: stream as unknown as NodeJS.WriteStream };
+}
+
+const progress = (done: number, total: number | null = 1_000) =>
+  ({ modelId: 'story', file: 'model.onnx', stage: 'download', done, total }) as const;
+
+describe('progress without a terminal', () => {
+  it('writes a line every ten percent, with amount, rate and time left', () => {
+    const { texts, stream } = recorder(false);
+    let nowMs = 0;
+    const reporter = createProgressReporter({ stream, now: () => nowMs });
+    for (let done = 0; done <= 1_000; done += 10) {
+      reporter.update(progress(done));
+      nowMs += 10;
+    }
+    expect(texts).toHaveLength(11);
+    expect(texts[5]).toBe('story: downloading model.onnx 50% 500 B of 1.0 kB 1.0 kB/s, 1 s left\n');
+    expect(texts.at(-1)).toContain('100% 1.0 kB of 1.0 kB');
+  });
+
+  it('writes a line every five seconds when it is slow', () => {
+    const { texts, stream } = recorder(false);
+    let nowMs = 0;
+    const reporter = createProgressReporter({ stream, now: () => nowMs });
+    for (let done = 0; done < 20; done++) {
+      reporter.update(progress(done));
+      nowMs += 1_000;
+    }
+    expect(texts.map((text) => /\d+%/.exec(text)?.[0])).toEqual(['0%', '0%', '1%', '1%']);
+  });
+
+  it('counts bytes where the total is unknown', () => {
+    const { texts, stream } = recorder(false);
+    createProgressReporter({ stream, now: () => 0 }).update(progress(2_500_000, null));
+    expect(texts[0]).toContain('2.5 MB');
+  });
+
+  it('says the end once', () => {
+    const { texts, stream } = recorder(false);
+    const reporter = createProgressReporter({ stream, now: () => 0 });
+    reporter.update(progress(1_000));
+    reporter.update(progress(1_000));
+    expect(texts).toHaveLength(1);
+  });
+});
+
+describe('progress on a terminal', () => {
+  it('draws a bar with bytes, and turns it into a line when it is full', () => {
+    const { texts, stream } = recorder(true);
+    let nowMs = 0;
+    const reporter = createProgressReporter({ stream, now: () => nowMs });
+    reporter.update(progress(500));
+    reporter.note('another: waiting');
+    expect(texts.join('')).toMatch(/story: downloading model\.onnx .*50% 500 B of 1\.0 kB/);
+    nowMs = 4_000;
+    reporter.update(progress(1_000));
+    reporter.update(progress(1_000));
+    reporter.close();
+    const shown = texts.join('');
+    expect(shown).toContain('another: waiting');
+    expect(shown.split('story: downloading model.onnx: 1.0 kB in 4 s')).toHaveLength(2);
+  });
+
+  it('writes notes as they are while no bar is shown', () => {
+    const { texts, stream } = recorder(true);
+    const reporter = createProgressReporter({ stream });
+    reporter.note('story: installed');
+    reporter.close();
+    expect(texts).toEqual(['story: installed\n']);
+  });
+});
+
+describe('amounts for people', () => {
+  it.each([
+    [0, '0 B'],
+    [999, '999 B'],
+    [1_000, '1.0 kB'],
+    [61_248_745, '61.2 MB'],
+    [5e15, '5000.0 TB'],
+  ])('formats %d bytes', (bytes, text) => expect(formatBytes(bytes)).toBe(text));
+
+  it.each([
+    [0.2, '0 s'],
+    [59, '59 s'],
+    [61, '1 m 01 s'],
+    [3_720, '1 h 02 m'],
+  ])('formats %d seconds', (seconds, text) => expect(formatSeconds(seconds)).toBe(text));
+});
