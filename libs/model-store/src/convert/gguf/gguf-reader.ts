@@ -23,7 +23,7 @@ function parseHeader(file: InputFile, bytes: Uint8Array): GgufHeader | null {
     checkVersion(file, cursor);
     const tensorCount = cursor.count();
     const metadata = readMetadata(cursor, cursor.count());
-    const infos = Array.from({ length: tensorCount }, () => readTensorInfo(cursor));
+    const infos = cursor.list(tensorCount, () => readTensorInfo(cursor));
     const alignment = metadata.get('general.alignment');
     const step = typeof alignment === 'number' && alignment > 0 ? alignment : defaultAlignment;
     const dataStart = Math.ceil(cursor.position / step) * step;
@@ -141,7 +141,7 @@ class Cursor {
       case 8:
         return this.string();
       case 9:
-        return this.list(this.uint32(), this.count());
+        return this.values(this.uint32());
       case 10:
         return this.buffer.readBigUInt64LE(this.take(8));
       case 11:
@@ -153,10 +153,14 @@ class Cursor {
     }
   }
 
-  private list(type: number, count: number): GgufValue[] {
-    // Each element takes at least a byte, so a count beyond the bytes cannot be met by reading on element by element.
+  /** `count` things of at least a byte each; a count beyond the bytes is not even begun. */
+  list<Item>(count: number, read: () => Item): Item[] {
     if (count > this.buffer.length - this.position) throw new OutOfBytes();
-    return Array.from({ length: count }, () => this.value(type));
+    return Array.from({ length: count }, read);
+  }
+
+  private values(type: number): GgufValue[] {
+    return this.list(this.count(), () => this.value(type));
   }
 
   private take(length: number): number {

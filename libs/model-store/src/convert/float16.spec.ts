@@ -1,0 +1,46 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { decodeFloat16, encodeFloat16 } from './float16.js';
+
+describe('half precision', () => {
+  it('decodes known patterns', () => {
+    const known: [number, number][] = [
+      [0x3c00, 1],
+      [0xc000, -2],
+      [0x7bff, 65504],
+      [0x0400, 2 ** -14],
+      [0x0001, 2 ** -24],
+      [0x3555, 0.333251953125],
+      [0x7c00, Infinity],
+    ];
+    for (const [bits, value] of known) expect(decodeFloat16(bits)).toBe(value);
+    expect(decodeFloat16(0x7e00)).toBeNaN();
+  });
+
+  it('encodes what it decoded, for every pattern that is a number', () => {
+    for (let bits = 0; bits < 65536; bits++) {
+      const isNumber = (bits & 0x7c00) !== 0x7c00 || (bits & 0x3ff) === 0;
+      if (isNumber) expect(encodeFloat16(decodeFloat16(bits))).toBe(bits);
+    }
+  });
+
+  it('rounds to the nearest pattern, ties to even, and beyond the largest to infinity', () => {
+    const range = fc.double({ min: -65519, max: 65519, noNaN: true });
+    fc.assert(
+      fc.property(range, (value) => {
+        const single = Math.fround(value);
+        const bits = encodeFloat16(single);
+        const distance = Math.abs(decodeFloat16(bits) - single);
+        for (const neighbour of [bits - 1, bits + 1]) {
+          if ((neighbour & 0x7c00) === 0x7c00 || neighbour < 0) continue;
+          expect(Math.abs(decodeFloat16(neighbour) - single)).toBeGreaterThanOrEqual(distance);
+        }
+      }),
+    );
+    expect(encodeFloat16(2049)).toBe(encodeFloat16(2048));
+    expect(encodeFloat16(2051)).toBe(encodeFloat16(2052));
+    expect(encodeFloat16(65520)).toBe(0x7c00);
+    expect(encodeFloat16(-1e9)).toBe(0xfc00);
+    expect(encodeFloat16(NaN)).toBe(0x7e00);
+  });
+});
