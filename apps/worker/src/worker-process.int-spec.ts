@@ -1,0 +1,181 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { chatJob, type ChatJobPayload } from '#modalities/chat/contract';
+import { childEnvironment } from '#platform/config';
+import { createTransport, type MailboxEvent, type QueueTransport } from '#queue';
+import { createTestDatabase, type TestDatabase } from '#test/postgres';
+import { runSourceArguments, sourcePath } from '#test/run-source';
+import { installTinyModel } from '#test/tiny-models';
+
+interface LogLine {
+  msg: string;
+  pid?: number;
+  port?: number;
+  provider?: string;
+  slots?: number;
+  loadMs?: number;
+}
+
+/** The worker as a process of its own, from the sources, with its log lines. */
+class WorkerProcess {
+  readonly lines: LogLine[] = [];
+  private readonly waiting = new Set<() => void>();
+
+  constructor(readonly child: ChildProcess) {
+    if (child.stdout === null) throw new Error('the worker has no stdout');
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      if (!line.startsWith('{')) return;
+      this.lines.push(JSON.parse(line) as LogLine);
+      for (const look of this.waiting) look();
+    });
+  }
+
+  line(pattern: RegExp): Promise<LogLine> {
+    return new Promise((resolve) => {
+      const look = () => {
+        const found = this.lines.find(({ msg }) => pattern.test(msg));
+        if (found === undefined) return;
+        this.waiting.delete(look);
+        resolve(found);
+      };
+      this.waiting.add(look);
+      look();
+    });
+  }
+
+  async stop(signal: NodeJS.Signals): Promise<number | null> {
+    const exited = once(this.child, 'exit') as Promise<[number | null]>;
+    this.child.kill(signal);
+    const [code] = await exited;
+    return code;
+  }
+}
+
+describe('the worker process on a real model', () => {
+  let database: TestDatabase;
+  let home: string;
+  let api: QueueTransport;
+  let worker: WorkerProcess;
+
+  beforeAll(async () => {
+    database = await createTestDatabase();
+    home = await mkdtemp(join(tmpdir(), 'sluice worker '));
+    await installTinyModel(home, { id: 'tiny' });
+    api = await createTransport({ url: database.url, namespace: 'sluice', clientName: 'api' });
+    await api.mailbox.start();
+    const env = childEnvironment({
+      SLUICE_HOME: home,
+      SLUICE_MODELS: 'tiny',
+      SLUICE_QUEUE_URL: database.url,
+      SLUICE_WORKER_PORT: '0',
+      SLUICE_PROVIDERS: 'cpu',
+      SLUICE_THREADS: '1',
+      SLUICE_DRAIN_MS: '5000',
+      LOG_LEVEL: 'info',
+      DATABASE_URL: null,
+      REDIS_URL: null,
+    });
+    const main = sourcePath('apps/worker/src/main.ts');
+    worker = new WorkerProcess(
+      spawn(process.execPath, [...runSourceArguments, main], { env, stdio: ['ignore', 'pipe', 'inherit'] }),
+    );
+    await worker.line(/^tiny runs on cpu/);
+  });
+
+  afterAll(async () => {
+    if (worker.child.exitCode === null) await worker.stop('SIGKILL');
+    await api.close();
+    await database.drop();
+    await rm(home, { recursive: true, force: true });
+  });
+
+  async function health(path: string): Promise<Response> {
+    const { port } = await worker.line(/answers health/);
+    return fetch(`http://127.0.0.1:${port}${path}`);
+  }
+
+  async function ask(requestId: string, wishes: Partial<ChatJobPayload> = {}): Promise<MailboxEvent[]> {
+    const slot = api.mailbox.open(requestId);
+    const payload: ChatJobPayload = {
+      messages: [{ role: 'user', content: 'The river' }],
+      sampling: { temperature: 0 },
+      n: 1,
+      maxTokens: 12,
+      stop: [],
+      stopTokenIds: [],
+      topLogprobs: null,
+      stripThinking: false,
+      ...wishes,
+    };
+    const deadlineAtMs = Date.now() + 60_000;
+    const address = { requestId, modality: 'chat', modelId: 'tiny', attempt: 1, deadlineAtMs };
+    await api.producer.enqueue(chatJob, { ...address, replyTo: api.mailbox.address, payload });
+    const events: MailboxEvent[] = [];
+    for await (const event of slot) {
+      events.push(event);
+      if (event.type === 'job-finished' || event.type === 'job-failed') break;
+    }
+    slot.close();
+    return events;
+  }
+
+  const textOf = (events: MailboxEvent[]) => events.map((event) => ('text' in event ? event.text : '')).join('');
+
+  it('says which provider the model got, how many slots, and how long it took', async () => {
+    const line = await worker.line(/^tiny runs on cpu, 8 slots, loaded in \d+ ms/);
+    expect(line).toMatchObject({ provider: 'cpu', slots: 8 });
+    expect(line.loadMs).toBeGreaterThan(0);
+  });
+
+  it('answers a chat job with real text, the same each time', async () => {
+    const events = await ask('one');
+    expect(events.at(-1)).toMatchObject({ type: 'job-finished', usage: { completionTokens: 12 } });
+    expect(textOf(events)).not.toBe('');
+    expect(textOf(await ask('two'))).toBe(textOf(events));
+  });
+
+  it('answers jobs side by side as it answers them alone', async () => {
+    const alone = textOf(await ask('alone'));
+    const together = await Promise.all(Array.from({ length: 12 }, (_, index) => ask(`side-${index}`)));
+    expect(together.map(textOf)).toEqual(together.map(() => alone));
+  });
+
+  it('answers with log-probabilities when they are asked for', async () => {
+    const events = await ask('scored', { topLogprobs: 2 });
+    const scored = events.flatMap((event) => ('logprobs' in event ? (event.logprobs as { logprob: number }[]) : []));
+    expect(scored).toHaveLength(12);
+    for (const { logprob } of scored) expect(logprob).toBeLessThanOrEqual(0);
+  });
+
+  it('fails a prompt that is too long with the code of the contract', async () => {
+    const events = await ask('long', { messages: [{ role: 'user', content: 'river '.repeat(300) }] });
+    expect(events.at(-1)).toMatchObject({ type: 'job-failed', error: { code: 'TOO_MANY_TOKENS', param: 'messages' } });
+  });
+
+  it('is ready while the queue answers, and shows its engine in the metrics', async () => {
+    expect((await health('/health/live')).status).toBe(200);
+    expect((await health('/health/ready')).status).toBe(200);
+    const text = await (await health('/metrics')).text();
+    expect(text).toContain('sluice_engine_slots{model="tiny",provider="cpu",app="worker"} 8');
+    expect(text).toContain('sluice_host_ready{model="tiny",app="worker"} 1');
+  });
+
+  it('goes on after its host was killed', async () => {
+    const { pid } = await worker.line(/^tiny runs on cpu/);
+    process.kill(pid ?? 0, 'SIGKILL');
+    await worker.line(/model host ended; restarting it/);
+    expect((await ask('after')).at(-1)).toMatchObject({ type: 'job-finished' });
+  });
+
+  it('ends with 0 on SIGTERM and leaves no host behind', async () => {
+    const hosts = worker.lines.flatMap(({ msg, pid }) => (/^tiny runs on/.test(msg) && pid !== undefined ? [pid] : []));
+    expect(await worker.stop('SIGTERM')).toBe(0);
+    expect(hosts.length).toBeGreaterThan(0);
+    for (const pid of hosts) expect(() => process.kill(pid, 0)).toThrow();
+  });
+});
