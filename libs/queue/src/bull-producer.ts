@@ -1,8 +1,6 @@
 import type { JobsOptions } from 'bullmq';
-import { type BullQueue, openQueue } from './bull-queue.js';
+import type { BullQueue, BullQueues } from './bull-queue.js';
 import { type JobDefinition, type JobEnvelope, queueName } from './job-definition.js';
-import { storeCall } from './store-call.js';
-import type { Store } from './store.js';
 import type { JobProducer, QueueCounts } from './transport.js';
 
 /** Wait before a job runs again on the same queue, doubled each time, in ms. */
@@ -12,37 +10,28 @@ const retryDelayMs = 250;
 const waitingStates = ['waiting', 'delayed', 'prioritized'];
 const heldStates = [...waitingStates, 'active'];
 
-type Warn = (message: string, error: unknown) => void;
-
-/** Puts jobs into the queues of models, one BullMQ queue each, opened at first use. */
+/** Puts jobs into the queues of models, one BullMQ queue each. */
 export class BullProducer implements JobProducer {
-  private readonly queues = new Map<string, BullQueue<JobEnvelope>>();
-
-  constructor(
-    private readonly store: Store,
-    private readonly warn: Warn,
-  ) {}
+  constructor(private readonly queues: BullQueues) {}
 
   async enqueue(definition: JobDefinition<object, object>, envelope: JobEnvelope): Promise<void> {
-    const queue = this.queue(envelope.modality, envelope.modelId);
-    await storeCall(() => queue.add(envelope.modality, envelope, jobOptions(definition, envelope)));
+    const { modality, modelId } = envelope;
+    await this.call(modality, modelId, (queue) => queue.add(modality, envelope, jobOptions(definition, envelope)));
   }
 
   async enqueueBulk(definition: JobDefinition<object, object>, envelopes: JobEnvelope[]): Promise<void> {
     const [first] = envelopes;
     if (first === undefined) return;
-    const queue = this.queue(first.modality, first.modelId);
     const jobs = envelopes.map((envelope) => ({
       name: envelope.modality,
       data: envelope,
       opts: jobOptions(definition, envelope),
     }));
-    await storeCall(() => queue.addBulk(jobs), bulkTimeoutMs(jobs.length));
+    await this.call(first.modality, first.modelId, (queue) => queue.addBulk(jobs), bulkTimeoutMs(jobs.length));
   }
 
   async remove(modality: string, modelId: string, requestId: string): Promise<boolean> {
-    const queue = this.queue(modality, modelId);
-    return storeCall(async () => {
+    return this.call(modality, modelId, async (queue) => {
       // BullMQ also answers 1 for a job it has never seen.
       if (!waitingStates.includes(await queue.getJobState(requestId))) return false;
       return (await queue.remove(requestId)) === 1;
@@ -50,29 +39,24 @@ export class BullProducer implements JobProducer {
   }
 
   async holds(modality: string, modelId: string, requestId: string): Promise<boolean> {
-    const queue = this.queue(modality, modelId);
-    return storeCall(async () => heldStates.includes(await queue.getJobState(requestId)));
+    return this.call(modality, modelId, async (queue) => heldStates.includes(await queue.getJobState(requestId)));
   }
 
   async counts(modality: string, modelId: string): Promise<QueueCounts> {
-    const queue = this.queue(modality, modelId);
-    const counts = await storeCall(() => queue.getJobCounts('wait', 'active', 'delayed', 'prioritized'));
+    const counts = await this.call(modality, modelId, (queue) =>
+      queue.getJobCounts('wait', 'active', 'delayed', 'prioritized'),
+    );
     const { wait = 0, active = 0, delayed = 0, prioritized = 0 } = counts;
     return { waiting: wait, active, delayed, prioritized };
   }
 
-  async close(): Promise<void> {
-    await Promise.all([...this.queues.values()].map((queue) => queue.close()));
-  }
-
-  private queue(modality: string, modelId: string): BullQueue<JobEnvelope> {
-    const name = queueName(modality, modelId);
-    let queue = this.queues.get(name);
-    if (queue === undefined) {
-      queue = openQueue(this.store, name, this.warn);
-      this.queues.set(name, queue);
-    }
-    return queue;
+  private call<T>(
+    modality: string,
+    modelId: string,
+    operation: (queue: BullQueue<JobEnvelope>) => Promise<T>,
+    timeoutMs?: number,
+  ): Promise<T> {
+    return this.queues.call(queueName(modality, modelId), operation, timeoutMs);
   }
 }
 

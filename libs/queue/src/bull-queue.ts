@@ -7,6 +7,7 @@ import {
   Worker,
   type WorkerOptions,
 } from 'bullmq';
+import { storeCall, storeUnavailable } from './store-call.js';
 import type { Store, StoreConnection } from './store.js';
 
 /** BullMQ's classes over either store. */
@@ -19,14 +20,43 @@ type Warn = (message: string, error: unknown) => void;
 // BullMQ's own event stream is not used (its Postgres form loses events), so it is kept as short as it goes.
 const eventStreamLength = 64;
 
-export function openQueue<Data>(store: Store, name: string, warn: Warn): BullQueue<Data> {
-  const queue: BullQueue<Data> = new Queue(
-    name,
-    { connection: {}, prefix: store.prefix, streams: { events: { maxLen: eventStreamLength } } },
-    store.backendFactory,
-  );
-  queue.on('error', (error) => warn(`Queue ${name} reported an error.`, error));
-  return queue;
+/** The queues a process writes to, each opened at first use. */
+export class BullQueues {
+  private readonly queues = new Map<string, BullQueue<unknown>>();
+
+  constructor(
+    private readonly store: Store,
+    private readonly warn: Warn,
+  ) {}
+
+  /** Runs one operation on a queue; rejects with SERVICE_UNAVAILABLE at once while the store is known to be away. */
+  async call<Data, T>(name: string, operation: (queue: BullQueue<Data>) => Promise<T>, timeoutMs?: number): Promise<T> {
+    if (!this.store.isReachable()) throw storeUnavailable();
+    // The name decides the type of the data: each name is used by one class only.
+    const queue = this.queue(name) as unknown as BullQueue<Data>;
+    return storeCall(() => operation(queue), timeoutMs);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.queues.values()].map((queue) => queue.close()));
+  }
+
+  private queue(name: string): BullQueue<unknown> {
+    const known = this.queues.get(name);
+    if (known !== undefined) return known;
+    const queue: BullQueue<unknown> = new Queue(
+      name,
+      { connection: {}, prefix: this.store.prefix, streams: { events: { maxLen: eventStreamLength } } },
+      this.store.backendFactory,
+    );
+    queue.on('error', (error) => this.warn(`Queue ${name} reported an error.`, error));
+    this.queues.set(name, queue);
+    // A queue whose first contact with the store failed would fail for ever: the next use opens another.
+    queue.waitUntilReady().catch(() => {
+      if (this.queues.get(name) === queue) this.queues.delete(name);
+    });
+    return queue;
+  }
 }
 
 /**

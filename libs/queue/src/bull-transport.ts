@@ -1,11 +1,13 @@
 import { type Clock, systemClock } from '#common';
 import { BullConsumer } from './bull-consumer.js';
+import { BullQueues } from './bull-queue.js';
 import { BullProducer } from './bull-producer.js';
 import { BusCancels } from './cancel-bus.js';
 import { defaultSlotBytes, LinkedMailbox } from './mailbox.js';
 import { MailboxOutbox } from './mailbox-outbox.js';
 import { BullOutcomes } from './outcome-queue.js';
 import { BusPresence, defaultPresenceTiming } from './presence-bus.js';
+import { settlesWithin } from './store-call.js';
 import type { Store } from './store.js';
 import type { ConsumerOptions, JobConsumer, QueueTransport, TransportOptions } from './transport.js';
 
@@ -20,6 +22,7 @@ export class BullTransport implements QueueTransport {
   readonly cancelBus: BusCancels;
   readonly presence: BusPresence;
   readonly outcomes: BullOutcomes;
+  private readonly queues: BullQueues;
   private readonly consumers = new Set<JobConsumer>();
   private readonly warn: (message: string, error?: unknown) => void;
   private closing: Promise<void> | null = null;
@@ -31,7 +34,8 @@ export class BullTransport implements QueueTransport {
   ) {
     this.warn = options.warn ?? (() => undefined);
     this.kind = store.kind;
-    this.producer = new BullProducer(store, this.warn);
+    this.queues = new BullQueues(store, this.warn);
+    this.producer = new BullProducer(this.queues);
     this.mailbox = new LinkedMailbox(
       store.mailboxLink,
       new MailboxOutbox(store.mailboxLink),
@@ -39,7 +43,7 @@ export class BullTransport implements QueueTransport {
     );
     this.cancelBus = new BusCancels(store.bus);
     this.presence = new BusPresence(store.bus, clock, options.presence ?? defaultPresenceTiming);
-    this.outcomes = new BullOutcomes(store, this.warn);
+    this.outcomes = new BullOutcomes(store, this.queues, this.warn);
   }
 
   async start(): Promise<void> {
@@ -72,11 +76,12 @@ export class BullTransport implements QueueTransport {
   private async shutDown(): Promise<void> {
     await Promise.all([...this.consumers].map((consumer) => consumer.close(0)));
     await this.mailbox.outbox.flush(flushMs);
-    await this.presence.close();
+    // A store that is away must not keep the process: each step is given its time, and the connections go in any case.
+    await settlesWithin(this.presence.close(), flushMs);
     this.cancelBus.close();
-    await this.mailbox.close();
-    await this.producer.close();
+    await settlesWithin(this.mailbox.close(), flushMs);
     await this.outcomes.close();
+    await settlesWithin(this.queues.close(), flushMs);
     await this.store.close();
   }
 }

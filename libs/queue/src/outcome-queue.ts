@@ -1,5 +1,5 @@
-import { type BullJob, type BullQueue, openQueue, openWorker } from './bull-queue.js';
-import { settlesWithin, storeCall } from './store-call.js';
+import { type BullJob, type BullQueue, type BullQueues, openWorker } from './bull-queue.js';
+import { settlesWithin } from './store-call.js';
 import type { Store } from './store.js';
 import type { Outcome, OutcomeQueue } from './transport.js';
 
@@ -41,13 +41,13 @@ type Warn = (message: string, error: unknown) => void;
  * database commits in groups: many jobs that end together cost one write.
  */
 export class BullOutcomes implements OutcomeQueue {
-  private queue: BullQueue<OutcomeBatch> | null = null;
   private readonly workers = new Set<{ close(): Promise<void> }>();
   private waiting: Waiting[] = [];
   private writing = false;
 
   constructor(
     private readonly store: Store,
+    private readonly queues: BullQueues,
     private readonly warn: Warn,
   ) {}
 
@@ -74,7 +74,6 @@ export class BullOutcomes implements OutcomeQueue {
   async close(): Promise<void> {
     // A handler that does not end loses nothing: its outcomes stay in the queue and are taken by another process.
     await settlesWithin(Promise.all([...this.workers].map((worker) => worker.close())), lastWordsMs);
-    await this.queue?.close();
   }
 
   private async write(): Promise<void> {
@@ -94,19 +93,17 @@ export class BullOutcomes implements OutcomeQueue {
   }
 
   private async add(batch: OutcomeBatch): Promise<void> {
-    this.queue ??= openQueue(this.store, name, this.warn);
-    const queue = this.queue;
-    await storeCall(() =>
-      queue.add('outcome', batch, {
-        attempts: withoutEnd,
-        backoff: { type: 'outcome' },
-        removeOnComplete: true,
-        removeOnFail: false,
-        stackTraceLimit: 0,
-      }),
-    );
+    await this.queues.call(name, (queue: BullQueue<OutcomeBatch>) => queue.add('outcome', batch, jobOptions));
   }
 }
+
+const jobOptions = {
+  attempts: withoutEnd,
+  backoff: { type: 'outcome' },
+  removeOnComplete: true,
+  removeOnFail: false,
+  stackTraceLimit: 0,
+};
 
 const settings = {
   backoffStrategy: (attempt: number) => Math.min(firstRetryMs * 2 ** Math.min(attempt - 1, 10), longestRetryMs),

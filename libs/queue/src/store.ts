@@ -38,6 +38,8 @@ export interface Store {
   readonly backendFactory: BackendFactory<IQueueBackend, StoreConnection>;
   readonly bus: MessageBus;
   readonly mailboxLink: MailboxLink;
+  /** False while the connection for requests is known to be down. */
+  isReachable(): boolean;
   /** Rejects when the store does not answer or could not take new work. */
   ping(): Promise<void>;
   close(): Promise<void>;

@@ -41,6 +41,10 @@ export class PostgresStore implements Store {
   readonly backendFactory: BackendFactory<IQueueBackend, StoreConnection> = (name, options) =>
     new PostgresQueueBackend(this.connection, name, { ...options, connection: this.connection.pool }, true);
 
+  isReachable(): boolean {
+    return this.bus.isConnected();
+  }
+
   async ping(): Promise<void> {
     await storeCall(() => this.connection.pool.query('SELECT 1'));
   }

@@ -6,7 +6,6 @@ import {
   runMigrations,
   SchemaMigrationRequiredError,
 } from 'bullmq';
-import { PlatformError } from '#common';
 
 /** Connections one process uses for queue operations, besides the one that listens. */
 const poolSize = 8;
@@ -63,7 +62,7 @@ export class SharedPostgresConnection extends PostgresConnection {
       try {
         return await query<R>(text, params);
       } catch (error) {
-        throw isLostConnection(error) ? Object.assign(connectionLost(error), { code: 'ECONNREFUSED' }) : error;
+        throw isLostConnection(error) ? connectionLost(error) : error;
       }
     };
   }
@@ -94,8 +93,9 @@ async function withoutCreatingSchema(client: PoolClient, schema: string): Promis
   };
 }
 
-function connectionLost(cause: unknown): PlatformError {
-  return new PlatformError('SERVICE_UNAVAILABLE', 'The job queue is not available right now.', null, { cause });
+/** In the form that BullMQ takes for a connection error. */
+function connectionLost(cause: unknown): Error {
+  return Object.assign(new Error('The connection to Postgres was lost.', { cause }), { code: 'ECONNREFUSED' });
 }
 
 /** SQLSTATE classes 08 (connection) and 57P (shutdown), and the socket's own words. */

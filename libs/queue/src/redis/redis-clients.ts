@@ -24,6 +24,11 @@ export function patientClient(url: string, connectionName: string): Redis {
   return open(url, { connectionName, maxRetriesPerRequest: null });
 }
 
+/** For a loop that reads and tries again by itself: a read ends with an error as soon as the connection does. */
+export function readerClient(url: string, connectionName: string): Redis {
+  return open(url, { connectionName, maxRetriesPerRequest: 0 });
+}
+
 function open(url: string, options: RedisOptions): Redis {
   return new Redis(url, { ...options, retryStrategy, lazyConnect: true, connectTimeout: 5_000 });
 }

@@ -4,7 +4,14 @@ import { storeCall, storeUnavailable } from '../store-call.js';
 import type { MailboxLink, MessageBus, Store, StoreConnection } from '../store.js';
 import type { TransportOptions } from '../transport.js';
 import { RedisBus } from './redis-bus.js';
-import { checkServer, connectClient, failFastClient, patientClient, readServerFacts } from './redis-clients.js';
+import {
+  checkServer,
+  connectClient,
+  failFastClient,
+  patientClient,
+  readerClient,
+  readServerFacts,
+} from './redis-clients.js';
 import { RedisMailboxLink } from './redis-mailbox-link.js';
 
 /** How long the first connection may take, in ms. */
@@ -47,9 +54,7 @@ export class RedisStore implements Store {
     const report = (client: Redis) =>
       client.on('error', (error) => warn('A connection to Redis reported an error.', error));
     const openReader = () => {
-      const client = patientClient(url, `${clientName}-mailbox`);
-      // A read under way is not repeated by the client: the reader itself goes on after the last id it saw.
-      client.options.autoResendUnfulfilledCommands = false;
+      const client = readerClient(url, `${clientName}-mailbox`);
       report(client);
       return client;
     };
@@ -71,6 +76,10 @@ export class RedisStore implements Store {
     const connection = factoryOptions?.withBlockingConnection ? this.work : this.requests;
     return createRedisBackend(name, { ...options, connection }, factoryOptions);
   };
+
+  isReachable(): boolean {
+    return this.requests.status === 'ready';
+  }
 
   async ping(): Promise<void> {
     await storeCall(async () => {
