@@ -200,7 +200,7 @@ module.exports = {
     tsConfig: { fileName: 'tsconfig.json' },
     enhancedResolveOptions: {
       exportsFields: ['exports'],
-      conditionNames: ['source', 'import', 'node', 'default', 'types'],
+      conditionNames: ['sluice-source', 'import', 'node', 'default', 'types'],
       mainFields: ['module', 'main', 'types'],
     },
   },

@@ -7,7 +7,7 @@ import { defineConfig } from 'vitest/config';
  *   e2e          *.e2e-spec.ts     the built platform in real processes on tiny models
  *   models       *.models-spec.ts  the same on the real starter weights
  */
-const conditions = ['source', 'module', 'node', 'development|production'];
+const conditions = ['sluice-source', 'module', 'node', 'development|production'];
 const places = '{apps,libs,test,bench,models}/**/*';
 
 export default defineConfig({

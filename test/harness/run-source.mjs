@@ -6,7 +6,7 @@ import typescript from 'typescript';
 
 /*
  * Lets plain Node run the TypeScript sources, so that integration tests can fork the processes of the house as they
- * are in the checkout, without a build: `node --conditions=source --import ./test/harness/run-source.mjs file.ts`.
+ * are in the checkout, without a build: `node --conditions=sluice-source --import ./test/harness/run-source.mjs file.ts`.
  * Registers itself as the loader when imported by the main thread.
  */
 const compilerOptions = {

@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url';
 
 /** Options for node to run the TypeScript sources of this checkout, for the processes that integration tests fork. */
 export const runSourceArguments = [
-  '--conditions=source',
+  '--conditions=sluice-source',
   '--import',
   new URL('./run-source.mjs', import.meta.url).href,
 ];
