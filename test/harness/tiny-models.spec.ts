@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Tokenizer } from '@huggingface/tokenizers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { argmax, greedySteps, largestDifference } from './tiny-models/compare-runners.js';
 import { openConcatRunner, openSplitRunner, type SequenceRunner } from './tiny-models/graph-runner.js';
 import { tinyDecoder, type TinyShapeName } from './tiny-models/tiny-shapes.js';
 import { buildTinyModel, installTinyModel, type TinyModelOptions } from './tiny-models.js';
@@ -30,30 +31,10 @@ async function concatRunner(options: TinyModelOptions): Promise<SequenceRunner> 
   return openConcatRunner(graph, tinyDecoder(options.shape ?? 'llama', 1).shape);
 }
 
-function argmax(values: Float32Array): number {
-  return values.reduce((best, value, index) => (value > (values[best] ?? -Infinity) ? index : best), 0);
-}
-
-function largestDifference(left: Float32Array, right: Float32Array): number {
-  return left.reduce((largest, value, index) => Math.max(largest, Math.abs(value - (right[index] ?? NaN))), 0);
-}
-
-/** Greedy continuation; every step's logits. */
-async function greedy(runner: SequenceRunner, prompt: number[], steps: number): Promise<Float32Array[]> {
-  const rows: Float32Array[] = [];
-  let next = prompt;
-  for (let step = 0; step < steps; step++) {
-    const { logits } = await runner.append(next);
-    rows.push(Float32Array.from(logits));
-    next = [argmax(logits)];
-  }
-  return rows;
-}
-
 const prompt = [300, 17, 400, 265, 330, 411, 290, 350, 420, 280, 310];
 
 async function expectSameText(left: SequenceRunner, right: SequenceRunner, tolerance: number): Promise<void> {
-  const [rows, others] = [await greedy(left, prompt, 24), await greedy(right, prompt, 24)];
+  const [rows, others] = [await greedySteps(left, prompt, 24), await greedySteps(right, prompt, 24)];
   expect(rows.map(argmax)).toEqual(others.map(argmax));
   rows.forEach((row, step) => expect(largestDifference(row, others[step] ?? row)).toBeLessThan(tolerance));
   await Promise.all([left.release(), right.release()]);

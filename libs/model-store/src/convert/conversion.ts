@@ -1,5 +1,5 @@
-/** What a conversion works on at the moment. Stages come in this order; a converter may skip one. */
-export type ConversionStage = 'reading' | 'converting' | 'writing';
+/** What a conversion works on at the moment. */
+export type ConversionStage = 'converting';
 
 /** Progress of one conversion: `done` of `total` in bytes of the converted weights. */
 export interface ConversionProgress {

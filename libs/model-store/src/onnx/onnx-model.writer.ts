@@ -38,6 +38,7 @@ export async function writeOnnxModel(graph: OnnxGraph, options: WriteModelOption
       ? await writeExternal(graph, join(options.folder, dataFile), dataFile, progress)
       : await collectEmbedded(graph.initializers, progress);
     await writeFile(join(options.folder, fileName), encodeModel(graph, placements));
+    progress.report();
     return external ? [fileName, dataFile] : [fileName];
   } catch (error) {
     await Promise.all([fileName, dataFile].map((name) => rm(join(options.folder, name), { force: true })));
@@ -54,9 +55,18 @@ class WriteProgress {
     private readonly options: Pick<WriteModelOptions, 'onProgress' | 'signal'>,
   ) {}
 
-  async advance(bytes: number): Promise<void> {
+  /** Small tensors come by the hundred; they are counted and nothing more. */
+  count(bytes: number): void {
     this.done += bytes;
+  }
+
+  report(): void {
     this.options.onProgress?.({ done: this.done, total: this.total });
+  }
+
+  async advance(bytes: number): Promise<void> {
+    this.count(bytes);
+    this.report();
     await new Promise((resolve) => setImmediate(resolve));
     this.options.signal?.throwIfAborted();
   }
@@ -70,6 +80,7 @@ async function collectEmbedded(initializers: OnnxInitializer[], progress: WriteP
     const bytes = await collect(initializer);
     placements.set(initializer, { kind: 'embedded', bytes });
     if (bytes.length > smallTensorBytes) await progress.advance(bytes.length);
+    else progress.count(bytes.length);
   }
   return placements;
 }
@@ -89,6 +100,7 @@ async function writeExternal(
     for (const initializer of graph.initializers) {
       if (isSmall(initializer)) {
         placements.set(initializer, { kind: 'embedded', bytes: await collect(initializer) });
+        progress.count(initializerBytes(initializer));
         continue;
       }
       const offset = Math.ceil(end / dataAlignment) * dataAlignment;
