@@ -1,4 +1,4 @@
-import { InferenceSession, Tensor } from 'onnxruntime-node';
+import { InferenceSession, listSupportedBackends, Tensor } from 'onnxruntime-node';
 import { PlatformError } from '#common';
 import type { GraphSession, GraphTensor, TensorData, TensorDescription, TensorType } from './graph-session.js';
 
@@ -38,7 +38,13 @@ export class OrtSession implements GraphSession {
   static async open(options: OrtSessionOptions): Promise<OrtSession> {
     const skipped: string[] = [];
     let lastError: unknown = null;
+    // The library drops names it does not know without an error, so they are looked up first.
+    const known = new Set(listSupportedBackends().map(({ name }) => name));
     for (const provider of providerOrder(options.providers)) {
+      if (!known.has(provider)) {
+        skipped.push(`${provider} skipped: not part of this build`);
+        continue;
+      }
       try {
         const session = await InferenceSession.create(options.modelPath, sessionOptions(provider, options));
         return new OrtSession(session, provider, skipped.length > 0 ? skipped.join('; ') : null);
@@ -88,9 +94,11 @@ function providerOrder(preferred: readonly string[]): string[] {
   return [...new Set([...preferred, 'cpu'])];
 }
 
-/** The first line of a runtime error without the paths of this machine. */
+/** What usual failures mean; otherwise the first line of the runtime's error without the paths of this machine. */
 function plainReason(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
+  if (/failed to load shared library/i.test(message)) return 'its libraries are not installed';
+  if (/RequestAdapter|adapter_result/.test(message)) return 'no device was found';
   const firstLine = message.split('\n', 1)[0] ?? '';
   return firstLine.replace(/(?:\/[\w.@+-]+){2,}\/?/g, '…').slice(0, 200);
 }

@@ -30,6 +30,7 @@ export class BatchScheduler implements SequenceScheduler {
   private prefilling: RunningSequence[] = [];
   private decoding: RunningSequence[] = [];
   private isClosing = false;
+  private isClosed = false;
   private wake: (() => void) | null = null;
   private readonly finished: Promise<void>;
   private readonly totals = { prompt: 0, cached: 0, generated: 0, steps: 0 };
@@ -44,8 +45,11 @@ export class BatchScheduler implements SequenceScheduler {
 
   submit(request: SequenceRequest): void {
     const error = this.reasonToRefuse(request);
-    if (error) this.refused.push({ request, error });
-    else {
+    if (error) {
+      this.refused.push({ request, error });
+      // No step will come to tell it.
+      if (this.isClosed) queueMicrotask(() => this.tellRefused());
+    } else {
       const sequence = new RunningSequence(request);
       this.known.set(request.id, sequence);
       this.waiting.push(sequence);
@@ -108,8 +112,8 @@ export class BatchScheduler implements SequenceScheduler {
     for (const sequence of [...this.known.values()]) {
       this.fail(sequence, new PlatformError('MODEL_OFFLINE', 'The model is being unloaded.'));
     }
-    this.refuse();
-    this.options.afterStep?.();
+    this.isClosed = true;
+    this.tellRefused();
     this.prefixes.shrinkTo(0);
     await this.decoder.close();
   }
@@ -130,6 +134,11 @@ export class BatchScheduler implements SequenceScheduler {
 
   private refuse(): void {
     for (const { request, error } of this.refused.splice(0)) request.listener.onFailure(error);
+  }
+
+  private tellRefused(): void {
+    this.refuse();
+    this.options.afterStep?.();
   }
 
   private admit(): void {

@@ -1,0 +1,105 @@
+import { describe, expect, it } from 'vitest';
+import { inspectDecoderGraph } from './decoder-graph.js';
+import type { GraphSession, TensorDescription } from './graph-session.js';
+
+const cacheShape = ['batch', 4, 'past', 64];
+const layer = (index: number, type = 'float32', shape: (number | string)[] = cacheShape): TensorDescription[] =>
+  ['value', 'key'].map((part) => ({ name: `past_key_values.${index}.${part}`, type, shape }));
+const present = (index: number, type = 'float32'): TensorDescription[] =>
+  ['key', 'value'].map((part) => ({ name: `present.${index}.${part}`, type, shape: cacheShape }));
+const int64 = (name: string, shape: (number | string)[] = ['batch', 'seq']): TensorDescription => ({
+  name,
+  type: 'int64',
+  shape,
+});
+const logits = (type = 'float32', shape: (number | string)[] = ['batch', 'seq', 1000]): TensorDescription => ({
+  name: 'logits',
+  type,
+  shape,
+});
+
+function session(inputs: TensorDescription[], outputs: TensorDescription[]): GraphSession {
+  const unused = (): never => {
+    throw new Error('Inspection runs nothing.');
+  };
+  return { inputs, outputs, provider: 'fake', providerNote: null, tensor: unused, run: unused, release: unused };
+}
+
+const splitInputs = [int64('input_ids'), int64('past_lens'), int64('last_index'), ...layer(0)];
+const splitOutputs = [logits('float32', ['batch', 1000]), { name: 'new_kv', type: 'float32', shape: [] }];
+
+describe('inspectDecoderGraph', () => {
+  it('recognizes the split graph with its best few', () => {
+    const top = ['topk_values', 'topk_ids', 'lse'].map((name) => ({ name, type: 'float32', shape: ['batch', 64] }));
+    expect(inspectDecoderGraph(session(splitInputs, [...splitOutputs, ...top]))).toEqual({
+      kind: 'split',
+      caches: [
+        { past: 'past_key_values.0.key', present: null },
+        { past: 'past_key_values.0.value', present: null },
+      ],
+      cacheType: 'float32',
+      kvHeads: 4,
+      headDim: 64,
+      vocabularySize: 1000,
+      topSize: 64,
+      hasLogSumExp: true,
+    });
+  });
+
+  it('uses a split graph without them too', () => {
+    const graph = inspectDecoderGraph(session(splitInputs, splitOutputs));
+    expect(graph).toMatchObject({ kind: 'split', topSize: 0, hasLogSumExp: false });
+  });
+
+  it('orders layers by number, not by name', () => {
+    const indexes = Array.from({ length: 12 }, (_, index) => 11 - index);
+    const inputs = [int64('input_ids'), int64('attention_mask'), ...indexes.flatMap((index) => layer(index))];
+    const graph = inspectDecoderGraph(session(inputs, [logits(), ...indexes.flatMap((index) => present(index))]));
+    expect(graph.caches[4]).toEqual({ past: 'past_key_values.2.key', present: 'present.2.key' });
+    expect(graph.caches[21]).toEqual({ past: 'past_key_values.10.value', present: 'present.10.value' });
+  });
+
+  it('finds optional inputs and number formats of the transformers.js layout', () => {
+    const keep = int64('num_logits_to_keep', []);
+    const inputs = [int64('input_ids'), int64('attention_mask'), int64('position_ids'), keep, ...layer(0, 'float16')];
+    const graph = inspectDecoderGraph(session(inputs, [logits('float32'), ...present(0, 'float16')]));
+    expect(graph).toMatchObject({
+      kind: 'concat',
+      cacheType: 'float16',
+      logitsType: 'float32',
+      attentionMask: 'int64',
+      positionIds: 'int64',
+      useCacheBranch: false,
+      logitsToKeep: { name: 'num_logits_to_keep', rank: 0 },
+    });
+  });
+
+  it('takes sizes that the graph leaves open from config.json', () => {
+    const free = ['batch', 'heads', 'past', 'dim'];
+    const inputs = [int64('input_ids'), ...layer(0, 'float32', free)];
+    const open = session(inputs, [logits('float32', ['batch', 'seq', 'vocab']), ...present(0)]);
+    const graph = inspectDecoderGraph(open, { kvHeads: 2, headDim: 8, vocabularySize: 50 });
+    expect(graph).toMatchObject({ kvHeads: 2, headDim: 8, vocabularySize: 50 });
+    expect(() => inspectDecoderGraph(open)).toThrow('num_key_value_heads');
+  });
+
+  it.each([
+    ['no input `input_ids`', session([int64('pixel_values')], [logits()])],
+    ['without a cache', session([int64('input_ids')], [logits()])],
+    ['no output `logits`', session([int64('input_ids'), ...layer(0)], present(0))],
+    ['`present.0.key`', session([int64('input_ids'), ...layer(0)], [logits()])],
+    ['not complete', session([int64('input_ids'), ...layer(1)], [logits(), ...present(1)])],
+    ['`pixel_values`', session([int64('input_ids'), int64('pixel_values'), ...layer(0)], [logits(), ...present(0)])],
+    [
+      '`last_index`',
+      session(
+        splitInputs.filter(({ name }) => name !== 'last_index'),
+        splitOutputs,
+      ),
+    ],
+  ])('refuses a graph that does not fit: %s', (reason, graph) => {
+    expect(() => inspectDecoderGraph(graph)).toThrow(
+      expect.objectContaining({ code: 'INVALID_MODEL', message: expect.stringContaining(reason) }),
+    );
+  });
+});

@@ -1,0 +1,101 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { CacheBlock, capacityFor } from './cache-block.js';
+import { FakeGraphSession } from './fake-graph-session.js';
+
+const shape = { caches: 2, heads: 3, dimension: 2 };
+
+/** The elements of one row of one cache, as the graph would see them. */
+function seen(block: CacheBlock, row: number, length: number): number[][] {
+  return block.tensors(row, 1).map(({ data }) => {
+    const values = data as Float32Array;
+    return Array.from({ length: shape.heads }, (_, head) => {
+      const start = head * block.capacity * shape.dimension;
+      return [...values.subarray(start, start + length * shape.dimension)];
+    }).flat();
+  });
+}
+
+/** New positions of one row, filled with numbers that say where they belong. */
+function fresh(seed: number, count: number): { data: Float32Array; batch: number; steps: number } {
+  const elements = shape.caches * shape.heads * count * shape.dimension;
+  return { data: Float32Array.from({ length: elements }, (_, index) => seed * 1000 + index), batch: 1, steps: count };
+}
+
+function filled(lengths: number[]): CacheBlock {
+  const block = new CacheBlock(new FakeGraphSession(), shape);
+  block.resize({ rows: lengths.length, capacity: Math.max(1, ...lengths), lengths: [] });
+  lengths.forEach((count, row) => {
+    if (count > 0) block.write(fresh(row, count), { batchIndex: 0, row, position: 0, count });
+  });
+  return block;
+}
+
+describe('CacheBlock', () => {
+  it('keeps every row through any run of re-layouts', () => {
+    const lengthsArbitrary = fc.array(fc.integer({ min: 0, max: 12 }), { minLength: 1, maxLength: 5 });
+    const layoutsArbitrary = fc.array(
+      fc.record({ moreRows: fc.integer({ min: 0, max: 3 }), moreCapacity: fc.integer({ min: 0, max: 20 }) }),
+      { minLength: 1, maxLength: 8 },
+    );
+    fc.assert(
+      fc.property(lengthsArbitrary, layoutsArbitrary, (lengths, layouts) => {
+        const block = filled(lengths);
+        const before = lengths.map((length, row) => seen(block, row, length));
+        for (const { moreRows, moreCapacity } of layouts) {
+          const capacity = Math.max(1, ...lengths) + moreCapacity;
+          block.resize({ rows: lengths.length + moreRows, capacity, lengths });
+          expect(block.tensors(0, lengths.length)[0]?.dims).toEqual([lengths.length, 3, capacity, 2]);
+        }
+        lengths.forEach((length, row) => expect(seen(block, row, length)).toEqual(before[row]));
+      }),
+    );
+  });
+
+  it('copies a row into another block and leaves its neighbours alone', () => {
+    const source = filled([4, 6]);
+    const target = filled([3, 3, 3]);
+    target.resize({ rows: 3, capacity: 9, lengths: [3, 3, 3] });
+    const neighbours = [seen(target, 0, 3), seen(target, 2, 3)];
+    source.copyRow(1, { block: target, row: 1 }, 5);
+    expect(seen(target, 1, 5)).toEqual(seen(source, 1, 5));
+    expect([seen(target, 0, 3), seen(target, 2, 3)]).toEqual(neighbours);
+  });
+
+  it('appends only the positions asked for of a padded batch', () => {
+    const block = filled([2, 2]);
+    block.resize({ rows: 2, capacity: 8, lengths: [2, 2] });
+    const steps = 3;
+    const data = Float32Array.from({ length: shape.caches * 2 * shape.heads * steps * shape.dimension }, (_, i) => i);
+    block.write({ data, batch: 2, steps }, { batchIndex: 1, row: 0, position: 2, count: 2 });
+    const firstHead = seen(block, 0, 4)[0]?.slice(4, 8);
+    expect(firstHead).toEqual([18, 19, 20, 21]);
+    expect(seen(block, 0, 5)[0]?.slice(8, 10)).toEqual(
+      seen(filled([2]), 0, 2)[0]
+        ?.slice(4, 6)
+        .fill(0),
+    );
+  });
+
+  it('zeroes whatever no row uses', () => {
+    const block = filled([4, 6, 5]);
+    const kept = seen(block, 0, 2);
+    block.scrub([2]);
+    expect(seen(block, 0, 2)).toEqual(kept);
+    const elements = block.tensors(0, 3).flatMap(({ data }) => [...(data as Float32Array)]);
+    expect(elements.filter((value) => value !== 0)).toHaveLength(kept.flat().filter((value) => value !== 0).length);
+  });
+});
+
+describe('capacityFor', () => {
+  it('gives room for the length and wastes at most a quarter of a long row', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 200_000 }), (length) => {
+        const capacity = capacityFor(length);
+        expect(capacity).toBeGreaterThanOrEqual(length);
+        expect(capacity - length).toBeLessThan(Math.max(64, length / 4 + 1));
+        expect(capacityFor(capacity)).toBe(capacity);
+      }),
+    );
+  });
+});

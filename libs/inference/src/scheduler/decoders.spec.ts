@@ -1,0 +1,214 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { buildTinyModel, type TinyModelOptions } from '#test/tiny-models';
+import { OrtSession } from '../runtime/ort-session.js';
+import type { LogitsBatch } from '../sampling/logits-batch.js';
+import { BatchScheduler } from './batch-scheduler.js';
+import type { CacheRow, Decoder } from './decoder.js';
+import { openDecoder } from './open-decoder.js';
+import { RecordingListener, sequenceRequest } from './recording-listener.js';
+import type { SequenceRequest } from './sequence.js';
+
+/* Every kind of decoder on the real runtime, with tiny random models. */
+
+let folder = '';
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'decoders-'));
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+const opened: { close(): Promise<void> }[] = [];
+afterEach(async () => {
+  for (const part of opened.splice(0)) await part.close();
+});
+
+const built = new Map<string, Promise<string>>();
+
+async function openSession(options: TinyModelOptions): Promise<OrtSession> {
+  const name = [options.shape ?? 'llama', options.layout ?? 'split', options.dtype ?? 'float32'].join('-');
+  const path = join(folder, options.externalData ? `${name}-external` : name);
+  const graph = built.get(path) ?? buildTinyModel(path, options).then(({ graphFile }) => join(path, graphFile));
+  built.set(path, graph);
+  return OrtSession.open({ modelPath: await graph, providers: ['cpu'], intraOpThreads: 1 });
+}
+
+async function openTiny(options: TinyModelOptions): Promise<Decoder> {
+  const decoder = openDecoder(await openSession(options), { slots: 8 });
+  opened.push(decoder);
+  return decoder;
+}
+
+const promptOf = (length: number, first = 1): number[] =>
+  Array.from({ length }, (_, index) => 260 + ((first * 31 + index * 17 + ((index * index) % 7)) % 170));
+
+/** Texts of requests that arrive one after the other while others run. */
+async function generate(
+  decoder: Decoder,
+  prompts: readonly number[][],
+  members: Partial<SequenceRequest> = {},
+  slots = 8,
+): Promise<number[][]> {
+  const scheduler = new BatchScheduler({ decoder, slots, contextLength: 256, cacheTokens: 2048 });
+  const listeners: RecordingListener[] = [];
+  const submitNext = (): undefined => {
+    const prompt = prompts[listeners.length];
+    if (!prompt) return;
+    // The next one arrives with the third token of this one.
+    const listener = new RecordingListener((_, count) => (count === 3 ? submitNext() : undefined));
+    const id = `s${listeners.length}`;
+    listeners.push(listener);
+    const maxNewTokens = 12 + ((listeners.length * 7) % 20);
+    scheduler.submit(sequenceRequest({ id, prompt, listener, maxNewTokens, ...members }));
+  };
+  submitNext();
+  for (let index = 0; index < prompts.length; index++) await listeners[index]?.done;
+  for (const { failure } of listeners) if (failure) throw failure;
+  return listeners.map(({ tokens }) => tokens);
+}
+
+async function generateAlone(
+  decoder: Decoder,
+  prompts: readonly number[][],
+  members: Partial<SequenceRequest> = {},
+): Promise<number[][]> {
+  const texts: number[][] = [];
+  for (const [index, prompt] of prompts.entries()) {
+    const maxNewTokens = 12 + (((index + 1) * 7) % 20);
+    texts.push(...(await generate(decoder, [prompt], { maxNewTokens, ...members }, 1)));
+  }
+  return texts;
+}
+
+const prompts = [12, 5, 33, 20, 64, 3, 100, 130, 1].map((length, index) => promptOf(length, index + 1));
+
+describe.each([
+  { shape: 'llama', dtype: 'float32' },
+  { shape: 'llama', dtype: 'int4' },
+  { shape: 'llama', dtype: 'int8' },
+  { shape: 'qwen', dtype: 'float32' },
+  { shape: 'phi', dtype: 'float32' },
+] as const)('the split decoder of a tiny $shape in $dtype', (options) => {
+  it('gives every sequence of a batch the greedy text it gives it alone, token by token', async () => {
+    const batched = await generate(await openTiny(options), prompts);
+    const alone = await generateAlone(await openTiny(options), prompts);
+    expect(batched).toEqual(alone);
+    expect(new Set(batched.flat()).size).toBeGreaterThan(20);
+  });
+
+  it('draws the same text for a seed in any company', async () => {
+    const members = { sampling: { temperature: 0.8, topP: 0.95, seed: 9 } };
+    const batched = await generate(await openTiny(options), prompts, members);
+    expect(batched).toEqual(await generateAlone(await openTiny(options), prompts, members));
+  });
+});
+
+describe('layouts of the same weights', () => {
+  it.each(['llama', 'qwen', 'phi'] as const)('agree on greedy texts of a tiny %s', async (shape) => {
+    const split = await generate(await openTiny({ shape }), prompts);
+    const concat = await generate(await openTiny({ shape, layout: 'concat' }), prompts);
+    expect(concat).toEqual(split);
+  });
+
+  it('agree where GroupQueryAttention is inside', async () => {
+    const split = await generate(await openTiny({ shape: 'llama' }), prompts);
+    expect(await generate(await openTiny({ shape: 'llama', layout: 'group-query' }), prompts)).toEqual(split);
+  });
+
+  it.each([
+    { layout: 'concat', dtype: 'float16' },
+    { layout: 'concat', dtype: 'int4' },
+    { layout: 'group-query', dtype: 'int8' },
+  ] as const)('give a batch what they give single sequences: $layout in $dtype', async (options) => {
+    const batched = await generate(await openTiny(options), prompts);
+    expect(batched).toEqual(await generateAlone(await openTiny(options), prompts));
+  });
+
+  it('load weights that lie beside the graph', async () => {
+    const inside = await generate(await openTiny({}), prompts.slice(0, 2));
+    expect(await generate(await openTiny({ externalData: true }), prompts.slice(0, 2))).toEqual(inside);
+  });
+});
+
+/** Fills rows with prompts of their own and returns them, ready to decode. */
+async function prefilled(decoder: Decoder, lengths: readonly number[]): Promise<CacheRow[]> {
+  const rows: CacheRow[] = [];
+  for (const [index, length] of lengths.entries()) {
+    const row = decoder.openRow();
+    await decoder.prefill([{ row, tokenIds: Int32Array.from(promptOf(length, index + 1)), final: true }], 'none');
+    rows.push(row);
+  }
+  return rows;
+}
+
+function rowOf(batch: LogitsBatch, index: number): Float32Array {
+  const start = (batch.rowIndexes[index] ?? 0) * batch.vocabularySize;
+  return (batch.logits ?? new Float32Array(0)).slice(start, start + batch.vocabularySize);
+}
+
+describe('rows of one batch', () => {
+  it('get logits that are bitwise those of the row alone, in 4 bits', async () => {
+    const lengths = [12, 5, 33, 20, 64, 3];
+    const together = await openTiny({ dtype: 'int4' });
+    const rows = await prefilled(together, lengths);
+    const batch = await together.decode(
+      rows.map((row, index) => ({ row, tokenId: 300 + index })),
+      'full',
+    );
+    for (const [index, length] of lengths.entries()) {
+      const alone = await openTiny({ dtype: 'int4' });
+      // The same prompt as in the batch, in a decoder of its own.
+      const row = alone.openRow();
+      await alone.prefill([{ row, tokenIds: Int32Array.from(promptOf(length, index + 1)), final: true }], 'none');
+      const single = await alone.decode([{ row, tokenId: 300 + index }], 'full');
+      expect(Buffer.from(rowOf(batch, index).buffer).equals(Buffer.from(rowOf(single, 0).buffer))).toBe(true);
+    }
+  });
+
+  it('get the same best few and log-sum-exp that all logits imply', async () => {
+    const decoder = await openTiny({});
+    const rows = await prefilled(decoder, [9, 17]);
+    const batch = await decoder.decode(
+      rows.map((row) => ({ row, tokenId: 301 })),
+      'full',
+    );
+    const logits = rowOf(batch, 1);
+    const best = [...logits.keys()].sort((a, b) => (logits[b] ?? 0) - (logits[a] ?? 0) || a - b);
+    const start = (batch.rowIndexes[1] ?? 0) * batch.topSize;
+    expect([...(batch.topIds ?? []).slice(start, start + 10)]).toEqual(best.slice(0, 10));
+    const sum = logits.reduce((total, value) => total + Math.exp(value), 0);
+    expect(batch.logSumExp?.[batch.rowIndexes[1] ?? 0]).toBeCloseTo(Math.log(sum), 4);
+  });
+
+  it('can be asked again for every logit without changing what follows', async () => {
+    const decoder = await openTiny({});
+    const rows = await prefilled(decoder, [9, 17]);
+    const parts = rows.map((row) => ({ row, tokenId: 301 }));
+    const top = await decoder.decode(parts, 'top');
+    const all = await decoder.repeatForLogits();
+    expect(top.logits).toBeNull();
+    expect(rows.map(({ length }) => length)).toEqual([10, 18]);
+    expect(Math.max(...rowOf(all, 0))).toBe(top.topValues?.[(top.rowIndexes[0] ?? 0) * top.topSize]);
+  });
+});
+
+describe('prefixes', () => {
+  it.each(['split', 'concat', 'group-query'] as const)('are reused without changing a text: %s', async (layout) => {
+    const shared = promptOf(140, 5);
+    const first = [...shared, 300, 301];
+    const second = [...shared, 310, 311, 312];
+    const decoder = await openTiny({ layout });
+    const scheduler = new BatchScheduler({ decoder, slots: 2, contextLength: 256, cacheTokens: 2048 });
+    const run = (id: string, prompt: number[]): Promise<RecordingListener> => {
+      const listener = new RecordingListener();
+      scheduler.submit(sequenceRequest({ id, prompt, listener, maxNewTokens: 16 }));
+      return listener.done;
+    };
+    await run('a', first);
+    const reused = await run('b', second);
+    expect(reused.cachedTokens).toBe(layout === 'split' ? 140 : 128);
+    const [fresh] = await generate(await openTiny({ layout }), [second], { maxNewTokens: 16 });
+    expect(reused.tokens).toEqual(fresh);
+  });
+});
