@@ -1,0 +1,161 @@
+import { writeFile } from 'node:fs/promises';
+import { cpus, totalmem } from 'node:os';
+
+/*
+ * What all benches share: contestants run interleaved, round by round, so that a noisy machine is noisy for all of
+ * them; the figures are medians over the rounds; the same report goes to a table and to JSON.
+ */
+
+/** Figures of one run by name, the unit in the name: `pickupP50Ms`, `jobsPerSecond`. */
+export type Figures = Record<string, number>;
+
+export interface Contestant {
+  readonly name: string;
+  /** Once before the first round; not measured. */
+  prepare?(): Promise<void>;
+  /** One measured run. */
+  run(round: number): Promise<Figures>;
+  /** Once after the last round, also after an error. */
+  close?(): Promise<void>;
+}
+
+export interface RoundsOptions {
+  /** Measured rounds; medians want at least 5. */
+  readonly rounds: number;
+  /** Runs of each contestant that are thrown away first. */
+  readonly warmups: number;
+  readonly onProgress?: (line: string) => void;
+}
+
+export interface Spread {
+  median: number;
+  min: number;
+  max: number;
+}
+
+export interface ContestantResult {
+  name: string;
+  rounds: number;
+  figures: Record<string, Spread>;
+}
+
+/** Runs the contestants in turns; each round begins with another one. */
+export async function runInterleaved(
+  contestants: readonly Contestant[],
+  { rounds, warmups, onProgress = () => undefined }: RoundsOptions,
+): Promise<ContestantResult[]> {
+  const runs = new Map<string, Figures[]>(contestants.map(({ name }) => [name, []]));
+  try {
+    for (const contestant of contestants) await contestant.prepare?.();
+    for (let round = -warmups; round < rounds; round += 1) {
+      for (const contestant of rotate(contestants, Math.abs(round))) {
+        const figures = await contestant.run(round);
+        onProgress(`${round < 0 ? 'warm-up' : `round ${round + 1}/${rounds}`}: ${contestant.name}`);
+        if (round >= 0) runs.get(contestant.name)?.push(figures);
+      }
+    }
+  } finally {
+    for (const contestant of contestants) await contestant.close?.();
+  }
+  return [...runs].map(([name, figures]) => ({ name, rounds: figures.length, figures: spreads(figures) }));
+}
+
+function rotate<T>(list: readonly T[], by: number): T[] {
+  const start = list.length === 0 ? 0 : by % list.length;
+  return [...list.slice(start), ...list.slice(0, start)];
+}
+
+function spreads(runs: readonly Figures[]): Record<string, Spread> {
+  const names = [...new Set(runs.flatMap((figures) => Object.keys(figures)))];
+  const valuesOf = (name: string) => runs.map((figures) => figures[name]).filter((value) => value !== undefined);
+  return Object.fromEntries(names.map((name) => [name, spreadOf(valuesOf(name))]));
+}
+
+export function spreadOf(values: readonly number[]): Spread {
+  return { median: median(values), min: Math.min(...values), max: Math.max(...values) };
+}
+
+export function median(values: readonly number[]): number {
+  return percentile(values, 50);
+}
+
+/** Linear between the two nearest ranks; NaN without values. `percent` from 0 to 100. */
+export function percentile(values: readonly number[], percent: number): number {
+  const sorted = values.toSorted((left, right) => left - right);
+  const rank = ((sorted.length - 1) * percent) / 100;
+  const below = sorted[Math.floor(rank)] ?? Number.NaN;
+  const above = sorted[Math.ceil(rank)] ?? Number.NaN;
+  return below + (above - below) * (rank - Math.floor(rank));
+}
+
+/** The median of one figure of one contestant; NaN when there is none. */
+export function medianOf(results: readonly ContestantResult[], name: string, figure: string): number {
+  return results.find((result) => result.name === name)?.figures[figure]?.median ?? Number.NaN;
+}
+
+export interface Ratio {
+  /** In words: `sluice on Redis / raw BullMQ on Redis, jobsPerSecond`. */
+  name: string;
+  value: number;
+  /** What the project promises: at least this. */
+  aim: number | null;
+}
+
+export interface Report {
+  bench: string;
+  startedAt: string;
+  machine: { cpu: string; cores: number; memoryGiB: number; node: string; platform: string };
+  settings: Record<string, string | number | boolean>;
+  results: ContestantResult[];
+  ratios: Ratio[];
+}
+
+export function machineFacts(): Report['machine'] {
+  const processors = cpus();
+  return {
+    cpu: processors[0]?.model ?? 'unknown',
+    cores: processors.length,
+    memoryGiB: Math.round(totalmem() / 2 ** 30),
+    node: process.version,
+    platform: `${process.platform}-${process.arch}`,
+  };
+}
+
+/** Prints the report as tables, and writes it as JSON when there is a path. */
+export async function publish(report: Report, jsonPath: string | null): Promise<void> {
+  process.stdout.write(`${formatReport(report)}\n`);
+  if (jsonPath !== null) await writeFile(jsonPath, `${JSON.stringify(report, null, 2)}\n`);
+}
+
+export function formatReport({ bench, machine, settings, results, ratios }: Report): string {
+  const figures = [...new Set(results.flatMap((result) => Object.keys(result.figures)))];
+  const rows = results.map(({ name, figures: of }) => [
+    name,
+    ...figures.map((figure) => formatNumber(of[figure]?.median)),
+  ]);
+  const table = formatTable(['', ...figures], rows);
+  const ratioRows = ratios.map(({ name, value, aim }) => [name, formatNumber(value), aim === null ? '' : `≥ ${aim}`]);
+  const stated = Object.entries(settings).map(([name, value]) => `${name} ${value}`);
+  const head = `${bench}: medians of ${results[0]?.rounds ?? 0} rounds; ${machine.cores} × ${machine.cpu}, Node ${machine.node}`;
+  const ratioTable = ratios.length === 0 ? [] : ['', formatTable(['ratio', 'value', 'aim'], ratioRows)];
+  return [head, stated.join(', '), '', table, ...ratioTable].join('\n');
+}
+
+/** A Markdown table whose columns line up in a terminal: the first to the left, the others to the right. */
+export function formatTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const widths = head.map((cell, column) => Math.max(cell.length, ...rows.map((row) => row[column]?.length ?? 0), 3));
+  const line = (cells: readonly string[]) =>
+    `| ${widths.map((width, column) => pad(cells[column] ?? '', width, column > 0)).join(' | ')} |`;
+  const rule = `|${widths.map((width, column) => (column > 0 ? `${'-'.repeat(width + 1)}:` : '-'.repeat(width + 2))).join('|')}|`;
+  return [line(head), rule, ...rows.map(line)].join('\n');
+}
+
+function pad(cell: string, width: number, right: boolean): string {
+  return right ? cell.padStart(width) : cell.padEnd(width);
+}
+
+/** Three significant digits, whole numbers from 100 on. */
+export function formatNumber(value: number | undefined): string {
+  if (value === undefined || Number.isNaN(value)) return '–';
+  return Math.abs(value) >= 100 ? Math.round(value).toLocaleString('en-US') : String(Number(value.toPrecision(3)));
+}
