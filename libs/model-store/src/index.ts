@@ -9,3 +9,5 @@ export * from './installed-models.js';
 export * from './pull/progress-reporter.js';
 export { withFileLock } from './pull/file-lock.js';
 export { parseSourceUri } from './source/source-uri.js';
+export { draftManifest, type DraftOptions } from './draft-manifest.js';
+export { removeInstalledModel } from './pull/remove-model.js';

@@ -5,7 +5,7 @@ import { ModelsController } from '../api/models.controller.js';
 import { bundledManifestFolder, listedManifests, loadManifestFolder } from '../manifest/index.js';
 import { ModelRegistryService } from './model-registry.service.js';
 import { PresenceOnlineModels } from './online-models.js';
-import { exampleEmbeddingManifest, exampleManifest } from './registry-fixture.js';
+import { exampleEmbeddingManifest, exampleManifest } from '#test/example-manifest';
 
 let database: TestDatabase;
 let prisma: PrismaService;

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { ErrorCode } from '#common';
 import type { ModelDeprecation, ModelManifest } from '../manifest/index.js';
 import type { ModelNameRow } from './model.repository.js';
-import { exampleEmbeddingManifest, exampleManifest } from './registry-fixture.js';
+import { exampleEmbeddingManifest, exampleManifest } from '#test/example-manifest';
 import { RegistrySnapshot } from './registry-snapshot.js';
 import { type ResolveRequest, resolveModel } from './resolve-model.js';
 

@@ -1,4 +1,4 @@
-import { type ModelManifest, validateManifest } from '../manifest/index.js';
+import { type ModelManifest, validateManifest } from '#model-registry/manifest';
 
 /** A small valid manifest for the tests of the registry. */
 export function exampleManifest(changes: Partial<ModelManifest> = {}): ModelManifest {

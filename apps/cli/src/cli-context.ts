@@ -1,0 +1,92 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { AccountsService } from '#accounts';
+import { PlatformError } from '#common';
+import { ModelRegistryService, noOnlineModels } from '#model-registry';
+import { createProgressReporter, type ProgressReporter, type SourceSettings } from '#model-store';
+import type { CliConfig } from '#platform/config';
+import { PrismaService } from '#platform/prisma';
+import { Output } from './output.js';
+
+export interface CliStreams {
+  stdout?: NodeJS.WritableStream;
+  stderr?: NodeJS.WriteStream;
+  signal?: AbortSignal;
+}
+
+/** The running installation of this home, as `npm start` notes it down. */
+interface RuntimeFile {
+  databaseUrl: string;
+  baseUrl: string;
+}
+
+/** What the commands share: configuration, output, and the database where there is one. */
+export class CliContext {
+  readonly output: Output;
+  readonly signal: AbortSignal;
+  private readonly stderr: NodeJS.WriteStream;
+  private prisma: PrismaService | null = null;
+
+  constructor(
+    readonly config: CliConfig,
+    { stdout = process.stdout, stderr = process.stderr, signal = new AbortController().signal }: CliStreams = {},
+  ) {
+    this.output = new Output(stdout);
+    this.stderr = stderr;
+    this.signal = signal;
+  }
+
+  get sources(): SourceSettings {
+    return { hubEndpoint: this.config.hubEndpoint, hubToken: this.config.hubToken };
+  }
+
+  /** Bars on stderr, so that stdout stays what was asked for. */
+  progress(): ProgressReporter {
+    return createProgressReporter({ stream: this.stderr });
+  }
+
+  /** The registry; null where no database is known. Commands that work on files alone go on without. */
+  async registry(): Promise<ModelRegistryService | null> {
+    const prisma = await this.database();
+    return prisma && new ModelRegistryService(prisma, noOnlineModels, { cacheMs: 0 });
+  }
+
+  async requireRegistry(): Promise<ModelRegistryService> {
+    return (await this.registry()) ?? refuseWithoutDatabase();
+  }
+
+  async requireAccounts(): Promise<AccountsService> {
+    const prisma = await this.database();
+    return prisma ? new AccountsService(prisma) : refuseWithoutDatabase();
+  }
+
+  /** Base URL of the api that `npm start` runs for this home; null when it does not run. */
+  async baseUrl(): Promise<string | null> {
+    return (await this.runtime())?.baseUrl ?? null;
+  }
+
+  async close(): Promise<void> {
+    await this.prisma?.$disconnect();
+  }
+
+  private async database(): Promise<PrismaService | null> {
+    const url = this.config.databaseUrl ?? (await this.runtime())?.databaseUrl;
+    if (url === undefined) return null;
+    this.prisma ??= new PrismaService({ url, applicationName: 'sluice-cli', poolSize: 2 });
+    return this.prisma;
+  }
+
+  private async runtime(): Promise<RuntimeFile | null> {
+    try {
+      return JSON.parse(await readFile(join(this.config.home, 'runtime.json'), 'utf8')) as RuntimeFile;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+      throw error;
+    }
+  }
+}
+
+function refuseWithoutDatabase(): never {
+  const message = 'This needs the database: run `npm start` for this SLUICE_HOME, or set DATABASE_URL.';
+  throw new PlatformError('SERVICE_UNAVAILABLE', message);
+}

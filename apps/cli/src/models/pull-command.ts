@@ -1,0 +1,55 @@
+import { PlatformError } from '#common';
+import { type ModelManifest, selectManifests } from '#model-registry/manifest';
+import { pullModels, type PullOutcome } from '#model-store';
+import type { CliContext } from '../cli-context.js';
+import { findKnownModels } from './known-models.js';
+
+export async function pullCommand(context: CliContext, names: string[], { json }: { json?: boolean }): Promise<void> {
+  const known = (await findKnownModels(context)).map(({ manifest }) => manifest);
+  const selected = selectManifests(known, names.length > 0 ? names.join(',') : 'starter');
+  if (selected.length === 0) throw new PlatformError('MODEL_NOT_FOUND', 'Nothing to pull.');
+  const outcomes = await pullManifests(context, selected);
+  if (json) context.output.json({ models: outcomes.map(describeOutcome) });
+  else for (const outcome of outcomes) context.output.line(sentenceOf(outcome));
+  const failed = outcomes.filter(({ status }) => status === 'failed');
+  if (failed.length > 0) {
+    throw new PlatformError('MODEL_PULL_FAILED', `Not pulled: ${failed.map(({ modelId }) => modelId).join(', ')}.`);
+  }
+}
+
+/** Pulls, and registers what is new to the registry so that callers can ask for it. */
+export async function pullManifests(context: CliContext, manifests: ModelManifest[]): Promise<PullOutcome[]> {
+  const reporter = context.progress();
+  try {
+    const outcomes = await pullModels({
+      home: context.config.home,
+      manifests,
+      reporter,
+      signal: context.signal,
+      sources: context.sources,
+    });
+    await registerPulled(context, manifests, outcomes);
+    return outcomes;
+  } finally {
+    reporter.close();
+  }
+}
+
+async function registerPulled(context: CliContext, manifests: ModelManifest[], outcomes: PullOutcome[]): Promise<void> {
+  const registry = await context.registry();
+  if (!registry) return;
+  const registered = new Set((await registry.inventory()).map(({ manifest }) => manifest.id));
+  const complete = new Set(outcomes.filter(({ status }) => status !== 'failed').map(({ modelId }) => modelId));
+  await registry.upsert(manifests.filter(({ id }) => complete.has(id) && !registered.has(id)));
+}
+
+function describeOutcome(outcome: PullOutcome) {
+  if (outcome.status !== 'failed') return outcome;
+  return { modelId: outcome.modelId, status: outcome.status, error: outcome.error.message };
+}
+
+function sentenceOf(outcome: PullOutcome): string {
+  if (outcome.status === 'failed') return `${outcome.modelId}: failed: ${outcome.error.message}`;
+  const word = outcome.status === 'installed' ? 'installed in' : 'is there already:';
+  return `${outcome.modelId}: ${word} ${outcome.folder}`;
+}

@@ -1,0 +1,30 @@
+/** What commands write: one JSON document, or lines and tables for people. */
+export class Output {
+  constructor(private readonly stream: NodeJS.WritableStream) {}
+
+  json(value: unknown): void {
+    this.stream.write(`${JSON.stringify(value, null, 2)}\n`);
+  }
+
+  line(text = ''): void {
+    this.stream.write(`${text}\n`);
+  }
+
+  /** Without a line break; for text that streams. */
+  write(text: string): void {
+    this.stream.write(text);
+  }
+
+  /** Columns as wide as their longest cell. */
+  table(header: string[], rows: string[][]): void {
+    const widths = header.map((name, column) => Math.max(name.length, ...rows.map((row) => row[column]?.length ?? 0)));
+    for (const row of [header, ...rows]) {
+      this.line(
+        row
+          .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+          .join('  ')
+          .trimEnd(),
+      );
+    }
+  }
+}

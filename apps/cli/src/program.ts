@@ -1,0 +1,16 @@
+import { Command } from 'commander';
+import { addAccountCommands } from './accounts/account-commands.js';
+import type { CliContext } from './cli-context.js';
+import { addModelCommands } from './models/model-commands.js';
+
+/** The whole command line. Each group adds its own commands; later groups get a line here. */
+export function createProgram(context: CliContext): Command {
+  const program = new Command('sluice')
+    .description("The operator's tool of a Sluice installation.")
+    .helpCommand(false)
+    .showHelpAfterError('Add --help for what there is.')
+    .exitOverride();
+  addModelCommands(program, context);
+  addAccountCommands(program, context);
+  return program;
+}

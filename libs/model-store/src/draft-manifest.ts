@@ -1,0 +1,82 @@
+import { type ModelManifest, validateManifest } from '#model-registry/manifest';
+import type { SourceSettings } from './source/source-settings.js';
+
+/** What an operator may say about a model that comes without a manifest. */
+export interface DraftOptions {
+  id?: string;
+  name?: string;
+  tier?: ModelManifest['tier'];
+  /** USD per million tokens. */
+  inputPriceUsd?: number;
+  outputPriceUsd?: number;
+}
+
+/** Longer contexts cost memory for every slot; an operator who wants one says so in the manifest. */
+const defaultContextLimit = 8_192;
+
+/**
+ * A manifest for a text model on the hub or in a package, from what is found there. A start to edit, not a judgement:
+ * prices are those given (default 0), the context is what `config.json` says up to 8,192 tokens.
+ */
+export async function draftManifest(
+  uri: string,
+  settings: SourceSettings,
+  options: DraftOptions = {},
+): Promise<ModelManifest> {
+  const { describeSource } = await import('./source/describe-source.js');
+  const found = await describeSource(uri, settings);
+  const contextLength = Math.min(Number(found.config['max_position_embeddings'] ?? 2_048), defaultContextLimit);
+  const bytes = found.source.files.reduce((sum, file) => sum + (file.bytes ?? 0), 0);
+  const draft: Omit<ModelManifest, 'capabilities'> & { capabilities: Partial<ModelManifest['capabilities']> } = {
+    id: options.id ?? toId(found.name),
+    type: 'text',
+    name: options.name ?? found.name,
+    description: '',
+    created: Math.floor(Date.now() / 1_000),
+    ownedBy: 'sluice',
+    modelSource: pageOf(uri),
+    license: found.license ?? 'unknown',
+    family: 'decoder',
+    tier: options.tier ?? tierOf(bytes),
+    privacy: 'private',
+    sources: [found.source],
+    converter: { kind: 'none' },
+    graphFile: found.graphFile,
+    installedBytes: bytes,
+    contextLength,
+    maxCompletionTokens: contextLength,
+    capabilities: { supportsLogProbs: true, quantization: quantizationOf(found.graphFile) },
+    constraints: { temperature: { default: 0.7 }, top_p: { default: 0.95 } },
+    pricing: { input: price(options.inputPriceUsd), output: price(options.outputPriceUsd) },
+  };
+  return validateManifest(draft, uri);
+}
+
+function toId(name: string): string {
+  return name
+    .toLowerCase()
+    .replace(/[^a-z0-9._-]+/g, '-')
+    .replace(/-onnx$/, '');
+}
+
+function price(usd = 0): { usd: number; diem: number } {
+  return { usd, diem: usd };
+}
+
+/** By size on disk, as a first guess: it decides the rate limits. */
+function tierOf(bytes: number): ModelManifest['tier'] {
+  if (bytes < 5e8) return 'XS';
+  if (bytes < 8e9) return 'S';
+  return bytes < 4e10 ? 'M' : 'L';
+}
+
+function quantizationOf(graphFile: string): ModelManifest['capabilities']['quantization'] {
+  if (/_(q4|int4|q4f16)\.onnx$/.test(graphFile)) return 'int4';
+  if (/_(quantized|q8|int8|uint8)\.onnx$/.test(graphFile)) return 'int8';
+  return /_fp16\.onnx$/.test(graphFile) ? 'fp16' : 'not-available';
+}
+
+function pageOf(uri: string): string {
+  const [, scheme, name] = /^(hf|npm):(.+?)(?:@[^@/]*)?$/.exec(uri) ?? [];
+  return scheme === 'hf' ? `https://huggingface.co/${name}` : `https://www.npmjs.com/package/${name}`;
+}
