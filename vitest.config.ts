@@ -33,6 +33,8 @@ export default defineConfig({
         test: {
           name: 'e2e',
           include: [`${places}.e2e-spec.ts`],
+          // Publishes its TypeScript under our `source` condition; plain node must not be the one to load it.
+          server: { deps: { inline: ['ai', /@ai-sdk\//, 'eventsource-parser'] } },
           globalSetup: ['test/harness/global-services.ts'],
           testTimeout: 120_000,
           hookTimeout: 180_000,

@@ -1,14 +1,14 @@
 import type { Socket } from 'node:net';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { newRequestId } from '#common';
 import { NestLogger } from '#platform/logging';
 import { ApiModule } from './api.module.js';
 import type { ApiServices } from './api-services.js';
 import { addDocumentation, buildDocument } from './documentation.js';
 import { addAuthGuard } from './http/auth.guard.js';
-import { answerClientError } from './http/client-error.js';
+import { answerClientError, answerFrameworkError } from './http/client-error.js';
 import { addCompression } from './http/compression.js';
 import { ErrorFilter } from './http/error.filter.js';
 import { addJsonParser, bodyLimitBytes } from './http/json.parser.js';
@@ -36,6 +36,8 @@ function adapterFor(site: string, version: string): FastifyAdapter {
     requestTimeout: requestTimeoutMs,
     forceCloseConnections: true,
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 256 },
+    frameworkErrors: (_error: Error, request: FastifyRequest, reply: FastifyReply) =>
+      answerFrameworkError(request, reply, version),
     clientErrorHandler: (error: Error, socket: Socket) => answerClientError(error, socket, { site, version }),
   });
 }

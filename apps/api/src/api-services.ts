@@ -9,6 +9,7 @@ import { Metrics, registerQueueGauges } from '#platform/metrics';
 import { PrismaService } from '#platform/prisma';
 import { createTransport, type QueueTransport } from '#queue';
 import { catalog } from '#modalities';
+import { HolderWatch } from './holder-watch.js';
 import { Drain } from './http/drain.js';
 
 /** Everything the api's routes stand on, made once per process. */
@@ -21,6 +22,7 @@ export interface ApiServices {
   registry: ModelRegistryService;
   admission: AdmissionService;
   jobs: JobsService;
+  holders: HolderWatch;
   metrics: Metrics;
   readiness: Readiness;
   drain: Drain;
@@ -57,6 +59,7 @@ export async function openServices(config: ApiConfig, logger: Logger): Promise<A
       queueLimit: config.queueLimit,
     }),
     jobs: new JobsService({ jobs, transport, logger }),
+    holders: new HolderWatch(transport.presence),
     metrics,
     readiness: new Readiness([
       { name: 'database', check: () => prisma.ping() },
@@ -67,7 +70,8 @@ export async function openServices(config: ApiConfig, logger: Logger): Promise<A
 }
 
 /** Writes what still waits and lets go of both stores. */
-export async function closeServices({ jobs, transport, prisma }: ApiServices): Promise<void> {
+export async function closeServices({ jobs, holders, transport, prisma }: ApiServices): Promise<void> {
+  holders.close();
   await jobs.close();
   await transport.close();
   await prisma.$disconnect();

@@ -4,7 +4,7 @@ import { openaiError } from './http/error-envelope.js';
 
 /** What the chat slice asks of its process. */
 export function chatServicesOf(services: ApiServices): ChatServices {
-  const { registry, transport, admission, jobs, drain, logger, config } = services;
+  const { registry, transport, admission, jobs, holders, drain, logger, config } = services;
   return {
     resolve: (name) => registry.resolve({ name, type: 'text', allowOffline: true }),
     openSlot: (requestId) => transport.mailbox.open(requestId),
@@ -14,6 +14,7 @@ export function chatServicesOf(services: ApiServices): ChatServices {
     cancel: (requestId) => jobs.cancel(requestId),
     cancelFailed: (requestId, error) => logger.warn({ requestId, error }, 'a job could not be cancelled'),
     errorFrame: (error) => ({ error: openaiError(error), ...(error.issues ? { issues: error.issues } : {}) }),
+    watchHolder: (modelId) => holders.watch(modelId),
     stopping: drain.expired,
     settings: {
       deadlineMs: config.chatDeadlineMs,

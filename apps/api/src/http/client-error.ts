@@ -1,7 +1,9 @@
 import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { newRequestId, PlatformError } from '#common';
 import { errorAnswer } from './error-envelope.js';
+import { securityHeaders } from './response-headers.js';
 
 interface ParserError extends Error {
   code?: string;
@@ -39,4 +41,15 @@ export function answerClientError(
     'connection: close',
   ];
   socket.end(`${lines.join('\r\n')}\r\n\r\n${text}`);
+}
+
+/** Answers an address that cannot be decoded: no route, no hook and no filter sees such a request. */
+export function answerFrameworkError(request: FastifyRequest, reply: FastifyReply, version: string): void {
+  const error = new PlatformError('INVALID_REQUEST', 'The address is not valid.');
+  const { status, headers, body } = errorAnswer(error, '/');
+  const named = { ...securityHeaders, 'cf-ray': request.id, 'x-service-version': version };
+  void reply
+    .status(status)
+    .headers({ ...headers, ...named })
+    .send(body);
 }

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type ErrorCode, PlatformError } from '#common';
@@ -35,7 +36,9 @@ export class ErrorFilter implements ExceptionFilter {
       return;
     }
     const { status, headers, body } = errorAnswer(error, request.url);
-    void reply.status(status).headers(headers).send(body);
+    void reply.status(status).headers(headers);
+    if (error.code === 'PAYLOAD_TOO_LARGE') void readToEnd(request.raw).then(() => reply.send(body));
+    else void reply.send(body);
   }
 
   private translate(exception: unknown, request: FastifyRequest, reply: FastifyReply): PlatformError {
@@ -53,4 +56,26 @@ export class ErrorFilter implements ExceptionFilter {
     void reply.header('allow', methods.join(', '));
     return new PlatformError('METHOD_NOT_ALLOWED', `This address answers ${methods.join(', ')} only.`);
   }
+}
+
+/** Bytes and time a caller gets to finish a body that was refused. */
+const lingeringBytes = 128 * 1024 * 1024;
+const lingeringMs = 10_000;
+
+/**
+ * Reads on and throws away what a caller still sends: closing under its hands would reset the connection, and it
+ * would never read why.
+ */
+async function readToEnd(body: IncomingMessage): Promise<void> {
+  await new Promise<void>((resolve) => {
+    let bytes = 0;
+    const timer = setTimeout(resolve, lingeringMs);
+    body.on('data', (part: Buffer) => {
+      bytes += part.length;
+      if (bytes > lingeringBytes) resolve();
+    });
+    for (const end of ['end', 'close', 'error']) body.once(end, () => resolve());
+    body.once('close', () => clearTimeout(timer));
+    body.resume();
+  });
 }

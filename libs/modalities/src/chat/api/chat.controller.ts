@@ -21,10 +21,8 @@ const defaultContextLength = 2048;
 /** One request on its way: what the wire said and what it became. */
 interface OpenedChat {
   wire: ChatCompletionRequest;
-  resolved: ResolvedModel;
-  chat: NormalizedChat;
   exchange: ChatExchange;
-  ends: ExchangeEnds;
+  ends: Omit<ExchangeEnds, 'lost'>;
   head: ChatAnswerHead;
 }
 
@@ -59,13 +57,17 @@ export class ChatController {
   @ChatApiDocument()
   async complete(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const opened = await this.open(request, reply);
+    const { lost, release } = this.services.watchHolder(opened.head.modelId);
+    const ends = { ...opened.ends, lost };
     try {
-      if (opened.wire.stream === true) await this.stream(opened, reply);
-      else await this.answer(opened, reply);
+      if (opened.wire.stream === true) await this.stream(opened, ends, reply);
+      else await this.answer(opened, ends, reply);
     } catch (error) {
       // Nobody is left to read an answer.
       if (!(error instanceof CallerGone)) throw error;
       reply.hijack();
+    } finally {
+      release();
     }
   }
 
@@ -82,7 +84,7 @@ export class ChatController {
     const exchange = await this.admit(request, chat, { modelId: manifest.id, stream: wire.stream === true });
     const { settings, stopping } = this.services;
     const ends = { gone, stopping, deadlineMs: settings.deadlineMs };
-    return { wire, resolved, chat, exchange, ends, head: this.head(request, chat, resolved) };
+    return { wire, exchange, ends, head: this.head(request, chat, resolved) };
   }
 
   /** Opens the slot before the job, so that no event can be missed. */
@@ -123,13 +125,13 @@ export class ChatController {
     };
   }
 
-  private async answer({ exchange, ends, head }: OpenedChat, reply: FastifyReply): Promise<void> {
+  private async answer({ exchange, head }: OpenedChat, ends: ExchangeEnds, reply: FastifyReply): Promise<void> {
     const gatherer = new ChatAnswerGatherer(head);
     const usage = await exchange.run(ends, (event) => gatherer.add(event));
     void reply.status(200).send(gatherer.answer(usage));
   }
 
-  private async stream({ wire, exchange, ends, head }: OpenedChat, reply: FastifyReply): Promise<void> {
+  private async stream({ wire, exchange, head }: OpenedChat, ends: ExchangeEnds, reply: FastifyReply): Promise<void> {
     const { keepAliveMs, stalledMs } = this.services.settings;
     const includeUsage = wire.stream_options?.include_usage === true;
     const stream = new ChatStream(reply, head, { keepAliveMs, stalledMs, includeUsage });

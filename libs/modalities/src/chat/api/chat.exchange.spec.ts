@@ -38,8 +38,9 @@ function setUp() {
   };
   const gone = new AbortController();
   const stopping = new AbortController();
-  const ends = { gone: gone.signal, stopping: stopping.signal, deadlineMs: 60_000 };
-  return { slot, calls, gone, stopping, ends, exchange: new ChatExchange(slot, job) };
+  const lost = new AbortController();
+  const ends = { gone: gone.signal, stopping: stopping.signal, lost: lost.signal, deadlineMs: 60_000 };
+  return { slot, calls, gone, stopping, lost, ends, exchange: new ChatExchange(slot, job) };
 }
 
 const delta: MailboxEvent = { type: 'text-delta' };
@@ -111,6 +112,18 @@ describe('ChatExchange', () => {
     stopping.abort();
     await expect(run).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' });
     expect(calls).toEqual(['cancel']);
+  });
+
+  it('gives up a started job that no worker is left to finish, and waits with one that is queued', async () => {
+    const { slot, lost, ends, exchange } = setUp();
+    slot.feed({ type: 'job-started' }, delta);
+    const run = exchange.run(ends, () => lost.abort());
+    await expect(run).rejects.toMatchObject({ code: 'MODEL_OFFLINE' });
+    const queued = setUp();
+    const waiting = queued.exchange.run(queued.ends, () => undefined);
+    queued.lost.abort();
+    queued.slot.feed({ type: 'job-started' }, finished);
+    await expect(waiting).resolves.toEqual(usage);
   });
 
   it('cancels the job when the listener fails', async () => {

@@ -14,6 +14,8 @@ export interface ExchangeEnds {
   gone: AbortSignal;
   /** The process stops and its grace is over. */
   stopping: AbortSignal;
+  /** No live worker holds the model: a job that had been started is dead, one that waits is not. */
+  lost: AbortSignal;
   /** How long the answer may take, in ms from now. */
   deadlineMs: number;
 }
@@ -31,6 +33,7 @@ function isChatEvent(event: SlotEvent): event is ChatEvent {
  */
 export class ChatExchange {
   private interruption: Error | null = null;
+  private started = false;
 
   constructor(
     private readonly slot: MailboxSlot,
@@ -61,7 +64,7 @@ export class ChatExchange {
     for await (const event of this.slot as AsyncIterable<SlotEvent>) {
       if (this.interruption !== null) return null;
       if (isChatEvent(event)) await onEvent(event);
-      else if (event.type === 'job-started') this.job.started();
+      else if (event.type === 'job-started') this.start();
       else if (event.type === 'job-finished') return (event as JobFinishedEvent).usage ?? noUsage;
       else if (event.type === 'job-failed')
         throw new JobFailure(PlatformError.fromWire((event as JobFailedEvent).error));
@@ -69,13 +72,21 @@ export class ChatExchange {
     return null;
   }
 
-  private watch({ gone, stopping, deadlineMs }: ExchangeEnds): () => void {
+  private start(): void {
+    this.started = true;
+    this.job.started();
+  }
+
+  private watch({ gone, stopping, lost, deadlineMs }: ExchangeEnds): () => void {
     const interrupt = (reason: Error): void => {
       this.interruption ??= reason;
       this.slot.close();
     };
     const onGone = (): void => interrupt(new CallerGone());
     const onStop = (): void => interrupt(new PlatformError('SERVICE_UNAVAILABLE', 'The service is restarting.'));
+    const onLost = (): void => {
+      if (this.started) interrupt(new PlatformError('MODEL_OFFLINE', 'The worker that made this answer is gone.'));
+    };
     const timer = setTimeout(
       () =>
         interrupt(new PlatformError('REQUEST_TIMEOUT', 'The answer took too long. Streaming shows it as it is made.')),
@@ -83,12 +94,14 @@ export class ChatExchange {
     );
     gone.addEventListener('abort', onGone, { once: true });
     stopping.addEventListener('abort', onStop, { once: true });
+    lost.addEventListener('abort', onLost, { once: true });
     if (gone.aborted) onGone();
     if (stopping.aborted) onStop();
     return () => {
       clearTimeout(timer);
       gone.removeEventListener('abort', onGone);
       stopping.removeEventListener('abort', onStop);
+      lost.removeEventListener('abort', onLost);
     };
   }
 }

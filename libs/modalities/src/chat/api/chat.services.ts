@@ -18,6 +18,8 @@ export interface ChatServices {
   cancelFailed(requestId: string, error: unknown): void;
   /** Body of an error frame, in OpenAI's words. */
   errorFrame(error: PlatformError): { error: object; issues?: ErrorIssue[] };
+  /** Watches whether anybody alive holds a model, until released. */
+  watchHolder(modelId: string): { lost: AbortSignal; release: () => void };
   /** Aborts when the process stops and its grace is over. */
   stopping: AbortSignal;
   settings: ChatSettings;

@@ -1,0 +1,73 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { PresenceBeat, PresenceBus } from '#queue';
+import { HolderWatch } from './holder-watch.js';
+
+let beats: PresenceBeat[];
+let notify: (beats: PresenceBeat[]) => void;
+
+function holding(...modelIds: string[]): PresenceBeat {
+  const models = modelIds.map((modelId) => ({
+    modelId,
+    modality: 'chat',
+    state: 'ready' as const,
+    slots: 1,
+    running: 0,
+    provider: 'cpu',
+  }));
+  return { processId: 'w', role: 'worker', mailboxAddress: null, models, alive: true };
+}
+
+function presence(): PresenceBus {
+  return {
+    join: async () => undefined,
+    announce: async () => undefined,
+    list: () => beats,
+    onChange: (listener) => {
+      notify = listener;
+      return () => undefined;
+    },
+  };
+}
+
+function become(...now: PresenceBeat[]): void {
+  beats = now;
+  notify(beats);
+}
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  beats = [holding('a', 'b')];
+});
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+describe('HolderWatch', () => {
+  it('gives up the answers of a model that nobody holds any more, and no others', () => {
+    const watch = new HolderWatch(presence());
+    const [a, b] = [watch.watch('a'), watch.watch('b')];
+    become(holding('b'));
+    vi.advanceTimersByTime(5_000);
+    expect([a.lost.aborted, b.lost.aborted]).toEqual([true, false]);
+  });
+
+  it('forgives a holder that comes back', () => {
+    const watch = new HolderWatch(presence());
+    const { lost } = watch.watch('a');
+    become();
+    vi.advanceTimersByTime(500);
+    become(holding('a'));
+    vi.advanceTimersByTime(5_000);
+    expect(lost.aborted).toBe(false);
+  });
+
+  it('leaves released answers alone', () => {
+    const watch = new HolderWatch(presence());
+    const { lost, release } = watch.watch('a');
+    release();
+    become();
+    vi.advanceTimersByTime(5_000);
+    expect(lost.aborted).toBe(false);
+  });
+});

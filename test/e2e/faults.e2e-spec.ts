@@ -1,0 +1,175 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { deterministicWords } from '#test/deterministic-engine';
+import { type Platform, type PlatformOptions, startPlatform } from '#test/platform';
+import { dechunk, postText, RawConnection } from '#test/raw-http';
+
+/* Streams byte by byte, and what callers see when something dies, stalls or stops. */
+
+let platform: Platform | undefined;
+
+afterEach(async () => {
+  await platform?.stop();
+  platform = undefined;
+});
+
+async function start(options: PlatformOptions = {}): Promise<Platform> {
+  platform = await startPlatform(options);
+  return platform;
+}
+
+const path = '/api/v1/chat/completions';
+
+function chat(content: string, more: object = {}): object {
+  return { model: 'tiny-llama', messages: [{ role: 'user', content }], ...more };
+}
+
+async function post(target: Platform, body: object): Promise<Response> {
+  return await fetch(target.origin + path, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${target.inferenceKey}`, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+}
+
+async function openStream(target: Platform, body: object): Promise<RawConnection> {
+  const raw = await RawConnection.open(target.port);
+  const headers = { authorization: `Bearer ${target.inferenceKey}`, 'accept-encoding': 'gzip' };
+  raw.send(postText(path, JSON.stringify({ ...body, stream: true }), headers));
+  return raw;
+}
+
+function framesOf(answer: string): string[] {
+  const [, ...rest] = answer.split('\r\n\r\n');
+  const { body } = dechunk(rest.join('\r\n\r\n'));
+  return body.split('\n\n').filter((frame) => frame !== '');
+}
+
+interface Chunk {
+  choices: { index: number; delta: { content?: string } }[];
+}
+
+function textOf(frames: string[]): string {
+  const chunks = frames
+    .filter((frame) => frame.startsWith('data: {'))
+    .map((frame) => JSON.parse(frame.slice(6)) as Chunk);
+  return chunks.map(({ choices }) => choices[0]?.delta.content ?? '').join('');
+}
+
+describe('a stream on the wire', () => {
+  it('is framed as server-sent events, never packed, and ends with [DONE]', async () => {
+    const target = await start();
+    const raw = await openStream(target, chat('Wire [[tokens=4]]', { stream_options: { include_usage: true } }));
+    const answer = await raw.until(/\r\n0\r\n\r\n$/);
+    const head = answer.split('\r\n\r\n', 1)[0]?.toLowerCase() ?? '';
+    expect(head).toMatch(/^http\/1\.1 200 /);
+    expect(head).toContain('content-type: text/event-stream');
+    expect(head).toContain('cache-control: no-cache');
+    expect(head).toContain('x-service-model-name: tiny llama');
+    expect(head).not.toContain('content-encoding');
+    const frames = framesOf(answer);
+    expect(frames.every((frame) => frame.startsWith('data: '))).toBe(true);
+    expect(frames.at(-1)).toBe('data: [DONE]');
+    expect(JSON.parse(frames.at(-2)?.slice(6) ?? '')).toMatchObject({ choices: [], usage: { completion_tokens: 4 } });
+    expect(textOf(frames)).toBe(deterministicWords('user: Wire [[tokens=4]]', { count: 4 }).join(''));
+  });
+
+  it('that waits is kept alive with comments', async () => {
+    const target = await start({ env: { SLUICE_KEEP_ALIVE_MS: '100' } });
+    const raw = await openStream(target, chat('[[tokens=3 delay=400]]'));
+    const frames = framesOf(await raw.until(/\r\n0\r\n\r\n$/));
+    expect(frames).toContain(': keep-alive');
+    expect(frames.at(-1)).toBe('data: [DONE]');
+  });
+
+  it('that nobody reads is cut off and its job cancelled', async () => {
+    const target = await start({ env: { SLUICE_STALLED_MS: '1000' } });
+    const raw = await openStream(target, chat('[[tokens=2000000]]'));
+    await raw.until(/data: /);
+    raw.pause();
+    const [job] = await target.closedJobs(60_000);
+    expect(job?.state).toBe('cancelled');
+    raw.leave();
+  });
+
+  it('past its deadline ends with an error frame; a whole answer with 504', async () => {
+    const target = await start({ env: { SLUICE_CHAT_DEADLINE_MS: '1500' } });
+    const slow = chat('[[tokens=5000 delay=50]]');
+    const [whole, streamed] = await Promise.all([
+      post(target, slow),
+      openStream(target, slow).then((raw) => raw.until(/\r\n0\r\n\r\n$/)),
+    ]);
+    expect(whole.status).toBe(504);
+    expect(whole.headers.get('x-should-retry')).toBe('false');
+    expect(await whole.json()).toMatchObject({ error: { code: 'REQUEST_TIMEOUT' } });
+    const frames = framesOf(streamed);
+    expect(frames).not.toContain('data: [DONE]');
+    expect(JSON.parse(frames.at(-1)?.slice(6) ?? '')).toMatchObject({ error: { code: 'REQUEST_TIMEOUT' } });
+    await target.closedJobs();
+  });
+});
+
+describe('when something dies', () => {
+  it('a model host killed in the middle of streams ends its own with an error, and the next request works', async () => {
+    const target = await start({ models: [{ id: 'tiny-llama' }, { id: 'other', seed: 2 }] });
+    const other = openStream(target, { ...chat('Other [[tokens=60 delay=20]]'), model: 'other' });
+    const doomed = await openStream(target, chat('Doomed [[tokens=100 delay=5 crash=10]]'));
+    const frames = framesOf(await doomed.until(/\r\n0\r\n\r\n$/));
+    expect(frames).not.toContain('data: [DONE]');
+    const { error } = JSON.parse(frames.at(-1)?.slice(6) ?? '') as { error: { code: string; message: string } };
+    expect(['MODEL_OFFLINE', 'INFERENCE_FAILED']).toContain(error.code);
+    const untouched = framesOf(await (await other).until(/\r\n0\r\n\r\n$/));
+    expect(untouched.at(-1)).toBe('data: [DONE]');
+    await target.untilOnline();
+    expect((await post(target, chat('Again [[tokens=3]]'))).status).toBe(200);
+    await target.closedJobs();
+  });
+
+  it('a worker killed in the middle of a stream leaves the caller an error and no open job', async () => {
+    const target = await start();
+    const raw = await openStream(target, chat('[[tokens=5000 delay=20]]'));
+    await raw.until(/"content":"\w/);
+    await target.kill('worker');
+    const frames = framesOf(await raw.until(/\r\n0\r\n\r\n$/));
+    expect(frames.at(-1)).toContain('"error"');
+    expect(frames).not.toContain('data: [DONE]');
+    expect((await post(target, chat('Nobody there'))).status).toBe(503);
+    await target.closedJobs(60_000);
+  });
+
+  it('an api killed in the middle of a stream has its job cancelled by the worker', async () => {
+    const target = await start();
+    const raw = await openStream(target, chat('[[tokens=5000 delay=20]]'));
+    await raw.until(/"content":"\w/);
+    await target.kill('api');
+    const [job] = await target.closedJobs(30_000);
+    expect(job?.state).toBe('cancelled');
+    expect(job?.completion_tokens).toBeLessThan(1000);
+  });
+});
+
+describe('when the api is told to stop', () => {
+  it('open streams finish, new requests are turned away, and it ends with 0', async () => {
+    const target = await start();
+    const raw = await openStream(target, chat('[[tokens=60 delay=30]]'));
+    await raw.until(/"content":"\w/);
+    const ended = target.kill('api', 'SIGTERM');
+    await expect.poll(async () => (await fetch(`${target.origin}/health/ready`)).status).toBe(503);
+    const refused = await post(target, chat('Too late'));
+    expect(refused.status).toBe(503);
+    expect(refused.headers.get('connection')).toBe('close');
+    expect(refused.headers.get('retry-after')).toMatch(/^\d+$/);
+    expect(framesOf(await raw.until(/\r\n0\r\n\r\n$/)).at(-1)).toBe('data: [DONE]');
+    expect((await ended).code).toBe(0);
+  });
+
+  it('streams that do not finish in time end with an error frame', async () => {
+    const target = await start({ env: { SLUICE_SHUTDOWN_GRACE_MS: '300' } });
+    const raw = await openStream(target, chat('[[tokens=5000 delay=30]]'));
+    await raw.until(/"content":"\w/);
+    const ended = target.kill('api', 'SIGTERM');
+    const frames = framesOf(await raw.until(/\r\n0\r\n\r\n$/));
+    expect(JSON.parse(frames.at(-1)?.slice(6) ?? '')).toMatchObject({ error: { code: 'SERVICE_UNAVAILABLE' } });
+    expect((await ended).code).toBe(0);
+    expect((await target.closedJobs()).map(({ state }) => state)).toEqual(['cancelled']);
+  });
+});
