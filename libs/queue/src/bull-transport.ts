@@ -4,7 +4,6 @@ import { BullQueues } from './bull-queue.js';
 import { BullProducer } from './bull-producer.js';
 import { BusCancels } from './cancel-bus.js';
 import { defaultSlotBytes, LinkedMailbox } from './mailbox.js';
-import { MailboxOutbox } from './mailbox-outbox.js';
 import { BullOutcomes } from './outcome-queue.js';
 import { BusPresence, defaultPresenceTiming } from './presence-bus.js';
 import { settlesWithin } from './store-call.js';
@@ -36,17 +35,14 @@ export class BullTransport implements QueueTransport {
     this.kind = store.kind;
     this.queues = new BullQueues(store, this.warn);
     this.producer = new BullProducer(this.queues);
-    this.mailbox = new LinkedMailbox(
-      store.mailboxLink,
-      new MailboxOutbox(store.mailboxLink),
-      options.slotBytes ?? defaultSlotBytes,
-    );
+    this.mailbox = new LinkedMailbox(store.mailboxLink, store.bus, options.slotBytes ?? defaultSlotBytes);
     this.cancelBus = new BusCancels(store.bus);
     this.presence = new BusPresence(store.bus, clock, options.presence ?? defaultPresenceTiming);
     this.outcomes = new BullOutcomes(store, this.queues, this.warn);
   }
 
   async start(): Promise<void> {
+    await this.mailbox.startSending();
     await this.cancelBus.start();
     await this.presence.start();
   }

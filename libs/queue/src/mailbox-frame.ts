@@ -11,16 +11,32 @@ export interface FramePart {
   events: MailboxEvent[];
 }
 
-type WirePart = [requestId: string, stream: string, first: number, events: MailboxEvent[]];
-
-/** One message to one address, with events of any number of requests. */
-export function encodeFrame(parts: FramePart[]): string {
-  return JSON.stringify(parts.map(({ requestId, stream, first, events }) => [requestId, stream, first, events]));
+/** One message of one sender to one address. A sender numbers its messages from 0, without a gap. */
+export interface Frame {
+  sender: string;
+  number: number;
+  parts: FramePart[];
 }
 
-export function decodeFrame(text: string): FramePart[] {
-  const wire = JSON.parse(text) as WirePart[];
-  return wire.map(([requestId, stream, first, events]) => ({ requestId, stream, first, events }));
+type WirePart = [requestId: string, stream: string, first: number, events: MailboxEvent[]];
+type WireFrame = [sender: string, number: number, parts: WirePart[]];
+
+export function encodeFrame({ sender, number, parts }: Frame): string {
+  const wire = parts.map(({ requestId, stream, first, events }): WirePart => [requestId, stream, first, events]);
+  return JSON.stringify([sender, number, wire] satisfies WireFrame);
+}
+
+export function decodeFrame(text: string): Frame {
+  const [sender, number, wire] = JSON.parse(text) as WireFrame;
+  const parts = wire.map(([requestId, stream, first, events]) => ({ requestId, stream, first, events }));
+  return { sender, number, parts };
+}
+
+/** What a reader asks of all senders when messages may be missing: everything from these numbers on, else all. */
+export interface ResendRequest {
+  address: string;
+  /** The next number expected, by sender. */
+  next: Record<string, number>;
 }
 
 /** The last event of a request, after which its slot is complete. */

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { encodeFrame, type FramePart } from './mailbox-frame.js';
+import { encodeFrame, type FramePart, type ResendRequest } from './mailbox-frame.js';
 import { backOffMs, pause, settlesWithin } from './store-call.js';
 import type { MailboxLink } from './store.js';
 import type { MailboxEvent, MailboxWriter } from './transport.js';
@@ -12,6 +12,10 @@ const maxWaitingEvents = 200_000;
 
 /** How long a message is sent again and again before its address is given up, in ms. */
 const giveUpAfterMs = 30_000;
+
+/** Sent messages kept for a reader that lost some: the newest characters, and for this long after the last one. */
+const keptCharacters = 2 * 1_024 * 1_024;
+const keptMs = 60_000;
 
 interface StreamState {
   readonly requestId: string;
@@ -28,14 +32,18 @@ interface StreamState {
 export class MailboxOutbox {
   private readonly addresses = new Map<string, AddressQueue>();
   private readonly processName = randomBytes(6).toString('base64url');
-  private streams = 0;
+  private counter = 0;
 
   constructor(private readonly link: MailboxLink) {}
 
   writer(address: string, requestId: string): MailboxWriter {
-    this.streams += 1;
-    const stream = { requestId, name: `${this.processName}.${this.streams}`, sent: 0, waiting: [] };
+    const stream = { requestId, name: this.newName(), sent: 0, waiting: [] };
     return { send: (...events) => this.queueOf(address).push(stream, events) };
+  }
+
+  /** Sends again what a reader misses, as far as it is still here. */
+  resend({ address, next }: ResendRequest): void {
+    this.addresses.get(address)?.resend(next);
   }
 
   /** Resolves when everything has left, or after `timeoutMs`. */
@@ -44,33 +52,56 @@ export class MailboxOutbox {
     await settlesWithin(drained, timeoutMs);
   }
 
+  close(): void {
+    for (const queue of this.addresses.values()) queue.close();
+  }
+
+  private newName(): string {
+    this.counter += 1;
+    return `${this.processName}.${this.counter}`;
+  }
+
   private queueOf(address: string): AddressQueue {
     let queue = this.addresses.get(address);
     if (queue === undefined) {
-      queue = new AddressQueue(this.link, address, () => this.addresses.delete(address));
+      queue = new AddressQueue(this.link, address, this.newName(), () => this.addresses.delete(address));
       this.addresses.set(address, queue);
     }
     return queue;
   }
 }
 
-/** What waits for one address. Lives only while something does. */
+/** What waits for one address, and what lately left. Forgotten when nothing was sent for a while. */
 class AddressQueue {
-  private waiting = new Set<StreamState>();
+  private readonly waiting = new Set<StreamState>();
   private waitingEvents = 0;
   private running: Promise<void> | null = null;
+  private nextNumber = 0;
+  private kept: { number: number; message: string }[] = [];
+  private characters = 0;
+  private again: string[] = [];
+  private idle: NodeJS.Timeout | undefined;
 
   constructor(
     private readonly link: MailboxLink,
     private readonly address: string,
-    private readonly onEmpty: () => void,
+    private readonly sender: string,
+    private readonly onIdle: () => void,
   ) {}
 
   push(stream: StreamState, events: MailboxEvent[]): void {
     if (this.waitingEvents > maxWaitingEvents) this.giveUp();
-    stream.waiting.push(...events);
+    for (const event of events) stream.waiting.push(event);
     this.waiting.add(stream);
     this.waitingEvents += events.length;
+    this.running ??= this.run();
+  }
+
+  resend(next: Record<string, number>): void {
+    const from = next[this.sender] ?? 0;
+    const missing = this.kept.filter(({ number }) => number >= from);
+    if (missing.length === 0) return;
+    this.again = missing.map(({ message }) => message);
     this.running ??= this.run();
   }
 
@@ -78,14 +109,34 @@ class AddressQueue {
     await this.running;
   }
 
+  close(): void {
+    clearTimeout(this.idle);
+    this.giveUp();
+  }
+
   private async run(): Promise<void> {
+    clearTimeout(this.idle);
     await new Promise((resolve) => setImmediate(resolve));
-    while (this.waiting.size > 0) {
-      const delivered = await this.deliver(encodeFrame(this.takeBatch()));
+    while (this.waiting.size > 0 || this.again.length > 0) {
+      const messages = this.again.splice(0);
+      if (this.waiting.size > 0) messages.push(this.nextMessage());
+      const delivered = await this.deliver(messages);
       if (!delivered) this.giveUp();
     }
     this.running = null;
-    this.onEmpty();
+    this.idle = setTimeout(this.onIdle, keptMs).unref();
+  }
+
+  private nextMessage(): string {
+    const number = this.nextNumber;
+    this.nextNumber += 1;
+    const message = encodeFrame({ sender: this.sender, number, parts: this.takeBatch() });
+    this.kept.push({ number, message });
+    this.characters += message.length;
+    while (this.characters > keptCharacters && this.kept.length > 1) {
+      this.characters -= this.kept.shift()?.message.length ?? 0;
+    }
+    return message;
   }
 
   private takeBatch(): FramePart[] {
@@ -103,11 +154,13 @@ class AddressQueue {
     return parts;
   }
 
-  private async deliver(message: string): Promise<boolean> {
+  /** False when the store was away for too long. */
+  private async deliver(messages: string[]): Promise<boolean> {
     const giveUpAt = performance.now() + giveUpAfterMs;
     for (let failures = 1; ; failures += 1) {
       try {
-        return await this.link.send(this.address, [message]);
+        await this.link.send(this.address, messages);
+        return true;
       } catch {
         // Sent again below: the reader drops what it has already seen.
         if (performance.now() > giveUpAt) return false;
@@ -124,5 +177,6 @@ class AddressQueue {
     }
     this.waiting.clear();
     this.waitingEvents = 0;
+    this.again = [];
   }
 }

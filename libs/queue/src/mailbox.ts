@@ -1,30 +1,53 @@
 import { randomBytes } from 'node:crypto';
 import { PlatformError } from '#common';
-import { decodeFrame } from './mailbox-frame.js';
+import { decodeFrame, type ResendRequest } from './mailbox-frame.js';
+import { MailboxInbox } from './mailbox-inbox.js';
 import { MailboxOutbox } from './mailbox-outbox.js';
 import { BufferedSlot } from './mailbox-slot.js';
-import type { MailboxLink } from './store.js';
+import { pause } from './store-call.js';
+import type { MailboxLink, MessageBus } from './store.js';
 import type { Mailbox, MailboxSlot, MailboxWriter } from './transport.js';
 
 /** Bytes one slot may hold for a slow reader. */
 export const defaultSlotBytes = 4 * 1_024 * 1_024;
 
-/** The mailbox of one process: one address, one reader, a slot per open request. */
+const resendChannel = 'mailbox_resend';
+
+/** When a reader that was cut off asks again, in ms after the cut: senders come back at their own times. */
+const resendDelaysMs = [0, 250, 750, 2_000, 4_000];
+
+/** The mailbox of one process: one address, one reader, a slot per open request; and the outbox of what it sends. */
 export class LinkedMailbox implements Mailbox {
   readonly address = randomBytes(8).toString('hex');
+  readonly outbox: MailboxOutbox;
   private readonly slots = new Map<string, BufferedSlot>();
+  private readonly inbox: MailboxInbox;
   private reading: Promise<{ close(): Promise<void> }> | null = null;
+  private asking = false;
+  private closed = false;
 
   constructor(
     private readonly link: MailboxLink,
-    readonly outbox: MailboxOutbox,
+    private readonly bus: MessageBus,
     private readonly slotBytes: number,
-  ) {}
+  ) {
+    this.outbox = new MailboxOutbox(link);
+    // Events for slots that are closed, or of another life of this process, are nobody's any more.
+    this.inbox = new MailboxInbox(
+      (part) => this.slots.get(part.requestId)?.accept(part),
+      () => void this.askAgain(),
+    );
+  }
+
+  /** Starts answering readers that lost messages; every process that sends does. */
+  async startSending(): Promise<void> {
+    await this.bus.subscribe(resendChannel, (text) => this.outbox.resend(JSON.parse(text) as ResendRequest));
+  }
 
   async start(): Promise<void> {
     this.reading ??= this.link.receive(this.address, {
-      onMessage: (text) => this.receive(text),
-      onLost: () => this.failOpenSlots('A part of the answer was lost on its way.'),
+      onMessage: (text) => this.inbox.receive(decodeFrame(text)),
+      onLost: () => void this.askAgain(),
     });
     await this.reading;
   }
@@ -43,17 +66,27 @@ export class LinkedMailbox implements Mailbox {
   }
 
   async close(): Promise<void> {
+    this.closed = true;
+    this.outbox.close();
+    this.inbox.close();
+    for (const slot of this.slots.values()) {
+      slot.fail(new PlatformError('SERVICE_UNAVAILABLE', 'The service is stopping.'));
+    }
     const reading = await this.reading;
     await reading?.close();
-    this.failOpenSlots('The service is stopping.');
   }
 
-  private receive(text: string): void {
-    // Events for slots that are closed or of another life of this process are nobody's any more.
-    for (const part of decodeFrame(text)) this.slots.get(part.requestId)?.accept(part);
-  }
-
-  private failOpenSlots(message: string): void {
-    for (const slot of this.slots.values()) slot.fail(new PlatformError('SERVICE_UNAVAILABLE', message));
+  /** Asks every sender for what this process may have missed. What none has any more, the slots notice or wait for. */
+  private async askAgain(): Promise<void> {
+    if (this.asking) return;
+    this.asking = true;
+    for (const delayMs of resendDelaysMs) {
+      await pause(delayMs);
+      if (this.closed) return;
+      const request: ResendRequest = { address: this.address, next: this.inbox.expected() };
+      // A request that cannot be sent is repeated with the next delay.
+      await this.bus.publish(resendChannel, JSON.stringify(request)).catch(() => undefined);
+    }
+    this.asking = false;
   }
 }

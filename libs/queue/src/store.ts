@@ -17,10 +17,10 @@ export interface MessageBus {
 /** What a mailbox needs of a store: ordered delivery of text messages to one address. */
 export interface MailboxLink {
   /**
-   * Delivers messages to an address, in order. Resolves once the store has them; rejects when it is not known whether
-   * it has, and the caller sends them again. `false`: nobody lives at the address any more.
+   * Delivers messages to an address, in order. Resolves once the store has them, or nobody lives there; rejects when it
+   * is not known whether it has them, and the caller sends them again.
    */
-  send(address: string, messages: string[]): Promise<boolean>;
+  send(address: string, messages: string[]): Promise<void>;
   /** Starts reading an address of this process. `onLost` says that messages may be missing. */
   receive(address: string, handlers: MailboxHandlers): Promise<{ close(): Promise<void> }>;
 }

@@ -474,6 +474,26 @@ export function describeTransport(name: string, startStore: () => Promise<Confor
         for (const texts of await Promise.all(reading)) expect(texts).toEqual(expected);
       });
 
+      it('loses nothing when its reader is cut off in the middle, nor when the last event fell into the gap', async () => {
+        const { worker } = await openPair();
+        const { transport: api, cable } = await openMortal('api-2');
+        await api.mailbox.start();
+        const requests = ['early', 'late'];
+        const [early, late] = requests.map((requestId) => readAll(api.mailbox.open(requestId)));
+        const writers = requests.map((requestId) => worker.mailbox.writer(api.mailbox.address, requestId));
+        for (let index = 0; index < 300; index += 1) {
+          if (index === 100) cable.cut();
+          if (index === 200) cable.mend();
+          if (index < 150) writers[0]?.send(delta(`${index}`));
+          if (index === 150) writers[0]?.send({ type: 'job-finished' });
+          writers[1]?.send(delta(`${index}`));
+          await sleep(2);
+        }
+        writers[1]?.send({ type: 'job-finished' });
+        expect(await early).toEqual([...numbered(150), { type: 'job-finished' }]);
+        expect(await late).toEqual([...numbered(300), { type: 'job-finished' }]);
+      });
+
       it('carries events larger than any message of the store, in every script', async () => {
         const { api, worker } = await openPair();
         const slot = api.mailbox.open('large');
@@ -668,6 +688,21 @@ export function describeTransport(name: string, startStore: () => Promise<Confor
         expect(accepted.length).toBeGreaterThanOrEqual(40);
       });
 
+      it('carries the events of a stream over a restart', async () => {
+        const { api, worker } = await openPair();
+        const reading = readAll(api.mailbox.open('stream'));
+        const writer = worker.mailbox.writer(api.mailbox.address, 'stream');
+        let restart: Promise<void> | null = null;
+        for (let index = 0; index < 300; index += 1) {
+          if (index === 100) restart = store.stop().then(() => store.start());
+          writer.send(delta(`${index}`));
+          await sleep(2);
+        }
+        await restart;
+        writer.send({ type: 'job-finished' });
+        expect(await reading).toEqual([...numbered(300), { type: 'job-finished' }]);
+      });
+
       it('keeps presence: nobody is lost because nobody could be heard', async () => {
         const { api, worker } = await openPair();
         await worker.presence.join(() => beat('w1', null));
@@ -685,6 +720,10 @@ export function describeTransport(name: string, startStore: () => Promise<Confor
 
 function delta(text: string): DeltaEvent {
   return { type: 'text-delta', text };
+}
+
+function numbered(count: number): DeltaEvent[] {
+  return Array.from({ length: count }, (_value, index) => delta(`${index}`));
 }
 
 function beat(processId: string, mailboxAddress: string | null): Omit<PresenceBeat, 'alive'> {

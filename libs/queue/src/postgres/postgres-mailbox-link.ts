@@ -1,13 +1,15 @@
 import type { MailboxHandlers, MailboxLink } from '../store.js';
 import type { PostgresBus } from './postgres-bus.js';
 
-/** Mailboxes as notification channels, one per address. What is sent while the reader is away is lost, and known to be. */
+/**
+ * Mailboxes as notification channels, one per address. What is sent while
+ * the reader is away is lost; it says so when it is back.
+ */
 export class PostgresMailboxLink implements MailboxLink {
   constructor(private readonly bus: PostgresBus) {}
 
-  async send(address: string, messages: string[]): Promise<boolean> {
+  async send(address: string, messages: string[]): Promise<void> {
     await this.bus.publishAll(channelOf(address), messages);
-    return true;
   }
 
   async receive(address: string, handlers: MailboxHandlers): Promise<{ close(): Promise<void> }> {

@@ -24,7 +24,7 @@ export class RedisMailboxLink implements MailboxLink {
     private readonly namespace: string,
   ) {}
 
-  async send(address: string, messages: string[]): Promise<boolean> {
+  async send(address: string, messages: string[]): Promise<void> {
     const key = this.key(address);
     const pipeline = this.writer.pipeline();
     for (const message of messages) {
@@ -33,7 +33,6 @@ export class RedisMailboxLink implements MailboxLink {
     }
     const replies = (await pipeline.exec()) ?? [];
     for (const [error] of replies) if (error) throw error;
-    return replies.every(([, id]) => id !== null);
   }
 
   async receive(address: string, handlers: MailboxHandlers): Promise<{ close(): Promise<void> }> {
