@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { onnx } from 'onnx-proto';
-import type { CodedRows } from './q4-0-blocks.js';
+import type { CodedRows } from './gguf-blocks.js';
 
 /** Element types of ONNX that weights come in. */
 const floatKinds: Record<number, 'float32' | 'float16'> = { 1: 'float32', 10: 'float16' };

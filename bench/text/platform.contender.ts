@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
-import { mkdtemp, rm, symlink, mkdir } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { Agent, request } from 'undici';
@@ -58,13 +58,12 @@ export class PlatformContender implements Contender {
       env: {
         ...process.env,
         PORT: String(options.port),
-        SLUICE_WORKER_PORT: String(options.port + 1),
         SLUICE_HOME: home,
         SLUICE_MODELS: options.modelId,
         SLUICE_BOOTSTRAP_INFERENCE_KEY: key,
         SLUICE_THREADS: String(options.threads),
         ...(options.slots === undefined ? {} : { SLUICE_SLOTS: String(options.slots) }),
-        LOG_LEVEL: 'warn',
+        LOG_LEVEL: 'info',
         ...options.environment,
       },
     });
@@ -109,7 +108,7 @@ export class PlatformContender implements Contender {
   /** 99th percentile of the delay of each event loop since the last call, in ms; NaN where nobody tells. */
   async loopLag(): Promise<LoopLag> {
     const api = await this.scrape(this.options.port);
-    const worker = await this.scrape(this.options.port + 1);
+    const worker = await this.scrape(await this.workerPort());
     return {
       apiMs: gauge(api, 'nodejs_eventloop_lag_p99_seconds') * 1000,
       workerMs: gauge(worker, 'nodejs_eventloop_lag_p99_seconds') * 1000,
@@ -129,6 +128,12 @@ export class PlatformContender implements Contender {
       await ended;
     }
     await rm(this.home, { recursive: true, force: true });
+  }
+
+  /** The worker takes a free port and says which. */
+  private async workerPort(): Promise<number> {
+    const log = await readFile(join(this.home, 'platform.log'), 'utf8');
+    return Number(/worker .* metrics on port (\d+)/.exec(log)?.[1] ?? 0);
   }
 
   private async scrape(port: number): Promise<string> {

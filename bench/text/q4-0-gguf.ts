@@ -3,7 +3,7 @@ import { createWriteStream } from 'node:fs';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { type GgufTensor, readGgufHeader } from './gguf-file.js';
-import { interleavedSource, packQ40 } from './q4-0-blocks.js';
+import { interleavedSource, packQ40, packQ80 } from './gguf-blocks.js';
 import { OnnxWeights } from './onnx-weights.js';
 
 export interface Q40Options {
@@ -15,7 +15,7 @@ export interface Q40Options {
 }
 
 const alignment = 32;
-const types = { float32: 0, float16: 1, q40: 2 };
+const types = { float32: 0, float16: 1, q40: 2, q80: 8 };
 
 const parts: Record<string, string> = {
   attn_norm: 'attention_norm',
@@ -64,6 +64,7 @@ function convertTensor({ name, dimensions }: GgufTensor, weights: OnnxWeights, h
     const { data, kind } = weights.plain(source);
     return { type: types[kind], data };
   }
+  if (coded.codes.length === rows * columns) return { type: types.q80, data: packQ80(coded) };
   const sourceRow = /attn_[qk]\./.test(name) ? interleavedSource(headSize) : (row: number) => row;
   return { type: types.q40, data: packQ40(coded, sourceRow) };
 }

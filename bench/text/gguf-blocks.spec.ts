@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { halfPrecision, interleavedSource, packQ40 } from './q4-0-blocks.js';
+import { halfPrecision, interleavedSource, packQ40, packQ80 } from './gguf-blocks.js';
 
 /** Reads a Q4_0 block back, as the format defines it. */
 function unpackCodes(packed: Buffer): number[] {
@@ -8,7 +8,7 @@ function unpackCodes(packed: Buffer): number[] {
   return [...bytes.map((byte) => byte & 15), ...bytes.map((byte) => byte >> 4)];
 }
 
-describe('Q4_0 blocks', () => {
+describe('blocks of GGUF', () => {
   it('keep every code', () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 0, max: 15 }), { minLength: 32, maxLength: 32 }), (codes) => {
@@ -20,6 +20,12 @@ describe('Q4_0 blocks', () => {
         expect(unpackCodes(packed)).toEqual(codes);
       }),
     );
+  });
+
+  it('turn bytes around their middle into signed bytes', () => {
+    const codes = Uint8Array.from({ length: 32 }, (_, index) => 112 + index);
+    const packed = packQ80({ columns: 32, rows: 1, codes, scales: new Float32Array([1]) });
+    expect(new Int8Array(packed.subarray(2))).toEqual(Int8Array.from(codes, (code) => code - 128));
   });
 
   it('write scales in half precision', () => {

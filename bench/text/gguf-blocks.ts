@@ -28,6 +28,20 @@ export function packQ40({ columns, rows, codes, scales }: CodedRows, sourceRow: 
   return packed;
 }
 
+/** A layer in blocks of 32 with a byte per code (value = (code - 128) × scale) as Q8_0: a scale, then signed bytes. */
+export function packQ80({ columns, rows, codes, scales }: CodedRows): Buffer {
+  const blocks = (rows * columns) / blockSize;
+  const packed = Buffer.alloc(blocks * (blockSize + 2));
+  for (let block = 0; block < blocks; block++) {
+    const at = block * (blockSize + 2);
+    packed.writeUInt16LE(halfPrecision(scales[block] ?? 0), at);
+    for (let index = 0; index < blockSize; index++) {
+      packed[at + 2 + index] = (codes[block * blockSize + index] ?? 0) ^ 0x80;
+    }
+  }
+  return packed;
+}
+
 function packBlock(codes: Uint8Array, packed: Buffer, at: number): void {
   const code = (index: number) => ((codes[index >> 1] ?? 0) >> ((index & 1) * 4)) & 15;
   for (let index = 0; index < codeBytes; index++) packed[at + index] = code(index) | (code(index + codeBytes) << 4);
