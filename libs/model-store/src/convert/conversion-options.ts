@@ -1,6 +1,6 @@
 import { PlatformError } from '#common';
 import type { ConversionOptions } from './conversion.js';
-import type { LinearFormat } from './decoder/index.js';
+import { emitConcatDecoder, emitSplitDecoder, type LinearFormat } from './decoder/index.js';
 
 /** How the options of a manifest say the format of linear layers. */
 export const weightFormats = ['float32', 'int8', 'int4'] as const;
@@ -8,6 +8,16 @@ export type WeightFormat = (typeof weightFormats)[number];
 
 export const blockSizes = [32, 64, 128] as const;
 export type BlockSize = (typeof blockSizes)[number];
+
+/** How the graph takes its cache: `split` is what the engine runs fastest, `concat` what other runtimes read. */
+const emitters = { split: emitSplitDecoder, concat: emitConcatDecoder };
+export const graphLayouts = ['split', 'concat'] as const;
+
+/** The emitter of the option `layout`, and how `installed.json` names it; the usual one goes without saying. */
+export function chooseLayout(options: ConversionOptions): { emitDecoder: typeof emitSplitDecoder; suffix: string } {
+  const layout = chooseOption(options, 'layout', graphLayouts, 'split');
+  return { emitDecoder: emitters[layout], suffix: layout === 'split' ? '' : ` layout=${layout}` };
+}
 
 /** The option's value, or the default when it is absent. Throws `INVALID_MODEL` naming the option and what it takes. */
 export function chooseOption<Value extends string | number>(

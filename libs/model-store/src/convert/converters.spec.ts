@@ -118,9 +118,9 @@ describe('convertModel', () => {
   });
 
   it.each([
-    [{ blockSize: 32 }, 'gguf/1 int4 blockSize=32'],
-    [{ blockSize: 64 }, 'gguf/1 int4 blockSize=64'],
-    [{ weights: 'int8', blockSize: 128 }, 'gguf/1 int8 blockSize=128'],
+    [{ blockSize: 32 }, 'gguf/1 int4 blockSize=32 head=int8'],
+    [{ blockSize: 64, headWeights: 'int4' }, 'gguf/1 int4 blockSize=64 head=int4'],
+    [{ weights: 'int8', blockSize: 128 }, 'gguf/1 int8 blockSize=128 head=int8'],
   ] as const)('stores linear layers in the blocks it is asked for: %j', async (options, converter) => {
     const { outputFolder, result } = await convert({ kind: 'gguf', from: 'gguf-llama', options });
     expect(result.converter).toBe(converter);

@@ -1,6 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import {
   blockSizes,
+  chooseLayout,
   chooseOption,
   integerOption,
   linearFormat,
@@ -9,7 +10,6 @@ import {
 } from './conversion-options.js';
 import type { ConversionRequest, ConversionResult } from './conversion.js';
 import { configJson } from './decoder/config-json.js';
-import { emitSplitDecoder } from './decoder/index.js';
 import { GgufDecoder } from './gguf/gguf-decoder.js';
 import { GgufMetadata } from './gguf/gguf-metadata.js';
 import { readGgufHeader } from './gguf/gguf-reader.js';
@@ -21,16 +21,21 @@ import { OutputFolder } from './output-folder.js';
 /**
  * GGUF → installed model. The input is the one `*.gguf` file of the folder.
  *
- * Options: `weights` `int4` (default), `int8` or `float32`; `blockSize` 32 (default), 64 or 128 of the former two;
- * `contextLength` shortens the rotary tables, for models that take much more than anybody will give them.
+ * Options: `weights` `int4` (default), `int8` or `float32`; `headWeights`, the same for the output layer alone, whose
+ * errors reach the probabilities unsoftened, by default `int8` where the others are `int4`; `blockSize` of the integer
+ * ones, 32 (default), 64 or 128; `layout` `split` (default), or `concat` for other runtimes; `contextLength` shortens
+ * the rotary tables, for models that take much more than anybody will give them.
  */
 export async function convertGguf(request: ConversionRequest): Promise<ConversionResult> {
   const { options } = request;
-  refuseUnknownOptions(options, ['weights', 'blockSize', 'contextLength']);
+  refuseUnknownOptions(options, ['weights', 'headWeights', 'blockSize', 'layout', 'contextLength']);
   const weights = chooseOption(options, 'weights', weightFormats, 'int4');
   const blockSize = chooseOption(options, 'blockSize', blockSizes, 32);
+  const headWeights = chooseOption(options, 'headWeights', weightFormats, weights === 'int4' ? 'int8' : weights);
   const linear = linearFormat(weights, blockSize);
+  const head = linearFormat(headWeights, blockSize);
   const contextLength = integerOption(options, 'contextLength');
+  const { emitDecoder, suffix } = chooseLayout(options);
   const output = new OutputFolder(request);
   const file = await InputFile.open(request.inputFolder, await ggufName(request.inputFolder));
   try {
@@ -41,13 +46,13 @@ export async function convertGguf(request: ConversionRequest): Promise<Conversio
     await output.writing(async () => {
       await writeTextFiles(output, decoder, tokenizer);
       const embedding = weights === 'float32' ? 'float32' : 'float16';
-      await output.writeGraph(emitSplitDecoder({ shape: decoder.shape, weights: decoder, linear, embedding }));
+      await output.writeGraph(emitDecoder({ shape: decoder.shape, weights: decoder, linear, head, embedding }));
     });
   } finally {
     await file.close();
   }
-  const format = weights === 'float32' ? weights : `${weights} blockSize=${blockSize}`;
-  return { converter: `gguf/1 ${format}`, files: output.files };
+  const format = weights === 'float32' ? weights : `${weights} blockSize=${blockSize} head=${headWeights}`;
+  return { converter: `gguf/1 ${format}${suffix}`, files: output.files };
 }
 
 async function ggufName(folder: string): Promise<string> {

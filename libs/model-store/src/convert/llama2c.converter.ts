@@ -1,8 +1,14 @@
 import { readdir } from 'node:fs/promises';
-import { blockSizes, chooseOption, linearFormat, refuseUnknownOptions, weightFormats } from './conversion-options.js';
+import {
+  blockSizes,
+  chooseLayout,
+  chooseOption,
+  linearFormat,
+  refuseUnknownOptions,
+  weightFormats,
+} from './conversion-options.js';
 import type { ConversionRequest, ConversionResult } from './conversion.js';
 import { configJson } from './decoder/config-json.js';
-import { emitSplitDecoder } from './decoder/index.js';
 import { InputFile } from './input-file.js';
 import { invalidFile } from './invalid-file.js';
 import { Llama2cCheckpoint } from './llama2c-checkpoint.js';
@@ -14,14 +20,16 @@ import { sentencePieceTokenizerJson, type SentencePieceVocabulary } from './toke
  * llama2.c checkpoint and tokenizer → installed model. The input is `model.bin` with `tokenizer.bin`, or a single
  * `*.data` bundle that holds the two one after the other.
  *
- * Options: `weights` `float32` (default), `int8` or `int4`; `blockSize` 32 (default), 64 or 128 of the latter two.
+ * Options: `weights` `float32` (default), `int8` or `int4`; `blockSize` 32 (default), 64 or 128 of the latter two;
+ * `layout` `split` (default), or `concat` for other runtimes.
  */
 export async function convertLlama2c(request: ConversionRequest): Promise<ConversionResult> {
   const { options } = request;
-  refuseUnknownOptions(options, ['weights', 'blockSize']);
+  refuseUnknownOptions(options, ['weights', 'blockSize', 'layout']);
   const weights = chooseOption(options, 'weights', weightFormats, 'float32');
   const blockSize = chooseOption(options, 'blockSize', blockSizes, 32);
   const linear = linearFormat(weights, blockSize);
+  const { emitDecoder, suffix } = chooseLayout(options);
   const output = new OutputFolder(request);
   const file = await InputFile.open(request.inputFolder, await checkpointName(request.inputFolder));
   try {
@@ -30,13 +38,13 @@ export async function convertLlama2c(request: ConversionRequest): Promise<Conver
     await output.writing(async () => {
       await writeTextFiles(output, checkpoint, vocabulary);
       const embedding = weights === 'float32' ? 'float32' : 'float16';
-      await output.writeGraph(emitSplitDecoder({ shape: checkpoint.shape, weights: checkpoint, linear, embedding }));
+      await output.writeGraph(emitDecoder({ shape: checkpoint.shape, weights: checkpoint, linear, embedding }));
     });
   } finally {
     await file.close();
   }
   const format = weights === 'float32' ? weights : `${weights} blockSize=${blockSize}`;
-  return { converter: `llama2c/1 ${format}`, files: output.files };
+  return { converter: `llama2c/1 ${format}${suffix}`, files: output.files };
 }
 
 async function checkpointName(folder: string): Promise<string> {

@@ -1,13 +1,15 @@
 import { onnxDataTypeCode } from '../../onnx/onnx-types.js';
 import { GraphBuilder, type ValueName } from '../../onnx/index.js';
 import { weightNames, type DecoderShape, type LayerPart } from './decoder-shape.js';
-import { embeddingContent, emitLinear, vectorContent, type LinearFormat } from './linear-layer.js';
+import { embeddingContent, emitLinear, vectorContent, type LinearFormat, type LinearLayer } from './linear-layer.js';
 import type { WeightSource } from './weight-source.js';
 
 export interface DecoderOptions {
   shape: DecoderShape;
   weights: WeightSource;
   linear: LinearFormat;
+  /** The output layer; absent: as the others. */
+  head?: LinearFormat;
   /** Type of the embedding table; half precision where linear layers are quantised. */
   embedding: 'float32' | 'float16';
 }
@@ -61,7 +63,8 @@ export class DecoderBody {
   /** The output layer over the final norm. */
   emitHead(hidden: ValueName): ValueName {
     const { shape } = this.options;
-    return this.linear(hidden, weightNames.head, shape.hiddenSize, shape.vocabularySize, shape.bias.head);
+    const layer = { name: weightNames.head, inputs: shape.hiddenSize, outputs: shape.vocabularySize };
+    return this.linear(hidden, layer, shape.bias.head, this.options.head);
   }
 
   /** Adds the rotary tables, `[context, dimensions / 2]` each. */
@@ -124,13 +127,17 @@ export class DecoderBody {
     const { hiddenSize, heads, keyValueHeads, headSize, bias } = this.options.shape;
     const part = (name: LayerPart, count: number) => {
       const weight = weightNames.layer(layer, name);
-      return this.linear(input, weight, hiddenSize, count * headSize, bias.queryKeyValue);
+      return this.linear(input, { name: weight, inputs: hiddenSize, outputs: count * headSize }, bias.queryKeyValue);
     };
     const query = this.headNorm(part('query', heads), heads, weightNames.layer(layer, 'query_norm'));
     const key = this.headNorm(part('key', keyValueHeads), keyValueHeads, weightNames.layer(layer, 'key_norm'));
     const context = attention(layer, { query, key, value: part('value', keyValueHeads) });
-    const output = weightNames.layer(layer, 'attention_output');
-    return this.linear(context, output, heads * headSize, hiddenSize, bias.attentionOutput);
+    const output = {
+      name: weightNames.layer(layer, 'attention_output'),
+      inputs: heads * headSize,
+      outputs: hiddenSize,
+    };
+    return this.linear(context, output, bias.attentionOutput);
   }
 
   private headNorm(input: ValueName, heads: number, weight: string): ValueName {
@@ -148,9 +155,10 @@ export class DecoderBody {
     const { hiddenSize, feedForward, bias } = this.options.shape;
     const { kind, size } = feedForward;
     const widen = (part: LayerPart) =>
-      this.linear(input, weightNames.layer(layer, part), hiddenSize, size, bias.feedForward);
+      this.linear(input, { name: weightNames.layer(layer, part), inputs: hiddenSize, outputs: size }, bias.feedForward);
     const activated = kind === 'gated-silu' ? this.gatedSilu(widen('gate'), widen('up')) : this.gelu(widen('up'), kind);
-    return this.linear(activated, weightNames.layer(layer, 'down'), size, hiddenSize, bias.feedForward);
+    const down = { name: weightNames.layer(layer, 'down'), inputs: size, outputs: hiddenSize };
+    return this.linear(activated, down, bias.feedForward);
   }
 
   /** `QuickGelu` with alpha 1 is exactly `x * sigmoid(x)`, in one kernel. */
@@ -162,11 +170,10 @@ export class DecoderBody {
     return this.builder.contribNode(kind === 'gelu' ? 'Gelu' : 'FastGelu', [input]);
   }
 
-  private linear(input: ValueName, name: string, inputs: number, outputs: number, hasBias: boolean): ValueName {
-    const { weights, linear } = this.options;
-    const product = emitLinear(this.builder, weights, linear, input, { name, inputs, outputs });
+  private linear(input: ValueName, layer: LinearLayer, hasBias: boolean, format = this.options.linear): ValueName {
+    const product = emitLinear(this.builder, this.options.weights, format, input, layer);
     if (!hasBias) return product;
-    return this.builder.node('Add', [product, this.vector(weightNames.bias(name), outputs)]);
+    return this.builder.node('Add', [product, this.vector(weightNames.bias(layer.name), layer.outputs)]);
   }
 
   private firstNorm(input: ValueName): ValueName {
