@@ -102,7 +102,7 @@ async function chooseQueue(
 ): Promise<string | null> {
   if (config.queueUrl ?? config.redisUrl) return null;
   try {
-    return await ensureQueueRole({ url: databaseUrl, secretKey });
+    return await ensureQueueRole({ url: databaseUrl, secretKey, namespace: config.namespace });
   } catch (error) {
     if (!config.databaseUrl) throw error;
     const reason = error instanceof Error ? error.message : String(error);

@@ -20,8 +20,8 @@ export class BaseConfig {
   @TextVariable('SLUICE_NAMESPACE', {
     about: 'Prefix of queue keys, channels and schemas, so that two installations can share a server.',
     default: 'sluice',
-    pattern: /^[a-z][a-z0-9_]{0,30}$/,
-    expected: 'lower-case letters, digits and _, 31 at most, a letter first',
+    pattern: /^[a-z][a-z0-9_]{0,29}$/,
+    expected: 'lower-case letters, digits and _, 30 at most, a letter first',
   })
   namespace!: string;
 

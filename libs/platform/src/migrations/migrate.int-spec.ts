@@ -91,11 +91,13 @@ describe('migrate', () => {
 describe('ensureQueueRole', () => {
   it('gives a role that owns the queue schema and reads no table of ours', async () => {
     await migrate({ url: database.url });
-    const options = { url: database.url, secretKey: '00'.repeat(32) };
+    const options = { url: database.url, secretKey: '00'.repeat(32), namespace: 'sluice' };
     const url = await ensureQueueRole(options);
     expect(await ensureQueueRole(options)).toBe(url);
     await query('CREATE TABLE sluice_queue.mine (id int)', url);
     await expect(query('SELECT * FROM api_keys', url)).rejects.toThrow(/permission denied/);
     await expect(query('SELECT * FROM job_payloads', url)).rejects.toThrow(/permission denied/);
+    await expect(query('CREATE SCHEMA another', url)).rejects.toThrow(/permission denied/);
+    await expect(query('CREATE TABLE public.another (id int)', url)).rejects.toThrow(/permission denied/);
   });
 });

@@ -6,15 +6,13 @@ export interface QueueRoleOptions {
   url: string;
   /** Hex; the role's password is derived from it, so that every start finds the same one. */
   secretKey: string;
+  /** Of the queue; its schema is `<namespace>_queue`. */
+  namespace: string;
 }
-
-/** The schema the queue's role owns. */
-export const queueSchema = 'sluice_queue';
 
 /**
  * Creates (or refreshes) the role of workers on a Postgres queue and its schema; resolves to the url a worker connects
- * with. The role may create further schemas of its own, because each queue namespace is one, but it reads no table of
- * ours.
+ * with. The role owns that schema and nothing else: it reads no table of ours and creates no other schema.
  */
 export async function ensureQueueRole(options: QueueRoleOptions): Promise<string> {
   const client = new pg.Client({ connectionString: options.url, application_name: 'sluice-migrations' });
@@ -24,13 +22,14 @@ export async function ensureQueueRole(options: QueueRoleOptions): Promise<string
     // Roles belong to the whole server: two homes on one server must not create one at once.
     await client.query('SELECT pg_advisory_xact_lock(72707370)');
     const database = await currentDatabase(client);
-    const role = roleOf(database);
+    const role = roleOf(database, options.namespace);
+    const schema = client.escapeIdentifier(`${options.namespace}_queue`);
     const password = createHmac('sha256', options.secretKey).update(role).digest('hex');
     const { rowCount } = await client.query('SELECT 1 FROM pg_roles WHERE rolname = $1', [role]);
     const verb = rowCount ? 'ALTER' : 'CREATE';
     await client.query(`${verb} ROLE ${role} LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE PASSWORD '${password}'`);
-    await client.query(`GRANT CONNECT, CREATE, TEMPORARY ON DATABASE ${client.escapeIdentifier(database)} TO ${role}`);
-    await client.query(`CREATE SCHEMA IF NOT EXISTS ${queueSchema} AUTHORIZATION ${role}`);
+    await client.query(`GRANT CONNECT ON DATABASE ${client.escapeIdentifier(database)} TO ${role}`);
+    await client.query(`CREATE SCHEMA IF NOT EXISTS ${schema} AUTHORIZATION ${role}`);
     await client.query('COMMIT');
     return withCredentials(options.url, role, password);
   } finally {
@@ -39,8 +38,8 @@ export async function ensureQueueRole(options: QueueRoleOptions): Promise<string
 }
 
 /** Roles are shared by all databases of a server, and two of them may have different secrets. */
-function roleOf(database: string): string {
-  return `sluice_queue_${createHash('sha256').update(database).digest('hex').slice(0, 8)}`;
+function roleOf(database: string, namespace: string): string {
+  return `${namespace}_queue_${createHash('sha256').update(database).digest('hex').slice(0, 8)}`;
 }
 
 function withCredentials(serverUrl: string, user: string, password: string): string {

@@ -26,7 +26,8 @@ export class PostgresStore implements Store {
   }
 
   static async open({ url, namespace, clientName, warn = () => undefined }: TransportOptions): Promise<PostgresStore> {
-    const connection = new SharedPostgresConnection({ url, schema: namespace, clientName });
+    // Never a bare name: a schema called like a role comes first in that role's search path, before our own tables.
+    const connection = new SharedPostgresConnection({ url, schema: `${namespace}_queue`, clientName });
     connection.on('error', (error: Error) => warn('A connection to Postgres reported an error.', error));
     try {
       await migrateWhenReachable(connection);
