@@ -1,6 +1,9 @@
-import { InferenceSession, listSupportedBackends, Tensor } from 'onnxruntime-node';
+import { env, InferenceSession, listSupportedBackends, Tensor } from 'onnxruntime-node';
 import { PlatformError } from '#common';
 import type { GraphSession, GraphTensor, TensorData, TensorDescription, TensorType } from './graph-session.js';
+
+// Errors come as exceptions; written to the terminal as well, they would name paths and come twice.
+env.logLevel = 'fatal';
 
 export interface OrtSessionOptions {
   /** Path of the `.onnx` file; its external data lies beside it under the names the graph gives. */
@@ -85,8 +88,7 @@ function sessionOptions(provider: string, options: OrtSessionOptions): Inference
     graphOptimizationLevel: 'all',
     // Shapes change from step to step, so a pattern planned for one step never fits the next.
     enableMemPattern: false,
-    // Warnings about nodes left on the CPU are no news to anybody; errors come as exceptions.
-    logSeverityLevel: 3,
+    logSeverityLevel: 4,
   };
 }
 

@@ -31,18 +31,22 @@ export class CacheBlock {
 
   /**
    * Changes rows and capacity; `lengths` are the used positions of the rows that must survive, from row 0 on. Works
-   * within the buffers at hand where they are large enough.
+   * within the buffers at hand where they are large enough. Throws `RangeError`, changing nothing, when memory is out.
    */
   resize(layout: { rows: number; capacity: number; lengths: readonly number[] }): void {
     const { rows, capacity, lengths } = layout;
     if (rows === this.rowsAllocated && capacity === this.capacity) return;
     const elements = rows * this.shape.heads * capacity * this.shape.dimension;
-    for (let cache = 0; cache < this.shape.caches; cache++) {
+    // All memory first: where there is not enough, the block stays as it was.
+    const targets = Array.from({ length: this.shape.caches }, (_, cache) => {
       const source = this.buffers[cache];
-      const target = source && source.length >= elements ? source : new Float32Array(elements);
+      return source && source.length >= elements ? source : new Float32Array(elements);
+    });
+    targets.forEach((target, cache) => {
+      const source = this.buffers[cache];
       if (source) this.moveRows(source, target, capacity, lengths);
-      this.buffers[cache] = target;
-    }
+    });
+    this.buffers = targets;
     this.rowsAllocated = rows;
     this.capacity = capacity;
     this.views.clear();

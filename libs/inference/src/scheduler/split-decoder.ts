@@ -54,7 +54,7 @@ export class SplitDecoder implements Decoder {
   cacheElementsFed = 0;
   runMs = 0;
 
-  private readonly batch: CacheBlock;
+  private batch: CacheBlock;
   private readonly members: SplitRow[] = [];
   /** Past of rows that have none. */
   private readonly nothing: CacheBlock;
@@ -198,6 +198,8 @@ export class SplitDecoder implements Decoder {
 
   private leaveBatch(row: SplitRow): void {
     const last = this.members.pop();
+    // An empty batch gives its memory back; the next row starts with a small one.
+    if (this.members.length === 0) this.batch = this.newBlock();
     if (!last || last === row) return;
     this.batch.copyRow(last.index, { block: this.batch, row: row.index }, last.length);
     last.index = row.index;
