@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { IsInt, IsString } from 'class-validator';
-import { Cable } from './conformance-cable.js';
+import { Cable } from './store-cable.conformance.js';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { PlatformError } from '#common';
 import { createTransport } from './create-transport.js';

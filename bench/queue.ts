@@ -1,0 +1,126 @@
+import { parseArgs } from 'node:util';
+import { startPostgres } from '#test/postgres-server';
+import { redisAvailable, startRedis } from '#test/redis';
+import { openRawBull } from './queue/raw-bull.js';
+import { type BenchQueue, type LoadSize, measure } from './queue/load.js';
+import { openSluiceQueue } from './queue/sluice-queue.js';
+import { type Contestant, machineFacts, medianOf, publish, type Ratio, runInterleaved } from './report.js';
+
+const help = `node dist/bench/queue.js [options]
+
+Latency from enqueue to pickup, and jobs per second, of our queue beside raw BullMQ, interleaved in one run.
+
+  --redis URL      a Redis to use; a redis-server is started when absent
+  --postgres URL   a Postgres to use; the one of the npm package is started, with fsync, when absent
+  --only STORE     redis or postgres
+  --rounds N       measured rounds, default 5
+  --pickups N      jobs one after the other per run, default 300 (Redis), a third of it on Postgres
+  --jobs N         jobs at once per run, default 3000 (Redis), a tenth of it on Postgres
+  --json PATH      also write the report there
+`;
+
+/** Jobs per second of ours over raw BullMQ on Redis: what the project promises. */
+const redisAim = 0.7;
+const producers = 64;
+
+interface Options {
+  redis?: string;
+  postgres?: string;
+  only?: string;
+  rounds: number;
+  pickups: number;
+  jobs: number;
+  json: string | null;
+}
+
+function readOptions(): Options | null {
+  const text = { type: 'string' } as const;
+  const { values } = parseArgs({
+    options: {
+      redis: text,
+      postgres: text,
+      only: text,
+      rounds: { ...text, default: '5' },
+      pickups: { ...text, default: '300' },
+      jobs: { ...text, default: '3000' },
+      json: text,
+      help: { type: 'boolean', default: false },
+    },
+  });
+  if (values.help) return null;
+  const [rounds, pickups, jobs] = [values.rounds, values.pickups, values.jobs].map(Number);
+  return { ...values, rounds: rounds || 5, pickups: pickups || 300, jobs: jobs || 3_000, json: values.json ?? null };
+}
+
+interface Server {
+  readonly store: string;
+  readonly url: string;
+  readonly size: LoadSize;
+  close(): Promise<void>;
+}
+
+async function startServers({ redis, postgres, only, pickups, jobs }: Options): Promise<Server[]> {
+  const servers: Server[] = [];
+  const foreign = async () => undefined;
+  if (only !== 'postgres') {
+    if (redis === undefined && !redisAvailable)
+      throw new Error('no redis-server on the PATH: install one or pass --redis');
+    const { url, close } = redis === undefined ? await startRedis() : { url: redis, close: foreign };
+    servers.push({ store: 'Redis', url, close, size: { pickups, jobs, producers } });
+  }
+  if (only !== 'redis') {
+    const { url, close } =
+      postgres === undefined ? await startPostgres({ fsync: 'on' }) : { url: postgres, close: foreign };
+    const size = { pickups: Math.ceil(pickups / 3), jobs: Math.ceil(jobs / 10), producers };
+    servers.push({ store: 'Postgres', url, close, size });
+  }
+  return servers;
+}
+
+function contestant(name: string, { url, size }: Server, open: (url: string) => Promise<BenchQueue>): Contestant {
+  let queue: BenchQueue | null = null;
+  return {
+    name,
+    prepare: async () => {
+      queue = await open(url);
+    },
+    run: async () => {
+      if (queue === null) throw new Error('not prepared');
+      return measure(queue, size);
+    },
+    close: async () => queue?.close(),
+  };
+}
+
+async function main(): Promise<void> {
+  const options = readOptions();
+  if (options === null) {
+    process.stdout.write(help);
+    return;
+  }
+  const startedAt = new Date().toISOString();
+  const servers = await startServers(options);
+  try {
+    const namespace = `bench${process.pid}`;
+    const contestants = servers.flatMap((server) => [
+      contestant(`raw BullMQ on ${server.store}`, server, (url) => openRawBull(url, `${namespace}_raw`)),
+      contestant(`sluice on ${server.store}`, server, (url) => openSluiceQueue(url, `${namespace}_ours`)),
+    ]);
+    const results = await runInterleaved(contestants, {
+      rounds: options.rounds,
+      warmups: 1,
+      onProgress: (line) => process.stderr.write(`${line}\n`),
+    });
+    const ratios = servers.map(({ store }): Ratio => {
+      const of = (name: string) => medianOf(results, `${name} on ${store}`, 'jobsPerSecond');
+      const value = of('sluice') / of('raw BullMQ');
+      return { name: `jobs/s on ${store}, sluice over raw BullMQ`, value, aim: store === 'Redis' ? redisAim : null };
+    });
+    const settings = { rounds: options.rounds, pickups: options.pickups, jobs: options.jobs, producers };
+    await publish({ bench: 'queue', startedAt, machine: machineFacts(), settings, results, ratios }, options.json);
+  } finally {
+    for (const server of servers) await server.close();
+  }
+}
+
+await main();
