@@ -1,0 +1,180 @@
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Writable } from 'node:stream';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { CliConfig, parseConfig } from '#platform/config';
+import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
+import { exampleManifest } from '#test/example-manifest';
+import { installTinyModel } from '#test/tiny-models';
+import { WeightsServer } from '#test/weights-server';
+import { CliContext } from './cli-context.js';
+import { createProgram } from './program.js';
+
+let database: TestDatabase;
+let home: string;
+let hub: WeightsServer;
+let weights: Record<string, Buffer>;
+
+const commit = 'd'.repeat(40);
+
+beforeAll(async () => {
+  database = await createMigratedDatabase();
+  const folder = await mkdtemp(join(tmpdir(), 'sluice-tiny-'));
+  await installTinyModel(folder, { id: 'tiny' });
+  const names = ['config.json', 'generation_config.json', 'tokenizer.json', 'tokenizer_config.json'];
+  const files = names.map(async (name) => [name, await readFile(join(folder, 'models', 'tiny', name))] as const);
+  weights = Object.fromEntries(await Promise.all(files));
+  weights['onnx/model_q4.onnx'] = await readFile(join(folder, 'models', 'tiny', 'model.onnx'));
+  await rm(folder, { recursive: true });
+});
+
+afterAll(() => database.drop());
+
+beforeEach(async () => {
+  home = await mkdtemp(join(tmpdir(), 'sluice cli '));
+  hub = await WeightsServer.start();
+  hub.addRepository('owner/Tiny-Chat-ONNX', commit, weights);
+});
+
+afterEach(async () => {
+  await hub.close();
+  await rm(home, { recursive: true });
+});
+
+/** Runs one command line; answers what it wrote on stdout. */
+async function run(line: string[], environment: Record<string, string> = {}): Promise<string> {
+  const written: string[] = [];
+  const sink = (into: string[] | null) =>
+    new Writable({ write: (chunk: Buffer, _, done) => (into?.push(chunk.toString()), done()) });
+  const config = parseConfig(CliConfig, {
+    SLUICE_HOME: home,
+    DATABASE_URL: database.url,
+    HF_ENDPOINT: hub.url,
+    ...environment,
+  });
+  const context = new CliContext(config, {
+    stdout: sink(written),
+    stderr: sink(null) as unknown as NodeJS.WriteStream,
+  });
+  try {
+    await createProgram(context).parseAsync(line, { from: 'user' });
+  } finally {
+    await context.close();
+  }
+  return written.join('');
+}
+
+const runJson = async (...line: string[]) => JSON.parse(await run([...line, '--json'])) as Record<string, unknown>;
+const withoutDatabase = { DATABASE_URL: '' };
+
+describe('sluice models', () => {
+  it('adds a model of the hub, installs it, takes it offline and removes it', async () => {
+    const added = await runJson('models', 'add', 'hf:owner/Tiny-Chat-ONNX', '--pull', '--input-price', '0.5');
+    expect(added).toMatchObject({
+      id: 'tiny-chat',
+      changed: true,
+      pulled: true,
+      manifest: {
+        sources: [{ uri: `hf:owner/Tiny-Chat-ONNX@${commit}` }],
+        graphFile: 'onnx/model_q4.onnx',
+        capabilities: { quantization: 'int4' },
+        pricing: { input: { usd: 0.5 }, output: { usd: 0 } },
+      },
+    });
+    expect(existsSync(join(home, 'models', 'tiny-chat', 'onnx', 'model_q4.onnx'))).toBe(true);
+    expect(await runJson('models', 'pull', 'tiny-chat')).toMatchObject({ models: [{ status: 'present' }] });
+
+    expect(await run(['models', 'list'])).toMatch(/tiny-chat +text +XS +[\d.]+ kB +unknown/);
+    expect(await run(['models', 'offline', 'tiny-chat'])).toContain('taken offline');
+    expect(await run(['models', 'list'])).toMatch(/tiny-chat .*taken offline/);
+    expect(await runJson('models', 'show', 'tiny-chat')).toMatchObject({ disabled: true, registered: true });
+    expect(await runJson('models', 'offline', 'tiny-chat', '--undo')).toEqual({ id: 'tiny-chat', disabled: false });
+
+    expect(await runJson('models', 'remove', 'tiny-chat')).toMatchObject({ filesRemoved: true, unregistered: true });
+    expect(existsSync(join(home, 'models', 'tiny-chat'))).toBe(false);
+    await expect(run(['models', 'show', 'tiny-chat'])).rejects.toMatchObject({ code: 'MODEL_NOT_FOUND' });
+  });
+
+  it('prints a manifest to edit without changing anything', async () => {
+    const text = await run(['models', 'add', 'hf:owner/Tiny-Chat-ONNX', '--id', 'mine', '--dry-run'], withoutDatabase);
+    expect(text).toContain('id: mine');
+    expect(text).toContain('sha256: ');
+    const path = join(home, 'mine.yaml');
+    await writeFile(path, text);
+    expect(await runJson('models', 'add', path)).toMatchObject({ id: 'mine', changed: true });
+    expect(await runJson('models', 'add', path)).toMatchObject({ id: 'mine', changed: false });
+    await run(['models', 'remove', 'mine']);
+  });
+
+  it('takes relative file sources from beside the manifest', async () => {
+    await mkdir(join(home, 'my model', 'weights'), { recursive: true });
+    await writeFile(join(home, 'my model', 'weights', 'model.onnx'), 'weights');
+    const manifest = exampleManifest({ id: 'beside', sources: [{ uri: 'file:weights', files: [] }] });
+    const path = join(home, 'my model', 'beside.yaml');
+    await writeFile(path, JSON.stringify(manifest));
+    await run(['models', 'add', path, '--pull']);
+    expect(await readFile(join(home, 'models', 'beside', 'model.onnx'), 'utf8')).toBe('weights');
+    await run(['models', 'remove', 'beside']);
+  });
+
+  it('names file and field of a wrong manifest', async () => {
+    const path = join(home, 'wrong.yaml');
+    await writeFile(path, JSON.stringify({ ...exampleManifest(), graphfile: 'x' }));
+    await expect(run(['models', 'add', path])).rejects.toThrow(/wrong\.yaml: graphfile is not a field/);
+    await expect(run(['models', 'add', join(home, 'none.yaml')])).rejects.toThrow(/There is no file .*none\.yaml/);
+  });
+
+  it.each([
+    [['add', 'hf:owner/none'], 'hf:owner/none'],
+    [['add', 'https://example.org/model.onnx'], 'There is no file'],
+    [['add', 'hf:owner/Tiny-Chat-ONNX', '--tier', 'XXL'], '--tier must be'],
+    [['add', 'hf:owner/Tiny-Chat-ONNX', '--input-price', 'cheap'], '--input-price must be'],
+    [['pull', 'nothing-like-this'], 'No model or set is called "nothing-like-this"'],
+    [['offline', 'nothing-like-this'], 'no model nothing-like-this'],
+    [['remove', 'nothing-like-this'], 'No model is called "nothing-like-this"'],
+    [['check', 'stories-15m'], 'sluice models pull stories-15m'],
+  ])('says what is wrong with %j', async (line, message) => {
+    await expect(run(['models', ...line])).rejects.toThrow(message);
+  });
+
+  it('works on files alone where there is no database, and says where it cannot', async () => {
+    await installTinyModel(home, { id: 'tiny-here' });
+    expect(await run(['models', 'list'], withoutDatabase)).toMatch(/stories-15m[^]*tiny-here +text/);
+    await expect(run(['models', 'offline', 'tiny-here'], withoutDatabase)).rejects.toThrow(/npm start.*DATABASE_URL/);
+    await run(['models', 'remove', 'tiny-here'], withoutDatabase);
+    expect(existsSync(join(home, 'models', 'tiny-here'))).toBe(false);
+  });
+
+  it('finds the database of the running installation by its home', async () => {
+    const runtime = { databaseUrl: database.url, baseUrl: 'http://127.0.0.1:9/api/v1', pid: 1 };
+    await writeFile(join(home, 'runtime.json'), JSON.stringify(runtime));
+    await run(['models', 'add', 'hf:owner/Tiny-Chat-ONNX', '--id', 'by-home'], withoutDatabase);
+    expect(await run(['models', 'list'], withoutDatabase)).toMatch(/by-home +text +XS +– +unknown/);
+    await run(['models', 'remove', 'by-home'], withoutDatabase);
+  });
+});
+
+describe('sluice keys and accounts', () => {
+  it('makes, lists and revokes keys, and shows a key once', async () => {
+    const account = await runJson('accounts', 'create', 'team');
+    const made = await runJson('keys', 'create', '--account', String(account['id']), '--description', 'for tests');
+    expect(made).toMatchObject({ key: expect.stringMatching(/^slk_/), kind: 'INFERENCE' });
+    const listing = await run(['keys', 'list']);
+    expect(listing).toMatch(/INFERENCE .*valid +for tests/);
+    expect(listing).not.toContain(String(made['key']));
+    await run(['keys', 'revoke', String(made['id'])]);
+    expect(await run(['keys', 'list'])).toContain('revoked');
+    await expect(run(['keys', 'revoke', String(made['id'])])).rejects.toMatchObject({ code: 'NOT_FOUND' });
+    expect(await run(['accounts', 'list'])).toContain('team');
+  });
+
+  it.each([
+    [['--kind', 'ROOT'], '--kind must be'],
+    [['--expires', 'soon'], '--expires must be an ISO date'],
+    [['--expires', '2001-01-01'], 'in the future'],
+  ])('refuses a key with %j', async (options, message) => {
+    await expect(run(['keys', 'create', ...options])).rejects.toThrow(message);
+  });
+});

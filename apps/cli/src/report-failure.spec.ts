@@ -1,0 +1,57 @@
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { PlatformError } from '#common';
+import { CliConfig, parseConfig } from '#platform/config';
+import { CliContext } from './cli-context.js';
+import { createProgram } from './program.js';
+import { reportFailure } from './report-failure.js';
+
+afterEach(() => vi.restoreAllMocks());
+
+function capture(stream: 'stdout' | 'stderr'): string[] {
+  const written: string[] = [];
+  vi.spyOn(process[stream], 'write').mockImplementation((text) => written.push(String(text)) > 0);
+  return written;
+}
+
+async function exitCodeOf(line: string[]): Promise<number> {
+  const context = new CliContext(parseConfig(CliConfig, {}));
+  try {
+    await createProgram(context).parseAsync(line, { from: 'user' });
+    return 0;
+  } catch (error) {
+    return reportFailure(error, line.includes('--json'));
+  }
+}
+
+describe('the exit of a command', () => {
+  it('is 1 with one plain line for a failure', () => {
+    const stderr = capture('stderr');
+    expect(reportFailure(new PlatformError('MODEL_NOT_FOUND', 'No such model.'), false)).toBe(1);
+    expect(stderr).toEqual(['sluice: No such model.\n']);
+  });
+
+  it('carries the code as JSON when JSON was asked for', () => {
+    capture('stderr');
+    const stdout = capture('stdout');
+    reportFailure(new PlatformError('MODEL_NOT_FOUND', 'No such model.'), true);
+    expect(JSON.parse(stdout.join(''))).toEqual({ error: { code: 'MODEL_NOT_FOUND', message: 'No such model.' } });
+  });
+
+  it('is 0 for help and 1 for an unknown command, which names the way to help', async () => {
+    const stdout = capture('stdout');
+    const stderr = capture('stderr');
+    expect(await exitCodeOf(['models', 'pull', '--help'])).toBe(0);
+    expect(stdout.join('')).toContain('Usage: sluice models pull');
+    expect(await exitCodeOf(['models', 'fetch'])).toBe(1);
+    expect(stderr.join('')).toContain("unknown command 'fetch'");
+  });
+
+  it.each(['list', 'show', 'pull', 'add', 'remove', 'offline', 'check'])(
+    'knows models %s with --json',
+    async (name) => {
+      const stdout = capture('stdout');
+      expect(await exitCodeOf(['models', name, '--help'])).toBe(0);
+      expect(stdout.join('')).toContain('--json');
+    },
+  );
+});
