@@ -6,8 +6,8 @@ export interface QueueRoleOptions {
   url: string;
   /** Hex; the role's password is derived from it, so that every start finds the same one. */
   secretKey: string;
-  /** Of the queue; its schema is `<namespace>_queue`. */
-  namespace: string;
+  /** Of the queue; its schema is `<namespace>_queue`. Default: `sluice`, as that of `SLUICE_NAMESPACE`. */
+  namespace?: string;
 }
 
 /**
@@ -15,6 +15,7 @@ export interface QueueRoleOptions {
  * with. The role owns that schema and nothing else: it reads no table of ours and creates no other schema.
  */
 export async function ensureQueueRole(options: QueueRoleOptions): Promise<string> {
+  const namespace = options.namespace ?? 'sluice';
   const client = new pg.Client({ connectionString: options.url, application_name: 'sluice-migrations' });
   await client.connect();
   try {
@@ -22,8 +23,8 @@ export async function ensureQueueRole(options: QueueRoleOptions): Promise<string
     // Roles belong to the whole server: two homes on one server must not create one at once.
     await client.query('SELECT pg_advisory_xact_lock(72707370)');
     const database = await currentDatabase(client);
-    const role = roleOf(database, options.namespace);
-    const schema = client.escapeIdentifier(`${options.namespace}_queue`);
+    const role = roleOf(database, namespace);
+    const schema = client.escapeIdentifier(`${namespace}_queue`);
     const password = createHmac('sha256', options.secretKey).update(role).digest('hex');
     const { rowCount } = await client.query('SELECT 1 FROM pg_roles WHERE rolname = $1', [role]);
     const verb = rowCount ? 'ALTER' : 'CREATE';
