@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Tokenizer } from '@huggingface/tokenizers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Decoder, openDecoder, OrtSession } from '#inference';
 import { argmax, greedySteps, largestDifference } from './tiny-models/compare-runners.js';
 import { openConcatRunner, openSplitRunner, type SequenceRunner } from './tiny-models/graph-runner.js';
 import { tinyDecoder, type TinyShapeName } from './tiny-models/tiny-shapes.js';
@@ -105,6 +106,51 @@ describe('tiny decoders', () => {
     expect((await read({})).equals(await read({ seed: 2 }))).toBe(false);
   });
 });
+
+describe('a batch of rows of different lengths', () => {
+  const prompts = [prompt, [301, 17], [290, 350, 420, 280, 310, 300, 17, 400], [411]];
+
+  it.each([
+    ['llama', 'float32', 1e-3],
+    ['llama', 'int4', 0],
+    ['llama', 'int8', 0],
+    ['qwen', 'int4', 0],
+    ['phi', 'float32', 1e-3],
+  ] as const)('says of each row what it says of the row alone: %s %s', async (shape, dtype, tolerance) => {
+    const { graph } = await build({ shape, dtype, layout: 'split' });
+    const session = await OrtSession.open({ modelPath: graph, providers: ['cpu'], intraOpThreads: 1 });
+    const decoder = openDecoder(session, { slots: prompts.length });
+    const together = await decodeSteps(decoder, prompts, 6);
+    for (const [index, tokens] of prompts.entries()) {
+      const [alone] = await decodeSteps(decoder, [tokens], 6);
+      alone?.forEach((row, step) => {
+        expect(largestDifference(row, together[index]?.[step] ?? new Float32Array(row.length))).toBeLessThanOrEqual(
+          tolerance,
+        );
+      });
+    }
+    await decoder.close();
+  });
+});
+
+/** The logits of the decode steps of each prompt; every row decodes the same made-up tokens. */
+async function decodeSteps(decoder: Decoder, prompts: number[][], steps: number): Promise<Float32Array[][]> {
+  const rows = prompts.map(() => decoder.openRow());
+  for (const [index, row] of rows.entries()) {
+    await decoder.prefill([{ row, tokenIds: Int32Array.from(prompts[index] ?? []), final: true }], 'none');
+  }
+  const logits: Float32Array[][] = rows.map(() => []);
+  for (let step = 0; step < steps; step++) {
+    const parts = rows.map((row) => ({ row, tokenId: 270 + 13 * step }));
+    const batch = await decoder.decode(parts, 'full');
+    for (const [index, place] of batch.rowIndexes.entries()) {
+      const start = place * batch.vocabularySize;
+      logits[index]?.push(batch.logits?.slice(start, start + batch.vocabularySize) ?? new Float32Array());
+    }
+  }
+  for (const row of rows.reverse()) decoder.release(row);
+  return logits;
+}
 
 describe('tiny tokenizers', () => {
   const texts = ['Hello, how are you?', 'naïve 漢字 🙂👩‍👩‍👧 ok', '  two  spaces\nand a line', 'Once upon a time'];
