@@ -139,7 +139,7 @@ describe('sluice models', () => {
     await expect(run(['models', ...line])).rejects.toThrow(message);
   });
 
-  it('works on files alone where there is no database, and says where it cannot', async () => {
+  it('goes by the files alone where there is no database, and says what needs one', async () => {
     await installTinyModel(home, { id: 'tiny-here' });
     expect(await run(['models', 'list'], withoutDatabase)).toMatch(/stories-15m[^]*tiny-here +text/);
     await expect(run(['models', 'offline', 'tiny-here'], withoutDatabase)).rejects.toThrow(/npm start.*DATABASE_URL/);

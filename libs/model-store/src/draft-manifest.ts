@@ -73,7 +73,7 @@ function tierOf(bytes: number): ModelManifest['tier'] {
 function quantizationOf(graphFile: string): ModelManifest['capabilities']['quantization'] {
   if (/_(q4|int4|q4f16)\.onnx$/.test(graphFile)) return 'int4';
   if (/_(quantized|q8|int8|uint8)\.onnx$/.test(graphFile)) return 'int8';
-  return /_fp16\.onnx$/.test(graphFile) ? 'fp16' : 'not-available';
+  return graphFile.endsWith('_fp16.onnx') ? 'fp16' : 'not-available';
 }
 
 function pageOf(uri: string): string {

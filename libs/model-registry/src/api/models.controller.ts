@@ -1,7 +1,7 @@
 import { Controller, Get, Inject, Query } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiQuery, ApiTags } from '@nestjs/swagger';
 import { PlatformError } from '#common';
-import { Access } from '#platform/http';
+import { Access, ApiErrors } from '#platform/http';
 import { type ModelType, modelTypes } from '../manifest/index.js';
 import { type ModelFilter, ModelRegistryService } from '../registry/model-registry.service.js';
 import { ModelListResponse, ModelNamesResponse } from './model.response.js';
@@ -17,6 +17,7 @@ const filterQuery = {
 const typeQuery = { type: 'string', enum: [...modelTypes], default: 'text' };
 
 @ApiTags('Models')
+@ApiErrors('openai', [400, 401, 500, 503])
 @Controller('models')
 export class ModelsController {
   constructor(@Inject(ModelRegistryService) private readonly registry: ModelRegistryService) {}

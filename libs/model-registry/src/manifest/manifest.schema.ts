@@ -42,7 +42,11 @@ export class DeprecationSchema {
 
 /** Schema of the kind that the surrounding manifest names. */
 function byType(schemaOf: (type: ModelType) => new () => object) {
-  return (options?: { object: unknown }): new () => object => schemaOf((options?.object as { type: ModelType }).type);
+  // class-transformer hands over the surrounding object; it always does when it transforms.
+  return (options?: { object: unknown }): new () => object => {
+    const { type } = (options?.object ?? { type: 'text' }) as { type: ModelType };
+    return schemaOf(type);
+  };
 }
 
 /** One YAML file of `models/`, as it may be written. Rules over several fields stand in `manifest-rules.ts`. */
