@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { onnx } from 'onnx-proto';
+import onnxProto, { type onnx } from 'onnx-proto';
 import type { CodedRows } from './gguf-blocks.js';
 
 /** Element types of ONNX that weights come in. */
@@ -14,7 +14,7 @@ export class OnnxWeights {
   ) {}
 
   static async open(folder: string): Promise<OnnxWeights> {
-    const model = onnx.ModelProto.decode(await readFile(join(folder, 'model.onnx')));
+    const model = onnxProto.onnx.ModelProto.decode(await readFile(join(folder, 'model.onnx')));
     const initializers = model.graph?.initializer ?? [];
     const locations = new Set(initializers.flatMap((tensor) => externalOf(tensor).get('location') ?? []));
     const external = new Map<string, Buffer>();
