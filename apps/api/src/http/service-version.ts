@@ -7,21 +7,21 @@ export function versionOf(date: Date): string {
   return `${digits.slice(0, 8)}.${digits.slice(8, 14)}`;
 }
 
-/**
- * When this build was made, for `x-service-version`: the stamp `npm run build` leaves in `dist/build.json`, or else
- * the time of this very file.
- */
-export function serviceVersion(): string {
-  const self = fileURLToPath(import.meta.url);
+/** The build's stamp as a date; null where there is none, or nothing that is a date. */
+function stampedAt(path: URL): Date | null {
   try {
-    const stamp: unknown = JSON.parse(
-      readFileSync(fileURLToPath(new URL('../../../../build.json', import.meta.url)), 'utf8'),
-    );
-    if (typeof stamp === 'object' && stamp !== null && 'builtAt' in stamp)
-      return versionOf(new Date(String(stamp.builtAt)));
-    return versionOf(statSync(self).mtime);
+    const date = new Date(readFileSync(path, 'utf8').trim());
+    return Number.isNaN(date.getTime()) ? null : date;
   } catch {
-    // Run from sources, or a build without a stamp: the file's own time says as much.
-    return versionOf(statSync(self).mtime);
+    // Run from sources, or from a build that was copied without its stamp.
+    return null;
   }
+}
+
+/**
+ * When this build was made, for `x-service-version`: the stamp that `npm run build` leaves at the top of `dist`, or
+ * else the time of this very file.
+ */
+export function serviceVersion(stamp = new URL('../../../../.built', import.meta.url)): string {
+  return versionOf(stampedAt(stamp) ?? statSync(fileURLToPath(import.meta.url)).mtime);
 }

@@ -49,7 +49,9 @@ export class OpenaiErrorObject {
 export class OpenaiError {
   @ApiProperty({ type: () => OpenaiErrorObject })
   error!: OpenaiErrorObject;
+}
 
+export class OpenaiDetailedError extends OpenaiError {
   @ApiProperty({ type: Object, required: false, description: '`_errors` nested by field.' })
   details?: object;
 
@@ -73,15 +75,14 @@ const reasons: Record<number, string> = {
 
 /** The error answers of a route, in the envelope its callers read. */
 export function ApiErrors(envelope: 'openai' | 'standard', statuses: number[]): MethodDecorator & ClassDecorator {
-  const modelFor = (status: number) =>
-    envelope === 'openai' ? OpenaiError : status === 400 ? DetailedError : StandardError;
+  const [plain, detailed] = envelope === 'openai' ? [OpenaiError, OpenaiDetailedError] : [StandardError, DetailedError];
   return applyDecorators(
-    ApiExtraModels(OpenaiError, DetailedError, StandardError),
+    ApiExtraModels(plain, detailed),
     ...statuses.map((status) =>
       ApiResponse({
         status,
         description: reasons[status] ?? 'Error.',
-        content: { 'application/json': { schema: { $ref: getSchemaPath(modelFor(status)) } } },
+        content: { 'application/json': { schema: { $ref: getSchemaPath(status === 400 ? detailed : plain) } } },
       }),
     ),
   );

@@ -185,7 +185,7 @@ export function FreeObjectField(options: FieldOptions): PropertyDecorator {
   return applyDecorators(
     presence(options),
     IsObject(),
-    documented(options, { type: 'object', additionalProperties: true }),
+    documented(options, { type: 'object', additionalProperties: { nullable: true } }),
   );
 }
 

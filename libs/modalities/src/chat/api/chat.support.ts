@@ -3,6 +3,7 @@ import type { ModelCapabilities } from '#model-registry/manifest';
 import type { ChatMessage, ChatPart } from '../contract/chat.message.js';
 import type { ChatCompletionRequest } from '../contract/chat.request.js';
 import type { ChatEffectiveParameters } from '../contract/chat.response.js';
+import type { ChatTool } from '../contract/chat.tools.js';
 
 /** What is asked of a model it must be able to do. */
 export interface ChatModelLimits {
@@ -53,22 +54,17 @@ function checkMessage(message: ChatMessage, position: number, model: ChatModelLi
   }
 }
 
+function mayUse(tool: ChatTool, can: ModelCapabilities): boolean {
+  if (tool.type === 'web_search') return can.supportsWebSearch;
+  return tool.type === 'x_search' ? can.supportsXSearch : can.supportsFunctionCalling;
+}
+
 function checkTools(request: ChatCompletionRequest, model: ChatModelLimits): void {
-  const { capabilities } = model;
-  for (const [index, { type }] of (request.tools ?? []).entries()) {
-    const able =
-      type === 'web_search'
-        ? capabilities.supportsWebSearch
-        : type === 'x_search'
-          ? capabilities.supportsXSearch
-          : capabilities.supportsFunctionCalling;
-    if (!able) throw unsupported(model, type === 'function' ? 'tools' : type, 'tools');
-    if (type === 'function' && request.tools?.[index]?.function === undefined) {
-      throw refusal(`tools[${index}].function is required.`, `tools[${index}].function`, 'required');
-    }
-  }
+  const tools = request.tools ?? [];
+  const refused = tools.find((tool) => !mayUse(tool, model.capabilities));
+  if (refused !== undefined) throw unsupported(model, 'function' in refused ? 'tools' : refused.type, 'tools');
   const forced = (request.tool_choice ?? 'auto') !== 'auto' && request.tool_choice !== 'none';
-  if (forced && (request.tools ?? []).length === 0) throw refusal('tool_choice needs tools.', 'tool_choice');
+  if (forced && tools.length === 0) throw refusal('tool_choice needs tools.', 'tool_choice');
 }
 
 function checkFormat(request: ChatCompletionRequest, model: ChatModelLimits): void {

@@ -1,8 +1,8 @@
 import {
   CheckedField,
   ChoiceField,
-  IntegerField,
   type NestedClass,
+  NumberField,
   ObjectField,
   ObjectListField,
   TextField,
@@ -188,7 +188,7 @@ export class ChatReasoningDetail {
   @TextField({ description: 'Encrypted reasoning.' })
   data?: string;
 
-  @IntegerField({ description: 'Position of the detail.' })
+  @NumberField({ description: 'Position of the detail.' })
   index?: number;
 }
 

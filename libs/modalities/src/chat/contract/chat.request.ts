@@ -12,7 +12,9 @@ import {
 } from '#platform/http';
 import { type ChatMessage, chatMessageClasses, chatMessageOf } from './chat.message.js';
 import {
-  ChatTool,
+  type ChatTool,
+  chatToolClasses,
+  chatToolOf,
   chatToolChoiceProblem,
   chatToolChoiceSchema,
   responseFormatProblem,
@@ -192,7 +194,7 @@ export class ChatCompletionRequest {
   @IntegerField({ minimum: 0, maximum: 20, description: 'Alternatives for each token; needs `logprobs`.' })
   top_logprobs?: number;
 
-  @ObjectListField(() => ChatTool, [ChatTool], {
+  @ObjectListField(chatToolOf, chatToolClasses, {
     nullable: true,
     maxItems: 128,
     description: 'Tools the model may call, for models with `supportsFunctionCalling`.',

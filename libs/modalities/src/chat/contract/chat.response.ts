@@ -170,7 +170,13 @@ export class ChatCompletionResponse {
   @ApiProperty({ type: () => ChatCost, required: false })
   cost!: ChatCost;
 
-  @ApiProperty({ type: Object, nullable: true, required: false, example: null })
+  @ApiProperty({
+    type: 'object',
+    additionalProperties: { nullable: true },
+    nullable: true,
+    selfRequired: false,
+    properties: {},
+  })
   prompt_logprobs!: null;
 
   @ApiProperty({ type: () => ChatEffectiveParameters, required: false })

@@ -1,4 +1,12 @@
-import { BooleanField, CheckedField, FreeObjectField, ObjectField, TextField } from '#platform/http';
+import {
+  BooleanField,
+  CheckedField,
+  ChoiceField,
+  FreeObjectField,
+  type NestedClass,
+  ObjectField,
+  TextField,
+} from '#platform/http';
 
 /* Tools and response formats of the OpenAI wire (contract 2.3 and 2.4). */
 
@@ -26,17 +34,33 @@ export class ChatFunction {
   strict?: boolean;
 }
 
-/** A function, or a tool of the server (`web_search`, `x_search`). */
-export class ChatTool {
-  @TextField({ required: true, description: '`function`, `web_search` or `x_search`.', example: 'function' })
-  type!: string;
+/** A function the caller runs. */
+export class ChatFunctionTool {
+  @TextField({ description: '`function`.', example: 'function' })
+  type?: string;
 
   @TextField({ description: 'Id of the tool.' })
   id?: string;
 
-  @ObjectField(ChatFunction, { description: 'The function; needed when the type is `function`.' })
-  function?: ChatFunction;
+  @ObjectField(ChatFunction, { required: true, description: 'The function.' })
+  function!: ChatFunction;
 }
+
+const serverTools = ['web_search', 'x_search'] as const;
+
+/** A tool this service runs. */
+export class ChatServerTool {
+  @ChoiceField(serverTools, { required: true, description: 'Which tool.', example: 'web_search' })
+  type!: (typeof serverTools)[number];
+}
+
+export type ChatTool = ChatFunctionTool | ChatServerTool;
+
+export const chatToolClasses = [ChatServerTool, ChatFunctionTool];
+
+/** The class of a tool, by its type. */
+export const chatToolOf: NestedClass = ({ type }) =>
+  serverTools.some((known) => known === type) ? ChatServerTool : ChatFunctionTool;
 
 export const chatToolChoiceSchema = {
   anyOf: [

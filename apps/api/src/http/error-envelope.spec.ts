@@ -1,0 +1,74 @@
+import { describe, expect, it } from 'vitest';
+import { errorTable, type ErrorCode, PlatformError } from '#common';
+import { errorAnswer, isOpenaiPath } from './error-envelope.js';
+
+const openaiRoute = '/api/v1/chat/completions?x=1';
+const otherRoute = '/api/v1/billing/balance';
+
+function answer(code: ErrorCode, url: string) {
+  return errorAnswer(new PlatformError(code, 'It went wrong.', 'field'), url);
+}
+
+describe('errorAnswer', () => {
+  it('gives OpenAI’s object on its routes and the plain one elsewhere', () => {
+    expect(answer('INVALID_REQUEST', openaiRoute).body).toEqual({
+      error: { message: 'It went wrong.', type: 'invalid_request_error', param: 'field', code: 'INVALID_REQUEST' },
+    });
+    expect(answer('INVALID_REQUEST', otherRoute).body).toEqual({ error: 'It went wrong.', code: 'INVALID_REQUEST' });
+  });
+
+  it('tells a context overflow by OpenAI’s own code', () => {
+    expect(answer('TOO_MANY_TOKENS', openaiRoute)).toMatchObject({
+      status: 400,
+      body: { error: { code: 'context_length_exceeded', type: 'invalid_request_error' } },
+    });
+  });
+
+  it('lets no code of our own out', () => {
+    for (const code of ['DEVICE_LOST', 'JOB_CANCELLED'] as const) {
+      for (const url of [openaiRoute, otherRoute]) {
+        const { status, body } = answer(code, url);
+        expect(status).toBe(503);
+        expect(JSON.stringify(body)).not.toContain(code);
+      }
+    }
+  });
+
+  it('tells when to come back wherever that can help, and that it cannot elsewhere', () => {
+    for (const code of Object.keys(errorTable) as ErrorCode[]) {
+      const { status, headers } = answer(code, openaiRoute);
+      if (status === 503 || status === 429) expect(headers['retry-after'], code).toMatch(/^\d+$/);
+      if (status < 500 && status !== 429) expect(headers['x-should-retry'], code).toBe('false');
+    }
+    expect(answer('REQUEST_TIMEOUT', openaiRoute).headers['x-should-retry']).toBe('false');
+    expect(answer('MODEL_OFFLINE', openaiRoute).headers['x-should-retry']).toBeUndefined();
+  });
+
+  it('nests the findings by field', () => {
+    const issues = [
+      { code: 'too_big', path: ['messages', 0, 'name'], message: 'too long' },
+      { code: 'custom', path: ['constructor'], message: 'odd' },
+    ];
+    const { body } = errorAnswer(new PlatformError('INVALID_REQUEST', 'x', null, { issues }), otherRoute);
+    expect(body).toMatchObject({
+      issues,
+      details: {
+        _errors: [],
+        messages: { 0: { name: { _errors: ['too long'] } } },
+        constructor: { _errors: ['odd'] },
+      },
+    });
+  });
+});
+
+describe('isOpenaiPath', () => {
+  it.each([
+    ['/api/v1/models', true],
+    ['/api/v1/models/traits', true],
+    ['/api/v1/models?type=all', true],
+    ['/api/v1/modelsx', false],
+    ['/health/live', false],
+  ])('says of %s: %s', (url, expected) => {
+    expect(isOpenaiPath(url)).toBe(expected);
+  });
+});

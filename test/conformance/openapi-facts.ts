@@ -1,0 +1,136 @@
+/*
+ * An OpenAPI document taken apart into facts, one line each: `POST /x request: temperature maximum=2`. Two documents
+ * promise the same when their facts are the same, however they arrange their schemas.
+ */
+
+type Json = Record<string, unknown>;
+
+export interface OpenapiDocument {
+  paths: Record<string, Json>;
+  components?: { schemas?: Record<string, Json> };
+}
+
+const methods = ['get', 'post', 'put', 'patch', 'delete'];
+const plainKeywords = ['format', 'minLength', 'maxLength', 'minItems', 'maxItems', 'default'];
+
+function isObject(value: unknown): value is Json {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function objectsOf(value: unknown): Json[] {
+  return Array.isArray(value) ? value.filter(isObject) : [];
+}
+
+/** Every operation of a document with its facts. */
+export function factsOf(document: OpenapiDocument): Map<string, Set<string>> {
+  const operations = new Map<string, Set<string>>();
+  for (const [path, item] of Object.entries(document.paths)) {
+    for (const method of methods) {
+      const operation = item[method];
+      if (!isObject(operation)) continue;
+      operations.set(`${method.toUpperCase()} ${path}`, new FactCollector(document).operation(operation));
+    }
+  }
+  return operations;
+}
+
+class FactCollector {
+  private readonly facts = new Set<string>();
+
+  constructor(private readonly document: OpenapiDocument) {}
+
+  operation(operation: Json): Set<string> {
+    this.facts.add(`operationId=${String(operation.operationId)}`);
+    for (const parameter of objectsOf(operation.parameters)) this.parameter(parameter);
+    if (isObject(operation.requestBody)) this.content('request', operation.requestBody);
+    for (const [status, response] of Object.entries(isObject(operation.responses) ? operation.responses : {})) {
+      if (!isObject(response)) continue;
+      this.facts.add(`${status}`);
+      for (const header of Object.keys(isObject(response.headers) ? response.headers : {})) {
+        this.facts.add(`${status} header ${header.toLowerCase()}`);
+      }
+      this.content(status, response);
+    }
+    return this.facts;
+  }
+
+  private parameter(parameter: Json): void {
+    const place = `${String(parameter.in)} ${String(parameter.name).toLowerCase()}`;
+    this.facts.add(place);
+    if (parameter.required === true) this.facts.add(`${place} required`);
+    this.schema(`${place}:`, parameter.schema);
+  }
+
+  private content(place: string, holder: Json): void {
+    for (const [type, media] of Object.entries(isObject(holder.content) ? holder.content : {})) {
+      this.facts.add(`${place} ${type}`);
+      // The bytes of a stream or a file have no fields.
+      if (isObject(media) && type === 'application/json') this.schema(`${place}:`, media.schema);
+    }
+  }
+
+  private schema(place: string, given: unknown): void {
+    const schema = this.resolve(given);
+    const variants = [...objectsOf(schema.anyOf), ...objectsOf(schema.oneOf)];
+    for (const variant of variants) this.variant(place, variant);
+    if (schema.nullable === true || schema.type === 'null') this.facts.add(`${place} nullable`);
+    if (typeof schema.type === 'string' && schema.type !== 'null') this.facts.add(`${place} type=${schema.type}`);
+    for (const value of Array.isArray(schema.enum) ? schema.enum : []) this.facts.add(`${place} enum ${String(value)}`);
+    for (const keyword of plainKeywords) {
+      if (schema[keyword] !== undefined) this.facts.add(`${place} ${keyword}=${JSON.stringify(schema[keyword])}`);
+    }
+    this.bounds(place, schema);
+    this.members(place, schema);
+  }
+
+  private bounds(place: string, schema: Json): void {
+    const { minimum, maximum, exclusiveMinimum, exclusiveMaximum } = schema;
+    if (minimum !== undefined) this.facts.add(`${place} ${exclusiveMinimum === true ? '>' : '>='}${String(minimum)}`);
+    if (maximum !== undefined) this.facts.add(`${place} ${exclusiveMaximum === true ? '<' : '<='}${String(maximum)}`);
+  }
+
+  private members(place: string, schema: Json): void {
+    const required = Array.isArray(schema.required) ? schema.required : [];
+    for (const [name, member] of Object.entries(isObject(schema.properties) ? schema.properties : {})) {
+      const here = `${place} ${name}`.replace(/: /, ':').replace(/ (?=[^ ]+$)/, place.endsWith(':') ? '' : '.');
+      if (required.includes(name)) this.facts.add(`${here} required`);
+      this.schema(here, member);
+    }
+    if (schema.items !== undefined) this.schema(`${place}[]`, schema.items);
+    if (isObject(schema.additionalProperties) && Object.keys(schema.additionalProperties).length > 0) {
+      this.schema(`${place}{}`, schema.additionalProperties);
+    }
+  }
+
+  /** A variant is told by what callers tell it by: its role, its type, or its kind of value. */
+  private variant(place: string, given: Json): void {
+    const schema = this.resolve(given);
+    const label = this.labelOf(schema);
+    if (label === null) this.schema(place, schema);
+    else this.schema(`${place}<${label}>`, schema);
+  }
+
+  private labelOf(schema: Json): string | null {
+    const properties = isObject(schema.properties) ? schema.properties : {};
+    for (const name of ['role', 'type']) {
+      const member = this.resolve(properties[name]);
+      if (Array.isArray(member.enum) && member.enum.length > 0) return member.enum.map(String).join(',');
+    }
+    return schema.type === 'object' && typeof schema.title === 'string' ? schema.title : null;
+  }
+
+  /** Follows references and joins `allOf`. */
+  private resolve(given: unknown): Json {
+    if (!isObject(given)) return {};
+    if (typeof given.$ref === 'string') {
+      const name = given.$ref.split('/').at(-1) ?? '';
+      const target = this.document.components?.schemas?.[name];
+      if (target === undefined) throw new Error(`the document has no schema ${name}`);
+      return this.resolve(target);
+    }
+    const parts = objectsOf(given.allOf);
+    if (parts.length === 0) return given;
+    const { allOf: _joined, ...own } = given;
+    return Object.assign({}, ...parts.map((part) => this.resolve(part)), own) as Json;
+  }
+}

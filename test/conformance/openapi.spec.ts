@@ -1,0 +1,78 @@
+import { readFileSync } from 'node:fs';
+import { NestFactory } from '@nestjs/core';
+import { FastifyAdapter } from '@nestjs/platform-fastify';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { ApiModule } from '../../apps/api/src/api.module.js';
+import type { ApiServices } from '../../apps/api/src/api-services.js';
+import { buildDocument } from '../../apps/api/src/documentation.js';
+import { Drain } from '../../apps/api/src/http/drain.js';
+import { differencesOf, judge, type KnownDifference } from './openapi-differences.js';
+import type { OpenapiDocument } from './openapi-facts.js';
+
+function read(path: string): unknown {
+  return parse(readFileSync(new URL(path, import.meta.url), 'utf8'));
+}
+
+const contract = read('contract/openapi-shapes.yaml') as OpenapiDocument;
+const known = read('known-differences.yaml') as KnownDifference[];
+
+let published: OpenapiDocument;
+
+beforeAll(async () => {
+  // The document is made of the routes and DTOs alone; nothing behind them is asked.
+  const services = { drain: new Drain(), config: {} } as unknown as ApiServices;
+  const app = await NestFactory.create(ApiModule.of(services), new FastifyAdapter(), { logger: false });
+  published = buildDocument(app) as unknown as OpenapiDocument;
+  await app.close();
+});
+
+describe('the published document', () => {
+  it('differs from the contract only where known-differences.yaml says so, and in all of that', () => {
+    expect(judge(differencesOf(contract, published), known)).toEqual({ unlisted: [], outdated: [] });
+  });
+
+  it('gives a reason for every known difference', () => {
+    expect(known.filter(({ reason }) => typeof reason !== 'string' || reason.length < 10)).toEqual([]);
+  });
+
+  it('shows an example for every operation that takes a body', () => {
+    const without = Object.entries(published.paths).flatMap(([path, item]) =>
+      Object.entries(item as Record<string, { requestBody?: { content: Record<string, { examples?: object }> } }>)
+        .filter(
+          ([, { requestBody }]) => requestBody && !Object.values(requestBody.content).every(({ examples }) => examples),
+        )
+        .map(([method]) => `${method} ${path}`),
+    );
+    expect(without).toEqual([]);
+  });
+});
+
+describe('the comparison', () => {
+  const operation = (schema: object): OpenapiDocument => ({
+    paths: {
+      '/x': { post: { operationId: 'x', requestBody: { content: { 'application/json': { schema } } }, responses: {} } },
+    },
+  });
+  const base = { type: 'object', properties: { a: { type: 'integer', maximum: 3 } }, required: ['a'] };
+
+  it.each([
+    ['a bound', { ...base, properties: { a: { type: 'integer', maximum: 4 } } }, 2],
+    ['a requirement', { ...base, required: [] }, 1],
+    ['a field', { type: 'object', properties: {} }, 3],
+    ['a type', { ...base, properties: { a: { type: 'number', maximum: 3 } } }, 2],
+  ])('notices %s that changed', (_name, changed, count) => {
+    expect(differencesOf(operation(base), operation(changed))).toHaveLength(count);
+  });
+
+  it('notices an operation that is missing, and one that is listed but served', () => {
+    const differences = differencesOf(operation(base), { paths: {} });
+    expect(differences).toEqual(['POST /x is missing']);
+    const listed = [
+      { difference: 'POST /x is missing', reason: 'later' },
+      { difference: 'GET /y is missing', reason: 'later' },
+    ];
+    expect(judge(differences, listed)).toEqual({ unlisted: [], outdated: ['GET /y is missing'] });
+    expect(judge(differences, [])).toEqual({ unlisted: ['POST /x is missing'], outdated: [] });
+  });
+});
