@@ -22,6 +22,7 @@ import type {
  *   crash=N    the process dies by SIGKILL after N tokens (default 0)
  *   hang=N     the process stops answering for good after N tokens (default 0)
  *   fail=N     the request fails with INFERENCE_FAILED after N tokens (default 0)
+ *   lose=N     the device fails after N tokens (default 0), as when its memory is full
  */
 export interface Directives {
   tokens?: number;
@@ -32,6 +33,7 @@ export interface Directives {
   crash?: number;
   hang?: number;
   fail?: number;
+  lose?: number;
 }
 
 export interface DeterministicEngineOptions {
@@ -178,6 +180,12 @@ export class DeterministicEngine implements TextGenerationEngine {
     if (directives.fail !== undefined && position >= directives.fail) {
       this.running.delete(request.id);
       const error = { code: 'INFERENCE_FAILED', message: 'The test engine was told to fail.' } as const;
+      this.outbox.push([request.id, { type: 'failed', error, usage: null }]);
+      return;
+    }
+    if (directives.lose !== undefined && position >= directives.lose) {
+      this.running.delete(request.id);
+      const error = { code: 'DEVICE_LOST', message: 'The test engine was told to lose its device.' } as const;
       this.outbox.push([request.id, { type: 'failed', error, usage: null }]);
       return;
     }

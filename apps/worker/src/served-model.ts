@@ -1,13 +1,14 @@
 import { HostSupervisor, type HostLauncher, type HostStateChange, type HostTimings } from '#inference/host';
-import { chatJob } from '#modalities/chat/contract';
-import { ChatProcessor } from '#modalities/chat/worker';
+import type { ModalityName } from '#modalities';
 import type { Logger } from '#platform/logging';
 import type { HeldModel, JobConsumer, QueueTransport } from '#queue';
 import { hostLoadOptions, type HostSettings } from './host-options.js';
 import type { InstalledModel } from './models-folder.js';
+import { openConsumer } from './processors.js';
 
 export interface ServedModelOptions {
   model: InstalledModel;
+  modality: ModalityName;
   transport: QueueTransport;
   launch: HostLauncher;
   settings: HostSettings;
@@ -54,7 +55,7 @@ export class ServedModel {
     const { report, running } = this.supervisor;
     return {
       modelId: this.id,
-      modality: chatJob.modality,
+      modality: this.options.modality,
       state: this.heldState(),
       slots: report?.slots ?? 0,
       running,
@@ -109,14 +110,15 @@ export class ServedModel {
 
   /** Jobs are taken only once the model can run them. */
   private async openConsumer(slots: number): Promise<void> {
-    const processor = new ChatProcessor(this.supervisor);
+    const { transport, modality } = this.options;
+    // A few more than fit: the next prompt waits in the host, not behind a round trip, when a slot is free.
+    const concurrency = slots + Math.ceil(slots / 4);
     try {
-      this.consumer = await this.options.transport.consume({
-        definition: chatJob,
+      this.consumer = await openConsumer(transport, {
+        modality,
         modelId: this.id,
-        handler: (job) => processor.process(job),
-        // A few more than fit: the next prompt waits in the host, not behind a round trip, when a slot is free.
-        concurrency: slots + Math.ceil(slots / 4),
+        runner: this.supervisor,
+        concurrency,
       });
     } catch (error) {
       this.options.logger.error({ model: this.id, error }, 'the queue of the model could not be opened');

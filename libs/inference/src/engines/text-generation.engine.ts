@@ -11,6 +11,7 @@ import {
   type TextTokenizer,
 } from '../text/index.js';
 import { ChoiceWriter } from './choice-writer.js';
+import { asRunFailure } from './device-failure.js';
 import type {
   EngineStats,
   SamplingOptions,
@@ -230,7 +231,7 @@ export class SchedulerTextEngine implements TextGenerationEngine {
       reasoningTokens: 0,
     };
     if (active.error === null) return this.emit(active, { type: 'finished', cancelled: active.cancelled, usage });
-    const error = PlatformError.from(active.error, 'INFERENCE_FAILED').toWire();
+    const error = asRunFailure(active.error).toWire();
     this.emit(active, { type: 'failed', error, usage: active.generatedTokens > 0 ? usage : null });
   }
 

@@ -38,7 +38,9 @@ export class HostRun {
     }
     if (passed.length > 0 && !this.ended) this.options.onEvents(passed);
     if (last?.type === 'finished') this.finish({ cancelled: last.cancelled, usage: last.usage });
-    else if (last?.type === 'failed') this.fail(PlatformError.fromWire(last.error));
+    // A host that lost its device dies of it: `hostDied` decides whether the run gets another try.
+    else if (last?.type === 'failed' && last.error.code !== 'DEVICE_LOST')
+      this.fail(PlatformError.fromWire(last.error));
   }
 
   /** A run whose caller has seen text cannot be replayed, and a request that killed two hosts is poison. */

@@ -135,6 +135,17 @@ describe('a supervised model host', () => {
     expect(await next.result).toMatchObject({ cancelled: false });
   });
 
+  it('replaces a host whose device failed, and runs its request there once more', async () => {
+    const supervisor = await ready();
+    const lost = run(supervisor, request('a', '[[lose]]'));
+    const innocent = run(supervisor, request('b', '[[tokens=3]]'));
+    await expect(lost.result).rejects.toMatchObject({ code: 'DEVICE_LOST' });
+    expect(supervisor.restarts).toBe(2);
+    await innocent.result.catch((error: unknown) => expect(error).toMatchObject({ code: 'DEVICE_LOST' }));
+    await until(supervisor, 'ready');
+    expect(await run(supervisor, request('c', '[[tokens=2]]')).result).toMatchObject({ cancelled: false });
+  });
+
   it('leaves the requests of another model alone when a host dies', async () => {
     const [first, second] = await Promise.all([ready(), ready()]);
     const other = run(second, request('b', '[[tokens=50 delay=5]]'));

@@ -69,6 +69,7 @@ export class HostSupervisor implements TextGenerationRunner {
   private currentState: HostState = 'loading';
   private host: HostProcess | null = null;
   private watchdog: NodeJS.Timeout | null = null;
+  private runCount = 0;
   private failures = 0;
   private readyAtMs = 0;
   private restartCount = 0;
@@ -126,16 +127,18 @@ export class HostSupervisor implements TextGenerationRunner {
     if (this.currentState === 'draining' || this.currentState === 'gone') {
       throw new PlatformError('MODEL_AT_CAPACITY', 'This worker is shutting down. Try again.');
     }
+    // A job that was delivered twice runs twice: which attempt counts is decided where the row is.
+    const id = `${request.id}#${++this.runCount}`;
     const cancel = () => this.cancel(run);
-    const run = new HostRun(request, options, () => {
-      this.runs.delete(request.id);
+    const run = new HostRun({ ...request, id }, options, () => {
+      this.runs.delete(id);
       options.signal.removeEventListener('abort', cancel);
     });
     if (options.signal.aborted) {
       run.cancelled();
       return run.result;
     }
-    this.runs.set(request.id, run);
+    this.runs.set(id, run);
     options.signal.addEventListener('abort', cancel, { once: true });
     this.submit(run);
     return run.result;

@@ -86,11 +86,18 @@ export class ModelHost {
   }
 
   private readonly deliver: TextGenerationSink = (events) => {
-    if (this.warmedUp === null) return this.channel.send({ type: 'events', events });
+    if (this.warmedUp === null) return this.passOn(events);
     for (const [id, event] of events) {
       if (id === warmUpId && (event.type === 'finished' || event.type === 'failed')) this.warmedUp(event);
     }
   };
+
+  /** A host whose device failed is of no more use; its death is what the worker acts on. */
+  private passOn(events: [id: string, event: TextGenerationEvent][]): void {
+    this.channel.send({ type: 'events', events });
+    const deviceLost = events.some(([, event]) => event.type === 'failed' && event.error.code === 'DEVICE_LOST');
+    if (deviceLost) this.channel.exit(1);
+  }
 
   private startBeating({ engine }: LoadedEngine): void {
     this.loopDelay.enable();
@@ -117,7 +124,7 @@ export function serveModelHost(loadEngine: EngineLoader): void {
   // Ctrl-C reaches the whole process group; when to stop is the worker's decision alone.
   process.on('SIGINT', () => undefined);
   process.on('SIGTERM', () => undefined);
-  process.on('disconnect', () => process.exit(0));
+  process.on('disconnect', () => process.exit());
   const channel: HostChannel = {
     send: (message) => {
       if (process.connected) send(message);

@@ -1,0 +1,75 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { deterministicManifest, installDeterministicModel, removeDeterministicModel } from '#test/deterministic-model';
+import { hostLoadOptions } from './host-options.js';
+import { InstalledModels, isSelected } from './models-folder.js';
+
+describe('InstalledModels', () => {
+  let home: string;
+
+  beforeEach(async () => {
+    home = await mkdtemp(join(tmpdir(), 'sluice-models-'));
+  });
+  afterEach(() => rm(home, { recursive: true, force: true }));
+
+  it('finds nothing before the first pull', async () => {
+    expect(await new InstalledModels(home).scan()).toEqual({ models: [], broken: [] });
+  });
+
+  it('finds models as they come and go, and a new version as a new one', async () => {
+    const installed = new InstalledModels(home);
+    await installDeterministicModel(home, deterministicManifest('one'));
+    const [first] = (await installed.scan()).models;
+    expect(first?.manifest.id).toBe('one');
+    expect((await installed.scan()).models[0]).toBe(first);
+    await installDeterministicModel(home, deterministicManifest('one', { slots: 2 }));
+    const [second] = (await installed.scan()).models;
+    expect(second?.manifest.slots).toBe(2);
+    expect(second?.version).not.toBe(first?.version);
+    await removeDeterministicModel(home, 'one');
+    expect((await installed.scan()).models).toEqual([]);
+  });
+
+  it('leaves pulls under way alone and says what is broken', async () => {
+    await mkdir(join(home, 'models', '.partial-two'), { recursive: true });
+    await mkdir(join(home, 'models', 'three'), { recursive: true });
+    await writeFile(join(home, 'models', 'three', 'manifest.json'), '{"id":"three"}');
+    const { models, broken } = await new InstalledModels(home).scan();
+    expect(models).toEqual([]);
+    expect(broken).toEqual([{ id: 'three', reason: expect.stringContaining('manifest.json') }]);
+  });
+});
+
+describe('isSelected', () => {
+  const manifest = deterministicManifest('one', { sets: ['starter'] });
+
+  it('knows ids, sets and all, and takes none for none', () => {
+    expect(isSelected(manifest, ['one'])).toBe(true);
+    expect(isSelected(manifest, ['other', 'starter'])).toBe(true);
+    expect(isSelected(manifest, ['all'])).toBe(true);
+    expect(isSelected(manifest, ['none'])).toBe(false);
+    expect(isSelected(manifest, [])).toBe(false);
+  });
+});
+
+describe('hostLoadOptions', () => {
+  const model = { manifest: deterministicManifest('one'), directory: '/models/one', version: '1' };
+
+  it('takes what the manifest says', () => {
+    expect(hostLoadOptions(model, { providers: ['cpu'], threads: 3 })).toMatchObject({
+      modelId: 'one',
+      family: 'decoder',
+      slots: 4,
+      contextLength: 1_000,
+      cacheTokens: 4_000,
+      intraOpThreads: 3,
+    });
+  });
+
+  it('lets the operator choose the slots, and fills the cache to match where the manifest is silent', () => {
+    const silent = { ...model, manifest: { ...model.manifest, cacheTokens: undefined } };
+    expect(hostLoadOptions(silent, { providers: ['cpu'], slots: 2 })).toMatchObject({ slots: 2, cacheTokens: 2_000 });
+  });
+});
