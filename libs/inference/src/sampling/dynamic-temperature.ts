@@ -1,4 +1,4 @@
-import { negligible } from './rest-mass.js';
+import { exponential, negligible } from './exponential.js';
 
 /**
  * Temperature between `minimum` and `maximum` by how unsure the model is: the entropy of the unmodified distribution
@@ -18,7 +18,7 @@ export function dynamicTemperature(
     if (value > -Infinity) valid++;
     const distance = value - best;
     if (!(distance > negligible)) continue;
-    const weight = Math.exp(distance);
+    const weight = exponential(distance);
     total += weight;
     weighted += weight * distance;
   }

@@ -1,3 +1,5 @@
+import { exponential, negligible } from './exponential.js';
+
 /**
  * Bounds of the weight of all tokens that are not among the candidates, where the weight of a token is
  * `exp((logit − best) / temperature)`.
@@ -38,16 +40,12 @@ export function restFromLogSumExp(rest: {
   return { low: low * factor, high: Math.min(each, jensen) };
 }
 
-/** Weights below e^−40 of the best add nothing to a sum of up to 10^6 terms in double precision. */
-export const negligible = -40;
-
 /** Sum of the weights of all logits. */
 export function totalMass(logits: Float32Array, best: number, temperature: number): number {
-  const floor = best + negligible * temperature;
   let sum = 0;
   for (let id = 0; id < logits.length; id++) {
-    const value = logits[id] as number;
-    if (value > floor) sum += Math.exp((value - best) / temperature);
+    const distance = ((logits[id] as number) - best) / temperature;
+    if (distance > negligible) sum += exponential(distance);
   }
   return sum;
 }

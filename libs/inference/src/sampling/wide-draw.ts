@@ -1,6 +1,6 @@
 import type { Candidates } from './best-few.js';
+import { exponential, negligible } from './exponential.js';
 import type { DrawSettings } from './narrow-draw.js';
-import { negligible } from './rest-mass.js';
 
 /** The last token that belongs to a set of best tokens, in the order of logits down and ids up. */
 interface Cutoff {
@@ -64,8 +64,9 @@ function walk(logits: Float32Array, { best, temperature, point, takes }: Walk): 
   let last = 0;
   for (let id = 0; id < logits.length; id++) {
     const value = logits[id] as number;
-    if (!(value > best + negligible * temperature) || !takes(value, id)) continue;
-    sum += Math.exp((value - best) / temperature);
+    const distance = (value - best) / temperature;
+    if (!(distance > negligible) || !takes(value, id)) continue;
+    sum += exponential(distance);
     last = id;
     if (sum > point) return id;
   }
@@ -76,7 +77,8 @@ function massOf(logits: Float32Array, best: number, temperature: number, cutoff:
   let sum = 0;
   for (let id = 0; id < logits.length; id++) {
     const value = logits[id] as number;
-    if (isWithin(cutoff, value, id)) sum += Math.exp((value - best) / temperature);
+    const distance = (value - best) / temperature;
+    if (distance > negligible && isWithin(cutoff, value, id)) sum += exponential(distance);
   }
   return sum;
 }
@@ -110,7 +112,7 @@ function fillHistogram(logits: Float32Array, search: CutoffSearch): void {
     const bin = binOf(value, search);
     if (bin >= binCount || !isWithin(search.within, value, id)) continue;
     counts[bin] = (counts[bin] as number) + 1;
-    masses[bin] = (masses[bin] as number) + Math.exp((value - search.best) / search.temperature);
+    masses[bin] = (masses[bin] as number) + exponential((value - search.best) / search.temperature);
   }
 }
 
@@ -123,7 +125,7 @@ function cutoffInBin(logits: Float32Array, search: CutoffSearch, bin: number, re
   members.sort((left, right) => right.value - left.value || left.id - right.id);
   let reached = reachedBefore;
   for (const member of members) {
-    reached += search.isByCount ? 1 : Math.exp((member.value - search.best) / search.temperature);
+    reached += search.isByCount ? 1 : exponential((member.value - search.best) / search.temperature);
     if (reached >= search.goal) return member;
   }
   return members.at(-1) ?? null;
