@@ -55,6 +55,8 @@ export interface Platform {
   /** Resolves with all rows when none is open; rejects naming the open ones after `withinMs`. */
   closedJobs(withinMs?: number): Promise<JobRow[]>;
   pid(role: PlatformRole): number;
+  /** The process of a model's host now, as the worker logged it. */
+  hostPid(modelId: string): number;
   /** Sends a signal (SIGKILL by default) and waits for the process to end. */
   kill(role: PlatformRole, signal?: NodeJS.Signals): Promise<{ code: number | null }>;
   /** Starts a process that was killed. */
@@ -146,6 +148,15 @@ class RunningPlatform implements Platform {
   pid(role: PlatformRole): number {
     const pid = this.children.get(role)?.pid;
     if (pid === undefined) throw new Error(`the ${role} does not run`);
+    return pid;
+  }
+
+  hostPid(modelId: string): number {
+    const loaded = [...this.lines.join('').matchAll(/"model":"([^"]+)","pid":(\d+)/g)].filter(
+      ([, id]) => id === modelId,
+    );
+    const pid = Number(loaded.at(-1)?.[2]);
+    if (!pid) throw new Error(`no host of ${modelId} was logged`);
     return pid;
   }
 

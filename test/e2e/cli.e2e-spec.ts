@@ -1,0 +1,111 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
+import { installTinyModel } from '#test/tiny-models';
+import { WeightsServer } from '#test/weights-server';
+
+/* The built command line in processes of its own, as operators run it. */
+
+const bin = fileURLToPath(new URL('../../bin/sluice.mjs', import.meta.url));
+const weights = createHash('shake256', { outputLength: 3_000_000 }).update('weights').digest();
+const commit = 'e'.repeat(40);
+
+let home: string;
+let database: TestDatabase;
+let hub: WeightsServer;
+
+beforeAll(async () => {
+  home = await mkdtemp(join(tmpdir(), 'sluice cli '));
+  database = await createMigratedDatabase();
+  hub = await WeightsServer.start();
+  hub.addRepository('owner/large', commit, {
+    'onnx/model.onnx': weights,
+    'config.json': Buffer.from('{"max_position_embeddings":64}'),
+  });
+});
+
+afterAll(async () => {
+  await hub?.close();
+  await database?.drop();
+  await rm(home, { recursive: true, force: true });
+});
+
+interface Finished {
+  code: number | null;
+  stdout: string;
+  stderr: string;
+}
+
+function start(...line: string[]): { child: ChildProcess; finished: Promise<Finished> } {
+  const env = { ...process.env, SLUICE_HOME: home, DATABASE_URL: database.url, HF_ENDPOINT: hub.url };
+  const child = spawn(process.execPath, [bin, ...line], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  let [stdout, stderr] = ['', ''];
+  child.stdout?.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
+  child.stderr?.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
+  const finished = new Promise<Finished>((resolve) => child.on('close', (code) => resolve({ code, stdout, stderr })));
+  return { child, finished };
+}
+
+const run = (...line: string[]) => start(...line).finished;
+
+async function untilReceived(path: string, bytes: number): Promise<void> {
+  while (!existsSync(path) || (await stat(path)).size < bytes) await new Promise((done) => setTimeout(done, 20));
+}
+
+describe('the command line', () => {
+  it('loads an installed model in a host of its own and measures it', async () => {
+    await installTinyModel(home);
+    const { code, stdout, stderr } = await run('models', 'check', 'tiny-llama', '--max-tokens', '8', '--json');
+    expect(code, stderr).toBe(0);
+    const result = JSON.parse(stdout) as Record<string, unknown>;
+    expect(result).toMatchObject({ id: 'tiny-llama', provider: 'cpu', text: expect.any(String) as string });
+    expect(result['completionTokens']).toBeGreaterThan(0);
+    expect(result['promptTokens']).toBeGreaterThan(0);
+  });
+
+  it('goes on with a pull that was killed, and lets two at once share the rest', async () => {
+    const graph = `/owner/large/resolve/${commit}/onnx/model.onnx`;
+    hub.stalls.set(graph, [1_000_000]);
+    const killed = start('models', 'add', 'hf:owner/large', '--id', 'large', '--pull');
+    const partial = join(home, 'models', '.partial-large', 'input', 'onnx', 'model.onnx.part');
+    await untilReceived(partial, 1_000_000);
+    killed.child.kill('SIGKILL');
+    await killed.finished;
+    expect(existsSync(join(home, 'models', 'large'))).toBe(false);
+
+    const both = await Promise.all([1, 2].map(() => run('models', 'pull', 'large', '--json')));
+    for (const { code, stderr } of both) expect(code, stderr).toBe(0);
+    const statuses = both.map(
+      ({ stdout }) => (JSON.parse(stdout) as { models: { status: string }[] }).models[0]?.status,
+    );
+    expect(statuses.toSorted()).toEqual(['installed', 'present']);
+    expect(hub.requestsOf(graph).map(({ range }) => range)).toEqual([null, 'bytes=1000000-']);
+    const installed = await readFile(join(home, 'models', 'large', 'onnx', 'model.onnx'));
+    expect(installed.equals(weights)).toBe(true);
+  });
+
+  it('stops cleanly at Ctrl-C and keeps what it has', async () => {
+    hub.addRepository('owner/other', commit, { 'onnx/model.onnx': weights, 'config.json': Buffer.from('{}') });
+    const graph = `/owner/other/resolve/${commit}/onnx/model.onnx`;
+    hub.stalls.set(graph, [500_000]);
+    const stopped = start('models', 'add', 'hf:owner/other', '--id', 'other', '--pull');
+    const partial = join(home, 'models', '.partial-other', 'input', 'onnx', 'model.onnx.part');
+    await untilReceived(partial, 500_000);
+    stopped.child.kill('SIGINT');
+    expect(await stopped.finished).toMatchObject({ code: 1, stderr: expect.stringContaining('Stopped') as string });
+    expect(existsSync(join(home, 'models', '.lock-other'))).toBe(false);
+    expect((await stat(partial)).size).toBe(500_000);
+  });
+
+  it('exits with 1 and one plain line for what it cannot do', async () => {
+    const { code, stdout, stderr } = await run('models', 'show', 'nothing');
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toMatch(/^sluice: No model is called "nothing"\. There are: .*\n$/);
+  });
+});
