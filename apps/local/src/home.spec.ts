@@ -1,0 +1,37 @@
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { openHome, readSecretKey, writeRuntimeFile } from './home.js';
+
+describe('the home', () => {
+  let home: string;
+
+  beforeEach(async () => {
+    home = join(await mkdtemp(join(tmpdir(), 'sluice home ')), 'deep', '.sluice');
+    await openHome(home);
+  });
+
+  afterEach(() => rm(join(home, '..', '..'), { recursive: true, force: true }));
+
+  it('makes the secret key once, for its owner alone', async () => {
+    const key = await readSecretKey(home);
+    expect(key).toMatch(/^[0-9a-f]{64}$/);
+    expect(await readSecretKey(home)).toBe(key);
+    expect((await stat(join(home, 'secret.key'))).mode & 0o777).toBe(0o600);
+  });
+
+  it('does not start with a damaged key instead of losing what it encrypted', async () => {
+    await writeFile(join(home, 'secret.key'), 'half');
+    await expect(readSecretKey(home)).rejects.toThrow('64 hex digits');
+  });
+
+  it('tells the command line where everything is, and nobody else', async () => {
+    const runtime = { databaseUrl: 'postgresql://u:p@127.0.0.1:1/db', baseUrl: 'http://127.0.0.1:3000/api/v1', pid: 7 };
+    await writeRuntimeFile(home, runtime);
+    const file = join(home, 'runtime.json');
+    expect(JSON.parse(await readFile(file, 'utf8'))).toEqual(runtime);
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+    expect((await stat(home)).mode & 0o777).toBe(0o700);
+  });
+});

@@ -1,0 +1,174 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { childEnvironment } from '#platform/config';
+import { freePort } from '#platform/embedded-postgres';
+
+const project = join(import.meta.dirname, '..', '..', '..');
+
+/** One `npm start`, without npm. */
+class LocalRun {
+  output = '';
+  private readonly child: ChildProcess;
+  readonly ended: Promise<number | null>;
+
+  constructor(home: string, environment: Record<string, string>) {
+    this.child = spawn(process.execPath, [join(project, 'dist', 'apps', 'local', 'src', 'main.js')], {
+      env: childEnvironment({
+        SLUICE_HOME: home,
+        SLUICE_MODELS: 'none',
+        DATABASE_URL: null,
+        REDIS_URL: null,
+        ...environment,
+      }),
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    for (const stream of [this.child.stdout, this.child.stderr]) {
+      stream?.on('data', (chunk: Buffer) => (this.output += chunk.toString()));
+    }
+    this.ended = new Promise((resolve) => this.child.once('exit', resolve));
+  }
+
+  get pid(): number {
+    return this.child.pid ?? 0;
+  }
+
+  async says(pattern: RegExp | string): Promise<void> {
+    await expect.poll(() => this.output, { timeout: 60_000, interval: 50 }).toMatch(pattern);
+  }
+
+  async stop(signal: NodeJS.Signals = 'SIGINT'): Promise<number | null> {
+    this.child.kill(signal);
+    return this.ended;
+  }
+}
+
+/** Process ids of our children by app; Linux. */
+async function childrenOf(pid: number): Promise<Map<string, number>> {
+  const ids = (await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')).trim().split(' ').map(Number);
+  const found = new Map<string, number>();
+  for (const id of ids) {
+    const command = await readFile(`/proc/${id}/cmdline`, 'utf8').catch(() => '');
+    const app = /apps\/(api|worker|ops)\/src\/main\.js/.exec(command)?.[1];
+    if (app) found.set(app, id);
+  }
+  return found;
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+describe.runIf(process.platform === 'linux')('npm start', () => {
+  let folder: string;
+  let home: string;
+  let port: number;
+  let runs: LocalRun[];
+
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'sluice local '));
+    await chmod(folder, 0o700);
+    home = join(folder, 'my home', '.sluice');
+    port = await freePort();
+    runs = [];
+  });
+
+  afterEach(async () => {
+    await Promise.all(runs.map((run) => run.stop('SIGTERM')));
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  function start(environment: Record<string, string> = {}): LocalRun {
+    const run = new LocalRun(home, { PORT: String(port), ...environment });
+    runs.push(run);
+    return run;
+  }
+
+  const get = (path: string, key?: string) =>
+    fetch(`http://127.0.0.1:${port}${path}`, { headers: key ? { authorization: `Bearer ${key}` } : {} });
+
+  it('shows its keys once, serves, stops cleanly, and starts again on what is there', async () => {
+    const first = start();
+    await first.says('Sluice is ready');
+    const adminKey = /Admin key\s+(slk_\S+)/.exec(first.output)?.[1];
+    expect(adminKey).toBeDefined();
+    expect((await get('/health/ready')).status).toBe(200);
+    const runtime = JSON.parse(await readFile(join(home, 'runtime.json'), 'utf8')) as Record<string, unknown>;
+    expect(runtime).toMatchObject({ baseUrl: `http://127.0.0.1:${port}/api/v1`, pid: first.pid });
+    const children = [...(await childrenOf(first.pid)).values()];
+    expect(children).toHaveLength(3);
+    expect(await first.stop()).toBe(0);
+    expect(first.output).toMatch(/api stopped[\s\S]*worker stopped[\s\S]*ops stopped[\s\S]*everything is stopped/);
+    expect(children.filter(isAlive)).toEqual([]);
+
+    const second = start();
+    await second.says('Sluice is ready');
+    expect(second.output).not.toContain('slk_');
+    expect(second.output).not.toContain('database migrated');
+    const answer = await get('/api/v1/models', adminKey);
+    expect(answer.status).toBe(200);
+    expect(await second.stop('SIGTERM')).toBe(0);
+  });
+
+  it('takes the keys it is given', async () => {
+    const run = start({
+      SLUICE_BOOTSTRAP_ADMIN_KEY: 'slk_admin-key-of-my-own-choice',
+      SLUICE_BOOTSTRAP_INFERENCE_KEY: 'slk_inference-key-of-my-own-choice',
+    });
+    await run.says('Sluice is ready');
+    expect(run.output).toContain('slk_admin-key-of-my-own-choice');
+    expect(run.output).toContain('slk_inference-key-of-my-own-choice');
+  });
+
+  it('says so when it already runs on this home, and when the port is taken', async () => {
+    await start().says('Sluice is ready');
+    const sameHome = start({ PORT: String(await freePort()) });
+    expect(await sameHome.ended).toBe(1);
+    expect(sameHome.output).toContain(`Sluice already runs on ${home}`);
+    const otherHome = new LocalRun(join(folder, 'other'), { PORT: String(port) });
+    expect(await otherHome.ended).toBe(1);
+    expect(otherHome.output).toContain(`Port ${port} on 127.0.0.1 is taken`);
+  });
+
+  it('starts a process again that crashed', async () => {
+    const run = start();
+    await run.says('Sluice is ready');
+    const before = (await childrenOf(run.pid)).get('api') ?? 0;
+    process.kill(before, 'SIGKILL');
+    await run.says('api ended (SIGKILL); it starts again in 0.5 s');
+    await expect.poll(async () => (await childrenOf(run.pid)).get('api') ?? 0, { timeout: 30_000 }).not.toBe(before);
+    await expect
+      .poll(async () => (await get('/health/ready').catch(() => null))?.status, { timeout: 60_000 })
+      .toBe(200);
+  });
+
+  it('leaves nothing behind when it is killed itself, and starts again on the same home', async () => {
+    const run = start();
+    await run.says('Sluice is ready');
+    const children = [...(await childrenOf(run.pid)).values()];
+    await run.stop('SIGKILL');
+    await expect.poll(() => children.filter(isAlive), { timeout: 40_000 }).toEqual([]);
+    const again = start();
+    await again.says('Sluice is ready');
+  });
+
+  it('names every bad variable', async () => {
+    const run = start({ PORT: 'many', LOG_LEVEL: 'loud' });
+    expect(await run.ended).toBe(1);
+    expect(run.output).toContain('PORT is "many"; expected a whole number from 0 to 65535.');
+    expect(run.output).toContain('LOG_LEVEL is "loud"');
+  });
+
+  it('says which models there are when it is asked for another', async () => {
+    const run = start({ SLUICE_MODELS: 'no-such-model' });
+    expect(await run.ended).toBe(1);
+    expect(run.output).toMatch(/SLUICE_MODELS: No model or set is called "no-such-model". There are: .*stories-15m/);
+  });
+});

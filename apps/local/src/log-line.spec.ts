@@ -1,0 +1,24 @@
+import { describe, expect, it } from 'vitest';
+import { readableLine } from './log-line.js';
+
+const time = new Date(2026, 10, 20, 9, 5, 7, 42).toISOString();
+const entry = (members: object): string =>
+  JSON.stringify({ level: 'info', time, name: 'api', msg: 'listening', ...members });
+
+describe('readableLine', () => {
+  it('shows time, source, level, message and members', () => {
+    expect(readableLine('api', entry({ port: 3000, model: 'a', more: { deep: [1] } }))).toBe(
+      '09:05:07.042 api    INFO  listening port=3000 model=a more={"deep":[1]}',
+    );
+  });
+
+  it('shows the message of an error, and its stack when it is severe', () => {
+    const error = { type: 'Error', message: 'away', stack: 'Error: away\n    at here' };
+    expect(readableLine('ops', entry({ level: 'warn', error }))).toMatch(/ops {4}WARN {2}listening error=away$/);
+    expect(readableLine('ops', entry({ level: 'error', err: error }))).toMatch(/listening \nError: away\n {4}at here$/);
+  });
+
+  it.each(['plain words', '{not json', '{"no":"level"}', '{"level":'])('passes %j on as it is', (line) => {
+    expect(readableLine('worker', line)).toMatch(new RegExp(`^[\\d:.]{12} worker ${line.replace(/[{}":]/g, '\\$&')}$`));
+  });
+});
