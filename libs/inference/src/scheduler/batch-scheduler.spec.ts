@@ -299,7 +299,8 @@ describe('BatchScheduler', () => {
   it('fails a row whose numbers are not finite, and neither its neighbours nor those after it', async () => {
     const harness = start({ poisonToken: 95, slots: 2 });
     const healthy = harness.submit(promptOf(6), { maxNewTokens: 30 });
-    const poisoned = harness.submit([95, 1, 2, 3], { maxNewTokens: 30 });
+    // Longer than what comes after it, so that its remains would lie behind the end of the next row.
+    const poisoned = harness.submit([95, ...promptOf(40)], { maxNewTokens: 30 });
     const after = harness.submit(promptOf(7, 3), { maxNewTokens: 30 });
     await Promise.all([healthy.done, poisoned.done, after.done]);
     expect(poisoned.failure).toMatchObject({ code: 'INFERENCE_FAILED' });
