@@ -173,7 +173,9 @@ describe('the worker process on a real model', () => {
   });
 
   it('ends with 0 on SIGTERM and leaves no host behind', async () => {
-    const hosts = worker.lines.flatMap(({ msg, pid }) => (msg.startsWith('tiny runs on') && pid !== undefined ? [pid] : []));
+    const hosts = worker.lines.flatMap(({ msg, pid }) =>
+      msg.startsWith('tiny runs on') && pid !== undefined ? [pid] : [],
+    );
     expect(await worker.stop('SIGTERM')).toBe(0);
     expect(hosts.length).toBeGreaterThan(0);
     for (const pid of hosts) expect(() => process.kill(pid, 0)).toThrow();
