@@ -29,6 +29,8 @@ export class WeightsServer {
   readonly seen: SeenRequest[] = [];
   /** Cuts the next answers of a path after so many bytes each; the connection then breaks. */
   readonly cuts = new Map<string, number[]>();
+  /** Stops sending the next answers of a path after so many bytes each, and keeps the connection open. */
+  readonly stalls = new Map<string, number[]>();
   /** Answers these statuses first, for a path. */
   readonly statuses = new Map<string, number[]>();
   supportsRanges = true;
@@ -155,6 +157,8 @@ export class WeightsServer {
     const headers: Record<string, string | number> = { etag, 'content-length': content.length - start };
     if (start > 0) headers['content-range'] = `bytes ${start}-${content.length - 1}/${content.length}`;
     response.writeHead(start > 0 ? 206 : 200, headers);
+    const stall = this.stalls.get(path)?.shift();
+    if (stall !== undefined) return void response.write(content.subarray(start, start + stall));
     const cut = this.cuts.get(path)?.shift();
     const body = content.subarray(start, cut === undefined ? undefined : start + cut);
     response.write(body, () => (cut === undefined ? response.end() : setTimeout(() => response.destroy(), cutDelayMs)));

@@ -55,11 +55,12 @@ class BarReporter implements ProgressReporter {
     this.bars = new MultiBar(
       {
         stream,
-        format: '{label} {bar} {percentage}% {amount} {rate} {left}',
+        format: '{label} {bar} {percentage}% {amount} {rate} {left} left',
         hideCursor: true,
         clearOnComplete: false,
         fps: 8,
-        barsize: 24,
+        // Lines are not wrapped: on a narrow terminal the figures count more than the bar.
+        barsize: (stream.columns ?? 80) < 110 ? 10 : 24,
         autopadding: true,
         noTTYOutput: false,
         gracefulExit: false,
