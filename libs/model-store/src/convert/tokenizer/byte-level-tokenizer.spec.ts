@@ -1,0 +1,54 @@
+import { Tokenizer } from '@huggingface/tokenizers';
+import { describe, expect, it } from 'vitest';
+import { tinyDecoder } from '#test/tiny-models/tiny-shapes';
+import { byteLevelTokenizerJson, wordPatterns } from './byte-level-tokenizer.js';
+
+const model = tinyDecoder('qwen', 1).tokenizer.tokenizerJson.model as {
+  vocab: Record<string, number>;
+  merges: string[];
+};
+// Merges that cross what the patterns keep apart: digits, an apostrophe, a line break.
+const extraMerges = ['1 2', '12 3', "' s", 'Ċ Ċ', 't h'];
+const tokens: string[] = [];
+for (const [token, id] of Object.entries(model.vocab)) tokens[id] = token;
+for (const merge of extraMerges) tokens.push(merge.replace(' ', ''));
+
+function tokenizerFor(pattern: string): Tokenizer {
+  const json = byteLevelTokenizerJson({
+    tokens,
+    merges: [...extraMerges, ...model.merges],
+    added: [],
+    bos: null,
+    eos: null,
+    addsBos: false,
+    addsEos: false,
+    wordPattern: wordPatterns[pattern] ?? null,
+  });
+  return new Tokenizer(json, {});
+}
+
+const texts = [
+  "It's 1234 o'clock, THE river said.",
+  'naïve 漢字 🙂 ok',
+  '  two  spaces\n\n\nand lines',
+  "WE'LL see 56",
+];
+
+describe('byteLevelTokenizerJson', () => {
+  it.each(Object.keys(wordPatterns))('writes every text and reads it back: %s', (pattern) => {
+    const tokenizer = tokenizerFor(pattern);
+    for (const text of texts) expect(tokenizer.decode(tokenizer.encode(text).ids)).toBe(text);
+  });
+
+  it.each([
+    ['gpt-2', ['123']],
+    ['llama-bpe', ['123']],
+    ['qwen2', ['1', '2', '3']],
+  ])('cuts numbers as the rule says: %s', (pattern, pieces) => {
+    expect(tokenizerFor(pattern).encode('123').tokens).toEqual(pieces);
+  });
+
+  it('cuts long numbers by threes where the rule says so', () => {
+    expect(tokenizerFor('llama-bpe').encode('123123').tokens).toEqual(['123', '123']);
+  });
+});
