@@ -66,6 +66,18 @@ describe.each(kinds)('detokenizing %s', (_name, kind) => {
     );
   });
 
+  it('gives any text the tokens that the library gives it as a whole', () => {
+    const piece = fc.constantFrom('a', 'the', ' river', ' ', '  ', '\n', '水', '🌊', '▁', '.', '</s>', '<0x41>');
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 40 }), (pieces) => {
+        const text = pieces.join('');
+        const expected = text === '' ? [] : library.encode(text, { add_special_tokens: false }).ids;
+        expect(tokenizer.encode(text)).toEqual(expected);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
   it('never splits a character over two deltas', () => {
     const text = kind === wordPiece ? 'river 水 !' : 'a 水 🌊 é 👩‍🚀 b';
     const ids = [...tokenizer.encode(text)];

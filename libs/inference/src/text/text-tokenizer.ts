@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { Tokenizer } from '@huggingface/tokenizers';
 import { ByteDetokenizer, type Detokenizer, WindowDetokenizer } from './detokenizer.js';
 import { compileTokenBytes, type TokenBytes } from './token-bytes.js';
+import { splitIntoWords, type SplittableFile } from './word-splitter.js';
 
 /** The members of tokenizer_config.json and special_tokens_map.json that the house reads. */
 export interface TokenizerConfig {
@@ -17,7 +18,7 @@ export interface TokenizerConfig {
 type SpecialToken = string | { content: string };
 
 /** The members of tokenizer.json that the house reads itself; the library reads the rest. */
-export interface TokenizerFile {
+export interface TokenizerFile extends SplittableFile {
   added_tokens?: { id: number; content: string; special?: boolean }[];
   decoder?: unknown;
 }
@@ -58,6 +59,7 @@ export class TextTokenizer {
     const added = file.added_tokens ?? [];
     this.specialIds = new Set(added.filter((token) => token.special === true).map((token) => token.id));
     this.addsBos = this.bosTokenId !== null && (config.add_bos_token ?? this.prefixesBos());
+    splitIntoWords(tokenizer, file);
     this.bytes = compileTokenBytes(tokenizer, file.decoder ?? null, this.specialIds);
     this.longestTokenBytes = this.bytes?.table.reduce((most, bytes) => Math.max(most, bytes.length), 1) ?? 256;
   }
