@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { AccountsService } from '#accounts';
+import type { AccountsService } from '#accounts';
 import { PlatformError } from '#common';
-import { ModelRegistryService, noOnlineModels } from '#model-registry';
+import type { ModelRegistryService } from '#model-registry';
 import { createProgressReporter, type ProgressReporter, type SourceSettings } from '#model-store';
 import type { CliConfig } from '#platform/config';
-import { PrismaService } from '#platform/prisma';
+import type { PrismaService } from '#platform/prisma';
 import { Output } from './output.js';
 
 export interface CliStreams {
@@ -20,7 +20,10 @@ interface RuntimeFile {
   baseUrl: string;
 }
 
-/** What the commands share: configuration, output, and the database where there is one. */
+/**
+ * What the commands share: configuration, output, and the database where there is one. The large libraries are
+ * imported by those who need them: `--help` and a pull of files alone answer at once.
+ */
 export class CliContext {
   readonly output: Output;
   readonly signal: AbortSignal;
@@ -48,7 +51,9 @@ export class CliContext {
   /** The registry; null where no database is known. Commands that work on files alone go on without. */
   async registry(): Promise<ModelRegistryService | null> {
     const prisma = await this.database();
-    return prisma && new ModelRegistryService(prisma, noOnlineModels, { cacheMs: 0 });
+    if (!prisma) return null;
+    const { ModelRegistryService, noOnlineModels } = await import('#model-registry');
+    return new ModelRegistryService(prisma, noOnlineModels, { cacheMs: 0 });
   }
 
   async requireRegistry(): Promise<ModelRegistryService> {
@@ -57,7 +62,9 @@ export class CliContext {
 
   async requireAccounts(): Promise<AccountsService> {
     const prisma = await this.database();
-    return prisma ? new AccountsService(prisma) : refuseWithoutDatabase();
+    if (!prisma) return refuseWithoutDatabase();
+    const { AccountsService } = await import('#accounts');
+    return new AccountsService(prisma);
   }
 
   /** Base URL of the api that `npm start` runs for this home; null when it does not run. */
@@ -72,6 +79,7 @@ export class CliContext {
   private async database(): Promise<PrismaService | null> {
     const url = this.config.databaseUrl ?? (await this.runtime())?.databaseUrl;
     if (url === undefined) return null;
+    const { PrismaService } = await import('#platform/prisma');
     this.prisma ??= new PrismaService({ url, applicationName: 'sluice-cli', poolSize: 2 });
     return this.prisma;
   }

@@ -1,12 +1,8 @@
 import type { Command } from 'commander';
 import type { CliContext } from '../cli-context.js';
-import { addModel, type AddOptions } from './add-model.js';
-import { checkModel, type CheckOptions } from './check-model.js';
-import { listModels } from './list-models.js';
-import { pullCommand } from './pull-command.js';
-import { removeModel, type RemoveOptions } from './remove-model.js';
-import { setOffline } from './set-offline.js';
-import { showModel } from './show-model.js';
+import type { AddOptions } from './add-model.js';
+import type { CheckOptions } from './check-model.js';
+import type { RemoveOptions } from './remove-model.js';
 
 interface JsonOption {
   json?: boolean;
@@ -14,7 +10,7 @@ interface JsonOption {
 
 const jsonFlag = ['--json', 'answer with one JSON document on stdout'] as const;
 
-/** `sluice models …` */
+/** `sluice models …`; each command's code is loaded when it runs. */
 export function addModelCommands(program: Command, context: CliContext): void {
   const models = program.command('models').description('manifests, weights, and what is served').helpCommand(false);
   addReadingCommands(models, context);
@@ -27,12 +23,14 @@ function addReadingCommands(models: Command, context: CliContext): void {
     .command('list')
     .description('every model known here: bundled, registered, installed')
     .option(...jsonFlag)
-    .action((options: JsonOption) => listModels(context, options));
+    .action(async (options: JsonOption) => (await import('./list-models.js')).listModels(context, options));
   models
     .command('show <id>')
     .description('the manifest of one model and its state')
     .option(...jsonFlag)
-    .action((id: string, options: JsonOption) => showModel(context, id, options));
+    .action(async (id: string, options: JsonOption) =>
+      (await import('./show-model.js')).showModel(context, id, options),
+    );
 }
 
 function addWeightCommands(models: Command, context: CliContext): void {
@@ -40,7 +38,9 @@ function addWeightCommands(models: Command, context: CliContext): void {
     .command('pull [names...]')
     .description('download, verify, convert and install models: ids or sets, default the set "starter"')
     .option(...jsonFlag)
-    .action((names: string[], options: JsonOption) => pullCommand(context, names, options));
+    .action(async (names: string[], options: JsonOption) =>
+      (await import('./pull-command.js')).pullCommand(context, names, options),
+    );
   models
     .command('check <id>')
     .description('load an installed model in a host of its own and run a prompt')
@@ -49,7 +49,9 @@ function addWeightCommands(models: Command, context: CliContext): void {
     .option('--threads <count>', 'threads of the model; default: one per core')
     .option('--provider <name>', 'execution provider', 'cpu')
     .option(...jsonFlag)
-    .action((id: string, options: CheckOptions) => checkModel(context, id, options));
+    .action(async (id: string, options: CheckOptions) =>
+      (await import('./check-model.js')).checkModel(context, id, options),
+    );
 }
 
 function addRegistryCommands(models: Command, context: CliContext): void {
@@ -64,18 +66,24 @@ function addRegistryCommands(models: Command, context: CliContext): void {
     .option('--pull', 'install it at once')
     .option('--dry-run', 'print the manifest and change nothing')
     .option(...jsonFlag)
-    .action((source: string, options: AddOptions) => addModel(context, source, options));
+    .action(async (source: string, options: AddOptions) =>
+      (await import('./add-model.js')).addModel(context, source, options),
+    );
   models
     .command('remove <id>')
     .description('take a model out of the registry and off this disk')
     .option('--keep-files', 'leave the installed weights')
     .option('--keep-registered', 'leave the registry entry')
     .option(...jsonFlag)
-    .action((id: string, options: RemoveOptions) => removeModel(context, id, options));
+    .action(async (id: string, options: RemoveOptions) =>
+      (await import('./remove-model.js')).removeModel(context, id, options),
+    );
   models
     .command('offline <id>')
     .description('refuse requests for a model (503) while it stays listed')
     .option('--undo', 'let it back')
     .option(...jsonFlag)
-    .action((id: string, options: JsonOption & { undo?: boolean }) => setOffline(context, id, options));
+    .action(async (id: string, options: JsonOption & { undo?: boolean }) =>
+      (await import('./set-offline.js')).setOffline(context, id, options),
+    );
 }
