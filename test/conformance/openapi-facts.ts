@@ -45,7 +45,7 @@ class FactCollector {
     if (isObject(operation.requestBody)) this.content('request', operation.requestBody);
     for (const [status, response] of Object.entries(isObject(operation.responses) ? operation.responses : {})) {
       if (!isObject(response)) continue;
-      this.facts.add(`${status}`);
+      this.facts.add(status);
       for (const header of Object.keys(isObject(response.headers) ? response.headers : {})) {
         this.facts.add(`${status} header ${header.toLowerCase()}`);
       }

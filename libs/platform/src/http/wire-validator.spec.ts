@@ -1,0 +1,121 @@
+import { validateSync } from 'class-validator';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { PlatformError } from '#common';
+import {
+  BooleanField,
+  CheckedField,
+  ChoiceField,
+  IntegerField,
+  NumberField,
+  ObjectField,
+  ObjectListField,
+  ScalarListField,
+  TextField,
+} from './wire-fields.js';
+import { findIssues, validateWire } from './wire-validator.js';
+
+const description = 'A field.';
+
+class Circle {
+  @ChoiceField(['circle'], { required: true, description }) kind!: string;
+  @NumberField({ required: true, minimum: 0, description }) radius!: number;
+}
+
+class Label {
+  @ChoiceField(['label'], { required: true, description }) kind!: string;
+  @TextField({ required: true, minLength: 1, maxLength: 5, description }) text!: string;
+}
+
+class Frame {
+  @BooleanField({ description }) visible?: boolean;
+}
+
+class Drawing {
+  @TextField({ required: true, description }) title!: string;
+  @IntegerField({ minimum: 0, exclusiveMinimum: true, maximum: 9, description }) layer?: number;
+  @NumberField({ minimum: -1, maximum: 1, description }) tilt?: number;
+  @ScalarListField('integer', { minItems: 1, maxItems: 3, description }) tags?: number[];
+  @ObjectField(Frame, { description }) frame?: Frame;
+  @CheckedField({
+    name: 'isEven',
+    description,
+    schema: { type: 'integer' },
+    check: (value) => (Number(value) % 2 === 0 ? null : `must be even, not ${String(value)}`),
+  })
+  even?: number;
+
+  @ObjectListField(
+    ({ kind }) => {
+      if (kind === 'circle') return Circle;
+      return kind === 'label' ? Label : { problem: 'must be circle or label', at: 'kind' };
+    },
+    [Circle, Label],
+    { description },
+  )
+  shapes?: (Circle | Label)[];
+}
+
+function messagesOf(changes: object): string[] {
+  return findIssues(Drawing, { title: 'x', ...changes }).map(({ message }) => message);
+}
+
+describe('validateWire', () => {
+  it('answers the very value, with fields nobody documents', () => {
+    const value = { title: 'x', invented: [1], shapes: [{ kind: 'label', text: 'a', more: true }] };
+    expect(validateWire(Drawing, value)).toBe(value);
+  });
+
+  it('counts null as absent where a field is optional, and not where it is required', () => {
+    expect(messagesOf({ layer: null, shapes: null, frame: null })).toEqual([]);
+    expect(messagesOf({ title: null })).toEqual(['title is required']);
+  });
+
+  it.each([
+    [{ layer: 0 }, 'layer must not be less than 1'],
+    [{ layer: 1.5 }, 'layer must be an integer number'],
+    [{ tags: [] }, 'tags must contain at least 1 elements'],
+    [{ tags: [1, 'a'] }, 'each value in tags must be an integer number'],
+    [{ frame: 7 }, 'frame must be an object'],
+    [{ frame: { visible: 'no' } }, 'frame.visible must be a boolean value'],
+    [{ even: 3 }, 'even must be even, not 3'],
+    [{ shapes: [{ kind: 'circle', radius: 1 }, 7] }, 'shapes[1] must be an object'],
+    [{ shapes: [{ kind: 'square' }] }, 'shapes[0].kind must be circle or label'],
+    [{ shapes: [{ kind: 'label', text: 'too long' }] }, 'shapes[0].text must be shorter than or equal to 5 characters'],
+  ])('says of %j where and what', (changes, message) => {
+    expect(messagesOf(changes)).toEqual([message]);
+  });
+
+  it('names the first finding and lists no more than twenty', () => {
+    const shapes = Array.from({ length: 1000 }, () => ({ kind: 'circle', radius: -1 }));
+    const refuse = (): unknown => validateWire(Drawing, { title: 'x', shapes });
+    expect(refuse).toThrowError(PlatformError);
+    expect(findIssues(Drawing, { title: 'x', shapes })).toHaveLength(20);
+    expect(findIssues(Drawing, { title: 'x', shapes })[0]).toMatchObject({
+      code: 'too_small',
+      path: ['shapes', 0, 'radius'],
+    });
+  });
+
+  it.each([null, 7, 'x', [], undefined])('refuses %j as a body', (value) => {
+    expect(() => validateWire(Drawing, value)).toThrowError('The body must be a JSON object.');
+  });
+
+  it('agrees with class-validator about every flat value', () => {
+    const anything = fc.oneof(
+      fc.integer({ min: -3, max: 12 }),
+      fc.double(),
+      fc.string(),
+      fc.boolean(),
+      fc.constant(null),
+      fc.array(fc.integer(), { maxLength: 5 }),
+    );
+    const drawing = fc.record({ title: anything, layer: anything, tilt: anything, tags: anything, even: anything });
+    fc.assert(
+      fc.property(drawing, (value) => {
+        const theirs = validateSync(Object.assign(new Drawing(), value)).map(({ property }) => property);
+        expect(findIssues(Drawing, value).map(({ path }) => path[0])).toEqual(theirs);
+      }),
+    );
+  });
+});
