@@ -84,7 +84,7 @@ describe('the command line', () => {
     const statuses = both.map(
       ({ stdout }) => (JSON.parse(stdout) as { models: { status: string }[] }).models[0]?.status,
     );
-    expect(statuses.toSorted()).toEqual(['installed', 'present']);
+    expect(new Set(statuses)).toEqual(new Set(['installed', 'present']));
     expect(hub.requestsOf(graph).map(({ range }) => range)).toEqual([null, 'bytes=1000000-']);
     const installed = await readFile(join(home, 'models', 'large', 'onnx', 'model.onnx'));
     expect(installed.equals(weights)).toBe(true);
