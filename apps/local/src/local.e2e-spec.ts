@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { childEnvironment } from '#platform/config';
 import { freePort } from '#platform/embedded-postgres';
@@ -35,8 +36,12 @@ class LocalRun {
     return this.child.pid ?? 0;
   }
 
-  async says(pattern: RegExp | string): Promise<void> {
-    await expect.poll(() => this.output, { timeout: 60_000, interval: 50 }).toMatch(pattern);
+  async says(text: string): Promise<void> {
+    const untilMs = performance.now() + 60_000;
+    while (!this.output.includes(text)) {
+      if (performance.now() > untilMs) throw new Error(`It never said "${text}":\n${this.output}`);
+      await sleep(50);
+    }
   }
 
   async stop(signal: NodeJS.Signals = 'SIGINT'): Promise<number | null> {

@@ -84,10 +84,11 @@ async function runInitdb(
   });
   let complaint = '';
   child.stderr?.on('data', (chunk: Buffer) => (complaint += chunk.toString()));
-  const code = await new Promise<number | null>((resolve, reject) => {
+  const ended = new Promise<number | null>((resolve, reject) => {
     child.once('error', reject);
     child.once('close', resolve);
-  }).finally(() => password.close());
+  });
+  const code = await ended.finally(async () => await password.close());
   if (code !== 0) throw new Error(`Could not create the database in ${folder}: ${complaint.trim()}`);
 }
 
