@@ -119,6 +119,13 @@ describe('sluice models', () => {
     await run(['models', 'remove', 'beside']);
   });
 
+  it('registers the bundled manifests once, without fixtures', async () => {
+    const models = ['stories-15m', 'tinyllama-1.1b-chat'];
+    expect(await runJson('models', 'sync')).toEqual({ models, changed: models });
+    expect(await run(['models', 'sync'])).toContain('stories-15m: unchanged');
+    for (const id of models) await run(['models', 'remove', id]);
+  });
+
   it('names file and field of a wrong manifest', async () => {
     const path = join(home, 'wrong.yaml');
     await writeFile(path, JSON.stringify({ ...exampleManifest(), graphfile: 'x' }));

@@ -70,6 +70,13 @@ function addRegistryCommands(models: Command, context: CliContext): void {
       (await import('./add-model.js')).addModel(context, source, options),
     );
   models
+    .command('sync [folder]')
+    .description('register every manifest of a folder, default the bundled ones; a step of a deployment')
+    .option(...jsonFlag)
+    .action(async (folder: string | undefined, options: JsonOption) =>
+      (await import('./sync-models.js')).syncModels(context, folder, options),
+    );
+  models
     .command('remove <id>')
     .description('take a model out of the registry and off this disk')
     .option('--keep-files', 'leave the installed weights')

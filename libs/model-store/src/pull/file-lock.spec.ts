@@ -40,7 +40,7 @@ describe('withFileLock', () => {
 
   it('takes over from a process that died', async () => {
     await writeFile(path, JSON.stringify({ pid: deadPid, host: hostname(), token: 'old' }));
-    expect(await withFileLock({ path }, () => Promise.resolve('mine'))).toBe('mine');
+    expect(await withFileLock({ path, heartbeatMs: 5 }, () => Promise.resolve('mine'))).toBe('mine');
   });
 
   it('takes over from another host that fell silent', async () => {
@@ -48,6 +48,15 @@ describe('withFileLock', () => {
     const longAgo = new Date(Date.now() - 60_000);
     await utimes(path, longAgo, longAgo);
     expect(await withFileLock({ path }, () => Promise.resolve('mine'))).toBe('mine');
+  });
+
+  it('leaves a lock alone that its living process is too busy to renew', async () => {
+    await writeFile(path, JSON.stringify({ pid: process.pid, host: hostname(), token: 'busy' }));
+    const aWhileAgo = new Date(Date.now() - 60_000);
+    await utimes(path, aWhileAgo, aWhileAgo);
+    const signal = AbortSignal.timeout(50);
+    await expect(withFileLock({ path, signal }, () => Promise.resolve())).rejects.toThrow();
+    expect(JSON.parse(await readFile(path, 'utf8'))).toMatchObject({ token: 'busy' });
   });
 
   it('lets exactly one of many take an abandoned lock over at a time', async () => {

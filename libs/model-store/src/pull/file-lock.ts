@@ -9,10 +9,15 @@ export interface FileLockOptions {
   signal?: AbortSignal;
   /** Called once when somebody else holds the lock. */
   onWait?: (owner: LockOwner) => void;
-  /** Between two heartbeats, and a lock that has missed this many is abandoned. Default 2,000 and 8. */
+  /** Between two renewals of the lock. Default 2,000. */
   heartbeatMs?: number;
-  missedBeats?: number;
 }
+
+/**
+ * How many renewals a lock may miss before it counts as abandoned. A process that is gone from here may live in
+ * another container of the same host name; one that lives may be busy, or have the number of one that died.
+ */
+const missedBeats = { goneHere: 3, elsewhere: 8, aliveHere: 300 };
 
 /** Contents of a lock file. */
 export interface LockOwner {
@@ -79,8 +84,12 @@ async function readOwner(path: string): Promise<LockOwner | null> {
 async function isAbandoned(options: FileLockOptions, holder: LockOwner | null): Promise<boolean> {
   const age = await ageMs(options.path);
   if (age === null) return false;
-  if (holder?.host === hostname() && !isAlive(holder.pid)) return true;
-  return age > (options.heartbeatMs ?? 2_000) * (options.missedBeats ?? 8);
+  return age > missedBeats[whereabouts(holder)] * (options.heartbeatMs ?? 2_000);
+}
+
+function whereabouts(holder: LockOwner | null): keyof typeof missedBeats {
+  if (holder?.host !== hostname()) return 'elsewhere';
+  return isAlive(holder.pid) ? 'aliveHere' : 'goneHere';
 }
 
 async function ageMs(path: string): Promise<number | null> {
