@@ -166,7 +166,10 @@ export class BatchScheduler implements SequenceScheduler {
     });
     try {
       // A prompt's logits are few, and running its chunk twice would cost most.
+      const msBefore = this.decoder.runMs;
       const batch = await this.decoder.prefill(parts, parts.some((part) => part.final) ? 'full' : 'none');
+      const longest = Math.max(...parts.map(({ tokenIds }) => tokenIds.length));
+      this.planner.observe(parts.length * longest, this.decoder.runMs - msBefore);
       chosen.forEach((sequence, index) => {
         sequence.prefilled += parts[index]?.tokenIds.length ?? 0;
         if (sequence.remainingPrompt === 0) this.finishPrompt(sequence, batch, index);
@@ -294,11 +297,9 @@ export class BatchScheduler implements SequenceScheduler {
     return true;
   }
 
-  /** Keeps a finished row's cache where there is room beside what running sequences may come to need. */
+  /** What a finished row holds was reserved for it, so there is room to keep it until somebody needs the place. */
   private keepOrRelease({ row, ids }: HeldPrefix): void {
-    const room = this.options.cacheTokens - this.reservedTokens() - row.length;
-    if (row.reusableLength < minimumReuse || room < 0) return this.decoder.release(row);
-    this.prefixes.shrinkTo(room);
+    if (row.reusableLength < minimumReuse) return this.decoder.release(row);
     this.prefixes.add({ ids: ids.slice(), row: this.decoder.retain(row) });
   }
 

@@ -6,7 +6,7 @@ import type { CacheRow, DecodePart, Decoder, LogitsWanted, PrefillPart } from '.
 
 class ConcatRow implements CacheRow {
   length = 0;
-  /** Positions computed by whole prefill chunks; see `ConcatDecoder`. */
+  /** Positions of the prompt; `prefixGrain` leaves its whole chunks. */
   reusableLength = 0;
   /** One tensor per cache, `[1, heads, length, dimension]`; empty while nothing is held. */
   caches: GraphTensor[] = [];
@@ -60,8 +60,8 @@ export class ConcatDecoder implements Decoder {
     for (const [index, part] of parts.entries()) {
       const row = ownRow(part.row);
       const done = await this.runRow(row, part.tokenIds, batch, index);
-      if (part.tokenIds.length === this.prefixGrain) row.reusableLength = done.length;
       commit(done);
+      row.reusableLength = done.length;
     }
     return batch;
   }

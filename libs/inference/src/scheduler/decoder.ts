@@ -45,7 +45,10 @@ export interface Decoder {
   openRow(): CacheRow;
   /** Fills the empty row `to` with the first `length` positions of `from`. */
   copyPrefix(copy: { from: CacheRow; to: CacheRow; length: number }): void;
-  /** Appends the parts' tokens. Logits are those after the last token of each part, in the order of the parts. */
+  /**
+   * Appends the parts' tokens. Logits are those after the last token of each part, in the order of the parts. Several
+   * parts at once must all be final.
+   */
   prefill(parts: readonly PrefillPart[], wanted: LogitsWanted): Promise<LogitsBatch>;
   /** Appends one token to every row that finished its prompt and was not released; parts must name all of them. */
   decode(parts: readonly DecodePart[], wanted: LogitsWanted): Promise<LogitsBatch>;

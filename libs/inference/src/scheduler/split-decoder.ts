@@ -89,6 +89,8 @@ export class SplitDecoder implements Decoder {
   }
 
   async prefill(parts: readonly PrefillPart[], wanted: LogitsWanted): Promise<LogitsBatch> {
+    // They run side by side in the batch, where each must have a token at every step.
+    if (parts.length > 1 && parts.some((part) => !part.final)) throw new RangeError('Only last parts share a run.');
     const rows = parts.map((part) => ownRow(part.row));
     const past = this.prefillPast(rows);
     const fresh = await this.run(
