@@ -7,7 +7,7 @@ import { defaultSlotBytes, LinkedMailbox } from './mailbox.js';
 import { BullOutcomes } from './outcome-queue.js';
 import { BusPresence, defaultPresenceTiming } from './presence-bus.js';
 import { settlesWithin } from './store-call.js';
-import type { Store } from './store.js';
+import type { Store, StoreOptions } from './store.js';
 import type { ConsumerOptions, JobConsumer, QueueTransport, TransportOptions } from './transport.js';
 
 /** How long what is still to be sent may take at the end, in ms. */
@@ -28,10 +28,10 @@ export class BullTransport implements QueueTransport {
 
   constructor(
     private readonly store: Store,
-    options: TransportOptions,
+    options: TransportOptions & StoreOptions,
     private readonly clock: Clock = systemClock,
   ) {
-    this.warn = options.warn ?? (() => undefined);
+    this.warn = options.warn;
     this.kind = store.kind;
     this.queues = new BullQueues(store, this.warn);
     this.producer = new BullProducer(this.queues);

@@ -1,8 +1,9 @@
 import { PlatformError } from '#common';
 import { BullTransport } from './bull-transport.js';
 import { PostgresStore } from './postgres/postgres-store.js';
+import { logWarnings } from './queue-warnings.js';
 import { RedisStore } from './redis/redis-store.js';
-import type { Store } from './store.js';
+import type { Store, StoreOptions } from './store.js';
 import type { QueueTransport, TransportOptions } from './transport.js';
 
 /** Letters, digits and `_`: what a key prefix, a channel and a schema may all be made of. */
@@ -19,7 +20,8 @@ export async function createTransport(options: TransportOptions): Promise<QueueT
       'The queue namespace must match [a-z][a-z0-9_]*, 30 characters at most.',
     );
   }
-  const transport = new BullTransport(await openStore(options), options);
+  const complete = { ...options, warn: options.warn ?? logWarnings(options.clientName) };
+  const transport = new BullTransport(await openStore(complete), complete);
   try {
     await transport.start();
     return transport;
@@ -29,7 +31,7 @@ export async function createTransport(options: TransportOptions): Promise<QueueT
   }
 }
 
-function openStore(options: TransportOptions): Promise<Store> {
+function openStore(options: StoreOptions): Promise<Store> {
   switch (/^[a-z]+:/.exec(options.url)?.[0]) {
     case 'redis:':
     case 'rediss:':

@@ -8,6 +8,9 @@ const name = 'outcomes';
 /** Outcomes in one job of the queue. */
 const outcomesPerJob = 100;
 
+/** Reports under way at once: outcomes need no order, and must not wait for a slow one. */
+const writesAtOnce = 4;
+
 /** As often as it takes: the largest count that Postgres holds. */
 const withoutEnd = 2 ** 31 - 1;
 
@@ -43,7 +46,7 @@ type Warn = (message: string, error: unknown) => void;
 export class BullOutcomes implements OutcomeQueue {
   private readonly workers = new Set<{ close(): Promise<void> }>();
   private waiting: Waiting[] = [];
-  private writing = false;
+  private writing = 0;
 
   constructor(
     private readonly store: Store,
@@ -54,7 +57,7 @@ export class BullOutcomes implements OutcomeQueue {
   report(outcome: Outcome): Promise<void> {
     return new Promise((resolve, reject) => {
       this.waiting.push({ outcome, resolve, reject });
-      if (!this.writing) void this.write();
+      if (this.writing < writesAtOnce) void this.write();
     });
   }
 
@@ -77,7 +80,7 @@ export class BullOutcomes implements OutcomeQueue {
   }
 
   private async write(): Promise<void> {
-    this.writing = true;
+    this.writing += 1;
     // One turn, so that what ends together is written together.
     await new Promise((resolve) => setImmediate(resolve));
     while (this.waiting.length > 0) {
@@ -89,7 +92,7 @@ export class BullOutcomes implements OutcomeQueue {
         for (const { reject } of batch) reject(error);
       }
     }
-    this.writing = false;
+    this.writing -= 1;
   }
 
   private async add(batch: OutcomeBatch): Promise<void> {

@@ -2,6 +2,7 @@ import 'reflect-metadata';
 import { plainToInstance } from 'class-transformer';
 import { validateSync, type ValidationError } from 'class-validator';
 import { PlatformError } from '#common';
+import { passesQuickCheck } from './quick-check.js';
 import type { JobEnvelope, PayloadClass } from './job-definition.js';
 
 /**
@@ -11,6 +12,7 @@ import type { JobEnvelope, PayloadClass } from './job-definition.js';
 export function validatePayload<Payload extends object>(type: PayloadClass<Payload>, payload: unknown): Payload {
   if (typeof payload !== 'object' || payload === null) throw invalid('payload');
   const instance = plainToInstance(type, payload);
+  if (passesQuickCheck(instance)) return instance;
   const [first] = validateSync(instance, { whitelist: true, forbidUnknownValues: true, stopAtFirstError: true });
   if (first !== undefined) throw invalid(pathOf(first));
   return instance;

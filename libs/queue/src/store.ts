@@ -30,6 +30,13 @@ export interface MailboxHandlers {
   onLost(): void;
 }
 
+export interface StoreOptions {
+  readonly url: string;
+  readonly namespace: string;
+  readonly clientName: string;
+  readonly warn: (message: string, error?: unknown) => void;
+}
+
 /** One server, Redis or Postgres, behind the queue: connections, BullMQ's backend, bus and mailbox. */
 export interface Store {
   readonly kind: 'redis' | 'postgres';

@@ -70,7 +70,8 @@ export function describeTransport(name: string, startStore: () => Promise<Confor
     });
 
     async function open(clientName = 'test', options: Partial<TransportOptions> = {}): Promise<QueueTransport> {
-      const transport = await createTransport({ url: store.url, namespace, clientName, presence, ...options });
+      const warn = () => undefined;
+      const transport = await createTransport({ url: store.url, namespace, clientName, presence, warn, ...options });
       opened.push(transport);
       return transport;
     }

@@ -13,7 +13,7 @@ export interface TransportOptions {
   namespace: string;
   /** Name of this process in server-side lists and logs: `api`, `worker`, `ops`. */
   clientName: string;
-  /** Hears what an operator should: lost connections, a server set up to lose jobs. Silent when absent. */
+  /** Hears what an operator should: lost connections, a server set up to lose jobs. The log when absent. */
   warn?: (message: string, error?: unknown) => void;
   /** Heartbeats of the presence bus; tests shorten them. */
   presence?: { beatMs: number; lostAfterMs: number };

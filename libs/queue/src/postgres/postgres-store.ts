@@ -1,7 +1,6 @@
 import { type BackendFactory, type IQueueBackend, PostgresQueueBackend } from 'bullmq';
 import { pause, backOffMs, storeCall, storeUnavailable } from '../store-call.js';
-import type { MailboxLink, MessageBus, Store, StoreConnection } from '../store.js';
-import type { TransportOptions } from '../transport.js';
+import type { MailboxLink, MessageBus, Store, StoreConnection, StoreOptions } from '../store.js';
 import { PostgresBus } from './postgres-bus.js';
 import { PostgresMailboxLink } from './postgres-mailbox-link.js';
 import { isLostConnection, SharedPostgresConnection } from './shared-connection.js';
@@ -25,7 +24,7 @@ export class PostgresStore implements Store {
     this.mailboxLink = new PostgresMailboxLink(this.notifications);
   }
 
-  static async open({ url, namespace, clientName, warn = () => undefined }: TransportOptions): Promise<PostgresStore> {
+  static async open({ url, namespace, clientName, warn }: StoreOptions): Promise<PostgresStore> {
     // Never a bare name: a schema called like a role comes first in that role's search path, before our own tables.
     const connection = new SharedPostgresConnection({ url, schema: `${namespace}_queue`, clientName });
     connection.on('error', (error: Error) => warn('A connection to Postgres reported an error.', error));

@@ -16,12 +16,13 @@ export function failFastClient(url: string, connectionName: string): Redis {
     autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: 0,
     commandTimeout: storeCallTimeoutMs,
+    enableAutoPipelining: true,
   });
 }
 
 /** For workers and readers: an operation waits until the server is back. */
 export function patientClient(url: string, connectionName: string): Redis {
-  return open(url, { connectionName, maxRetriesPerRequest: null });
+  return open(url, { connectionName, maxRetriesPerRequest: null, enableAutoPipelining: true });
 }
 
 /** For a loop that reads and tries again by itself: a read ends with an error as soon as the connection does. */

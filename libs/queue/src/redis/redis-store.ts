@@ -1,8 +1,7 @@
 import { type BackendFactory, createRedisBackend, type IQueueBackend } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { storeCall, storeUnavailable } from '../store-call.js';
-import type { MailboxLink, MessageBus, Store, StoreConnection } from '../store.js';
-import type { TransportOptions } from '../transport.js';
+import type { MailboxLink, MessageBus, Store, StoreConnection, StoreOptions } from '../store.js';
 import { RedisBus } from './redis-bus.js';
 import {
   checkServer,
@@ -43,8 +42,8 @@ export class RedisStore implements Store {
     this.mailboxLink = new RedisMailboxLink(requests, reader, prefix);
   }
 
-  static async open(options: TransportOptions): Promise<RedisStore> {
-    const { url, namespace, clientName, warn = () => undefined } = options;
+  static async open(options: StoreOptions): Promise<RedisStore> {
+    const { url, namespace, clientName, warn } = options;
     const clients = {
       requests: failFastClient(url, clientName),
       work: patientClient(url, `${clientName}-work`),
