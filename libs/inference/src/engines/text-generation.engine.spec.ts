@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { PlatformError } from '#common';
-import { byteLevelTokenizer } from '#test/tiny-models/tiny-tokenizer';
+import { byteLevelTokenizer, sentencePieceTokenizer } from '#test/tiny-models/tiny-tokenizer';
 import type { SequenceRequest } from '../scheduler/sequence.js';
 import type { SequenceScheduler } from '../scheduler/sequence-scheduler.js';
 import { ChatTemplate, generationConfigOf, TextTokenizer, type TokenizerConfig } from '../text/index.js';
-import { SchedulerTextEngine } from './text-generation.engine.js';
+import { SchedulerTextEngine, type TextSide } from './text-generation.engine.js';
 import type { TextGenerationEvent, TextGenerationRequest } from './text-generation.js';
 
 const files = byteLevelTokenizer();
@@ -50,11 +50,11 @@ class ScriptedScheduler implements SequenceScheduler {
   }
 }
 
-function start(contextLength = 100) {
+function start(contextLength = 100, text: Partial<TextSide> = {}) {
   const messages: [string, TextGenerationEvent][][] = [];
   const scripts: ScriptedScheduler[] = [];
   const engine = new SchedulerTextEngine({
-    text: { tokenizer, template, generation: generationConfigOf({ top_k: 7 }, {}, tokenizer.eosTokenId) },
+    text: { tokenizer, template, generation: generationConfigOf({ top_k: 7 }, {}, tokenizer.eosTokenId), ...text },
     contextLength,
     createScheduler: (afterStep) => {
       const script = new ScriptedScheduler(afterStep);
@@ -234,6 +234,18 @@ describe('SchedulerTextEngine', () => {
     expect(logprobs).toEqual([
       { token: 'x', logprob: -1, bytes: [120], topLogprobs: [{ token: 'x', logprob: -1, bytes: [120] }] },
     ]);
+  });
+
+  it('leaves the BOS of a conversation to its template, and gives one to a bare text', () => {
+    const { tokenizerJson, tokenizerConfig } = sentencePieceTokenizer();
+    const withBos = TextTokenizer.fromFiles(tokenizerJson, tokenizerConfig as TokenizerConfig);
+    const own = new ChatTemplate('{{ bos_token }}{{ messages[-1].content }}', withBos.special);
+    const firstIds = [own, template, null].map((chatTemplate) => {
+      const { engine, scheduler } = start(100, { tokenizer: withBos, template: chatTemplate });
+      engine.submit(request('river'));
+      return [...(scheduler.submitted[0]?.promptIds ?? [])].filter((id) => id === withBos.bosTokenId).length;
+    });
+    expect(firstIds).toEqual([1, 0, 1]);
   });
 
   it('starts an empty prompt from the end-of-text token where the model has no BOS', () => {

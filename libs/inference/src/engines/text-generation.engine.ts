@@ -100,7 +100,11 @@ export class SchedulerTextEngine implements TextGenerationEngine {
     const { tokenizer, template } = this.options.text;
     const built = buildPrompt(request.prompt, template);
     this.checkLength(Math.ceil(Buffer.byteLength(built.text) / tokenizer.longestTokenBytes), 'at least ');
-    const promptIds = this.withStart(tokenizer.encodePrompt(built.text));
+    // A chat template writes its own BOS, or none on purpose; only a bare text gets the tokenizer's.
+    const isBare = built.kind === 'continuation';
+    const promptIds = this.withStart(
+      isBare ? tokenizer.encodePrompt(built.text) : Int32Array.from(tokenizer.encode(built.text)),
+    );
     this.checkLength(promptIds.length, '');
     const room = this.options.contextLength - promptIds.length;
     return { built, promptIds, maxNewTokens: Math.max(1, Math.min(request.maxTokens ?? room, room)) };
