@@ -48,6 +48,7 @@ export class ServedModel {
   }
 
   start(): void {
+    this.options.logger.info({ model: this.id }, `loading ${this.id}`);
     this.supervisor.start();
   }
 
