@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fingerprintManifest, type ModelManifest, validateManifest } from '#model-registry/manifest';
+import { isCurrentConversion } from './convert/converter-versions.js';
 import { type InstalledRecord, modelFolder, modelsFolder } from './layout.js';
 
 /** A complete model on this disk. */
@@ -32,9 +33,10 @@ export async function readInstalledModel(home: string, modelId: string): Promise
   }
 }
 
-/** True when the model was installed from these sources and no file has changed its size since. */
+/** True when this release installed the model from these sources, and no file has changed its size since. */
 export async function isIntact({ record, folder }: InstalledModel, manifest: ModelManifest): Promise<boolean> {
   if (record.fingerprint !== fingerprintManifest(manifest)) return false;
+  if (!isCurrentConversion(manifest.converter.kind, record.converter)) return false;
   for (const file of record.files) {
     const path = join(folder, file.path);
     if (!existsSync(path) || (await stat(path)).size !== file.bytes) return false;

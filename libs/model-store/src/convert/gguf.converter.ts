@@ -9,6 +9,7 @@ import {
   weightFormats,
 } from './conversion-options.js';
 import type { ConversionRequest, ConversionResult } from './conversion.js';
+import { converterVersions } from './converter-versions.js';
 import { configJson } from './decoder/config-json.js';
 import { GgufDecoder } from './gguf/gguf-decoder.js';
 import { GgufMetadata } from './gguf/gguf-metadata.js';
@@ -52,7 +53,7 @@ export async function convertGguf(request: ConversionRequest): Promise<Conversio
     await file.close();
   }
   const format = weights === 'float32' ? weights : `${weights} blockSize=${blockSize} head=${headWeights}`;
-  return { converter: `gguf/1 ${format}${suffix}`, files: output.files };
+  return { converter: `${converterVersions.gguf} ${format}${suffix}`, files: output.files };
 }
 
 async function ggufName(folder: string): Promise<string> {

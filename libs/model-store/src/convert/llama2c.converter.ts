@@ -8,6 +8,7 @@ import {
   weightFormats,
 } from './conversion-options.js';
 import type { ConversionRequest, ConversionResult } from './conversion.js';
+import { converterVersions } from './converter-versions.js';
 import { configJson } from './decoder/config-json.js';
 import { InputFile } from './input-file.js';
 import { invalidFile } from './invalid-file.js';
@@ -44,7 +45,7 @@ export async function convertLlama2c(request: ConversionRequest): Promise<Conver
     await file.close();
   }
   const format = weights === 'float32' ? weights : `${weights} blockSize=${blockSize}`;
-  return { converter: `llama2c/1 ${format}${suffix}`, files: output.files };
+  return { converter: `${converterVersions.llama2c} ${format}${suffix}`, files: output.files };
 }
 
 async function checkpointName(folder: string): Promise<string> {

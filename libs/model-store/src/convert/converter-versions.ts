@@ -1,0 +1,16 @@
+import type { ManifestConverter } from '#model-registry/manifest';
+
+/**
+ * The converters of this release. Raise a number when a converter writes other files than before: the next pull then
+ * installs its models anew.
+ */
+export const converterVersions: Record<ManifestConverter['kind'], string> = {
+  none: 'none',
+  llama2c: 'llama2c/1',
+  gguf: 'gguf/1',
+};
+
+/** True when `installed.json` says that this release's converter wrote the model. */
+export function isCurrentConversion(kind: ManifestConverter['kind'], converter: string): boolean {
+  return converter.split(' ')[0] === converterVersions[kind];
+}
