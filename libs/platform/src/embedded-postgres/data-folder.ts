@@ -1,6 +1,19 @@
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { chmod, chown, lstat, mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import {
+  chmod,
+  chown,
+  type FileHandle,
+  lstat,
+  mkdir,
+  open,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  stat,
+  writeFile,
+} from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { PostgresBinaries, ServerIdentity } from './postgres-binaries.js';
 
@@ -88,8 +101,16 @@ async function runInitdb(
     child.once('error', reject);
     child.once('close', resolve);
   });
-  const code = await ended.finally(async () => await password.close());
+  const code = await closing(password, ended);
   if (code !== 0) throw new Error(`Could not create the database in ${folder}: ${complaint.trim()}`);
+}
+
+async function closing<T>(file: FileHandle, work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } finally {
+    await file.close();
+  }
 }
 
 /** Makes the server's identity own the folder: a home that root used once and a user after, or the other way. */
