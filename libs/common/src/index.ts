@@ -1,5 +1,6 @@
 export * from './clock.js';
 export * from './errors/error-table.js';
 export * from './errors/platform-error.js';
+export * from './money.js';
 export * from './request-id.js';
 export * from './usage.js';

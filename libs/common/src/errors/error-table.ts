@@ -31,6 +31,8 @@ export const errorTable = {
   AUTHENTICATION_FAILED: { status: 401, ...invalid, type: 'authentication_error' },
   AUTHENTICATION_FAILED_INACTIVE_KEY: { status: 401, ...invalid, type: 'authentication_error' },
   INSUFFICIENT_BALANCE: { status: 402, ...invalid, type: 'insufficient_quota' },
+  API_KEY_USD_SPEND_LIMIT_EXCEEDED: { status: 402, ...invalid, type: 'insufficient_quota' },
+  API_KEY_DIEM_SPEND_LIMIT_EXCEEDED: { status: 402, ...invalid, type: 'insufficient_quota' },
   UNAUTHORIZED: { status: 403, ...invalid, type: 'permission_error' },
   MODEL_NOT_FOUND: { status: 404, ...invalid, type: 'not_found_error' },
   CHARACTER_NOT_FOUND: { status: 404, ...invalid, type: 'not_found_error' },

@@ -1,0 +1,48 @@
+import { type ErrorCode, type NanoUsd, PlatformError } from '#common';
+import type { ModelPrice } from './pricing.js';
+
+/** What a caller could spend when its request came in. */
+export interface BalanceBefore {
+  diemNano: NanoUsd;
+  /** Bundled credits and USD together. */
+  usdNano: NanoUsd;
+}
+
+/** The worst case of a request, given to admission; the reservation notes on it what it found. */
+export class JobQuote {
+  /** Set once the reservation was made or refused. */
+  balanceBefore: BalanceBefore | null = null;
+
+  constructor(
+    readonly amountNano: NanoUsd,
+    readonly price: ModelPrice,
+  ) {}
+}
+
+export type RefusedOutcome = 'insufficient_balance' | 'key_usd_limit' | 'key_diem_limit';
+
+const refusals: Record<RefusedOutcome, { code: ErrorCode; message: string }> = {
+  insufficient_balance: {
+    code: 'INSUFFICIENT_BALANCE',
+    message: 'The balance does not cover this request. Add credit, or ask for less.',
+  },
+  key_usd_limit: {
+    code: 'API_KEY_USD_SPEND_LIMIT_EXCEEDED',
+    message: 'The USD spend limit of this API key does not cover this request.',
+  },
+  key_diem_limit: {
+    code: 'API_KEY_DIEM_SPEND_LIMIT_EXCEEDED',
+    message: 'The DIEM spend limit of this API key does not cover this request.',
+  },
+};
+
+/** A request that cannot be paid; says how much could be, so that a smaller one can be tried. */
+export class ReservationRefused extends PlatformError {
+  constructor(
+    outcome: RefusedOutcome,
+    readonly grantableNano: NanoUsd,
+  ) {
+    const { code, message } = refusals[outcome];
+    super(code, message);
+  }
+}

@@ -1,0 +1,511 @@
+import { randomUUID } from 'node:crypto';
+import fc from 'fast-check';
+import pg from 'pg';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { type Currency, nanosPerUsd, newRequestId } from '#common';
+import { PrismaService } from '#platform/prisma';
+import { expectInvariant } from '#test/invariant';
+import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
+import { JobQuote } from './job-quote.js';
+import { type CloseOutcome, LedgerRepository, type Reserved } from './ledger.repository.js';
+import { LedgerService } from './ledger.service.js';
+import { PriceList } from './price-list.js';
+
+const usd = (amount: number): bigint => (BigInt(Math.round(amount * 1_000)) * nanosPerUsd) / 1_000n;
+
+let database: TestDatabase;
+let prisma: PrismaService;
+let pool: pg.Pool;
+let ledger: LedgerService;
+let repository: LedgerRepository;
+let account: string;
+let key: string;
+
+beforeAll(async () => {
+  database = await createMigratedDatabase();
+  prisma = new PrismaService({ url: database.url, poolSize: 20 });
+  pool = new pg.Pool({ connectionString: database.url, max: 20 });
+  ledger = new LedgerService(prisma);
+  repository = new LedgerRepository(prisma);
+});
+
+afterAll(async () => {
+  await prisma.$disconnect();
+  await pool.end();
+  await database.drop();
+});
+
+beforeEach(async () => {
+  account = randomUUID();
+  await pool.query(`INSERT INTO accounts (id, name) VALUES ($1, 'a')`, [account]);
+  key = await newKey();
+});
+
+afterEach(async () => {
+  await expectInvariant({ databaseUrl: database.url });
+});
+
+async function newKey(limits: { usd?: bigint; diem?: bigint; period?: string } = {}): Promise<string> {
+  const { rows } = await pool.query<{ id: string }>(
+    `INSERT INTO api_keys (account_id, kind, key_hash, last6, limit_usd_nano, limit_diem_nano, limit_period)
+     VALUES ($1, 'INFERENCE', sha256($2::bytea), 'abcdef', $3, $4, $5) RETURNING id`,
+    [account, randomUUID(), limits.usd ?? null, limits.diem ?? null, limits.period ?? 'EPOCH'],
+  );
+  return rows[0]?.id ?? '';
+}
+
+async function give(currency: Currency, amountNano: bigint): Promise<void> {
+  await ledger.credit('grant', { accountId: account, currency, amountNano });
+}
+
+/** Admits a job as the platform does: row and hold in one transaction, or neither. */
+async function open(amountNano: bigint, options: { requestId?: string; apiKeyId?: string } = {}) {
+  const { requestId = newRequestId('TST'), apiKeyId = key } = options;
+  const price = { id: 1n, modelId: 'm', pricing: null };
+  const job = { requestId, accountId: account, apiKeyId, modelId: 'm' };
+  let reserved: Reserved | undefined;
+  await prisma
+    .$transaction(
+      async (transaction) => {
+        await transaction.$executeRaw`
+        INSERT INTO jobs (request_id, account_id, api_key_id, modality, model_id, deadline_at)
+        VALUES (${requestId}, ${account}::uuid, ${apiKeyId}::uuid, 'chat', 'm', now()) ON CONFLICT DO NOTHING`;
+        reserved = await new LedgerRepository(transaction).reserve(job, new JobQuote(amountNano, price));
+        if (reserved.outcome !== 'reserved' && reserved.outcome !== 'repeated') throw new Error('refused');
+      },
+      { maxWait: 30_000, timeout: 30_000 },
+    )
+    .catch((error: unknown) => {
+      if (!(error instanceof Error) || error.message !== 'refused') throw error;
+    });
+  if (reserved === undefined) throw new Error('the ledger did not answer');
+  return { requestId, ...reserved };
+}
+
+/** Closes a job as the platform does; `amounts` are its positions, none releases. */
+async function close(requestId: string, amounts: bigint[] | null, attempt = 1): Promise<CloseOutcome> {
+  return prisma.$transaction(
+    async (transaction) => {
+      const inside = new LedgerRepository(transaction);
+      const lines = (amounts ?? []).map((amountNano) => ({ sku: 's', units: '0.5', unitPriceNano: 1n, amountNano }));
+      const { outcome } = amounts
+        ? await inside.settle(requestId, attempt, lines)
+        : await inside.release(requestId, attempt);
+      if (outcome !== 'fenced') {
+        await transaction.$executeRaw`
+        UPDATE jobs SET state = 'succeeded', finished_at = now() WHERE request_id = ${requestId} AND state = 'queued'`;
+      }
+      return outcome;
+    },
+    { maxWait: 30_000, timeout: 30_000 },
+  );
+}
+
+async function free(): Promise<Record<Currency, bigint>> {
+  const { diemNano, bundledNano, usdNano } = await ledger.balance(account);
+  return { DIEM: diemNano, BUNDLED: bundledNano, USD: usdNano };
+}
+
+async function charges(requestId: string): Promise<{ currency: string; amount: bigint }[]> {
+  const { rows } = await pool.query<{ currency: string; amount: string }>(
+    `SELECT e.currency::text, e.amount_nano AS amount FROM ledger_entries e
+       JOIN ledger_transactions t ON t.id = e.transaction_id
+      WHERE t.request_id = $1 AND e.sku IS NOT NULL ORDER BY e.id`,
+    [requestId],
+  );
+  return rows.map(({ currency, amount }) => ({ currency, amount: BigInt(amount) }));
+}
+
+async function yesterday(): Promise<void> {
+  await pool.query('UPDATE balances SET diem_epoch = diem_epoch - 1 WHERE account_id = $1', [account]);
+  await pool.query(`UPDATE holds SET diem_epoch = diem_epoch - 1 WHERE account_id = $1 AND state = 'open'`, [account]);
+}
+
+describe('reserve, settle, release', () => {
+  it('takes what was used and gives the rest back', async () => {
+    await give('USD', usd(10));
+    const job = await open(usd(4));
+    expect(await free()).toMatchObject({ USD: usd(6) });
+    expect(await close(job.requestId, [usd(1), usd(0.5)])).toBe('settled');
+    expect(await free()).toMatchObject({ USD: usd(8.5) });
+    expect(await charges(job.requestId)).toEqual([
+      { currency: 'USD', amount: -usd(1) },
+      { currency: 'USD', amount: -usd(0.5) },
+    ]);
+  });
+
+  it('gives all back when a job is released, and writes nothing', async () => {
+    await give('USD', usd(10));
+    const job = await open(usd(4));
+    expect(await close(job.requestId, null)).toBe('released');
+    expect(await free()).toMatchObject({ USD: usd(10) });
+    expect(await charges(job.requestId)).toEqual([]);
+  });
+
+  it('spends DIEM, then bundled credits, then USD, with an entry for each', async () => {
+    await ledger.setStake(account, usd(1));
+    await give('BUNDLED', usd(2));
+    await give('USD', usd(3));
+    const job = await open(usd(6));
+    expect(await free()).toEqual({ DIEM: 0n, BUNDLED: 0n, USD: 0n });
+    await close(job.requestId, [usd(0.5), usd(3)]);
+    expect(await charges(job.requestId)).toEqual([
+      { currency: 'DIEM', amount: -usd(0.5) },
+      { currency: 'DIEM', amount: -usd(0.5) },
+      { currency: 'BUNDLED', amount: -usd(2) },
+      { currency: 'USD', amount: -usd(0.5) },
+    ]);
+    expect(await free()).toEqual({ DIEM: 0n, BUNDLED: 0n, USD: usd(2.5) });
+  });
+
+  it('never takes more than was reserved', async () => {
+    await give('USD', usd(10));
+    const job = await open(usd(2));
+    await close(job.requestId, [usd(1.5), usd(5)]);
+    expect(await free()).toMatchObject({ USD: usd(8) });
+  });
+
+  it('refuses what the balance does not cover, and says how much it would', async () => {
+    await give('USD', usd(1));
+    expect(await open(usd(1) + 1n)).toMatchObject({ outcome: 'insufficient_balance', grantableNano: usd(1) });
+    expect(await free()).toMatchObject({ USD: usd(1) });
+  });
+
+  it('admits a free request of an account without money', async () => {
+    const job = await open(0n);
+    expect(job.outcome).toBe('reserved');
+    expect(await close(job.requestId, [])).toBe('settled');
+  });
+
+  it('reserves once however often it is asked', async () => {
+    await give('USD', usd(10));
+    const job = await open(usd(4));
+    const again = await Promise.all(Array.from({ length: 5 }, () => open(usd(4), { requestId: job.requestId })));
+    expect(new Set(again.map(({ outcome }) => outcome))).toEqual(new Set(['repeated']));
+    expect(await free()).toMatchObject({ USD: usd(6) });
+    await close(job.requestId, null);
+  });
+
+  it('settles once, however many try, and neither releases what is settled nor settles what is released', async () => {
+    await give('USD', usd(10));
+    const job = await open(usd(4));
+    const outcomes = await Promise.all(Array.from({ length: 8 }, () => close(job.requestId, [usd(3)])));
+    expect(outcomes.filter((outcome) => outcome === 'settled')).toHaveLength(1);
+    expect(await close(job.requestId, null)).toBe('repeated');
+    const other = await open(usd(4));
+    await close(other.requestId, null);
+    expect(await close(other.requestId, [usd(4)])).toBe('repeated');
+    expect(await free()).toMatchObject({ USD: usd(7) });
+  });
+
+  it('fences off the outcome of an attempt that was given up', async () => {
+    await give('USD', usd(10));
+    const job = await open(usd(4));
+    await pool.query('UPDATE jobs SET attempt = 2 WHERE request_id = $1', [job.requestId]);
+    expect(await close(job.requestId, [usd(4)], 1)).toBe('fenced');
+    expect(await free()).toMatchObject({ USD: usd(6) });
+    expect(await close(job.requestId, [usd(1)], 2)).toBe('settled');
+    expect(await free()).toMatchObject({ USD: usd(9) });
+  });
+
+  it('says that a request nobody reserved for has no hold', async () => {
+    expect(await close('no-such-request', [1n])).toBe('missing');
+  });
+});
+
+describe('races', () => {
+  it.each([1, 2, 3, 4, 5])('admits exactly 50 of 200 at once on a balance for 50 (run %i)', async () => {
+    await give('USD', usd(50));
+    const results = await Promise.all(Array.from({ length: 200 }, () => open(usd(1))));
+    const admitted = results.filter(({ outcome }) => outcome === 'reserved');
+    expect(admitted).toHaveLength(50);
+    expect(results.filter(({ outcome }) => outcome === 'insufficient_balance')).toHaveLength(150);
+    await Promise.all(admitted.map(({ requestId }) => close(requestId, [usd(1)])));
+    expect(await free()).toMatchObject({ USD: 0n });
+  });
+
+  it('overshoots neither a key nor its account when both bind', async () => {
+    await give('USD', usd(40));
+    const keys = await Promise.all([newKey({ usd: usd(10) }), newKey({ usd: usd(25) }), newKey()]);
+    const results = await Promise.all(
+      Array.from({ length: 240 }, async (_, index) => {
+        const apiKeyId = keys[index % 3] ?? key;
+        const job = await open(usd(1), { apiKeyId });
+        if (job.outcome === 'reserved' && index % 2) await close(job.requestId, [usd(1)]);
+        return { ...job, apiKeyId, open: index % 2 === 0 };
+      }),
+    );
+    const admitted = results.filter(({ outcome }) => outcome === 'reserved');
+    const by = (id: string | undefined) => admitted.filter(({ apiKeyId }) => apiKeyId === id).length;
+    expect(admitted).toHaveLength(40);
+    expect(by(keys[0])).toBeLessThanOrEqual(10);
+    expect(by(keys[1])).toBeLessThanOrEqual(25);
+    await Promise.all(admitted.filter((job) => job.open).map(({ requestId }) => close(requestId, null)));
+  });
+
+  it('leaves neither hold nor job when the connection dies between the statements of an admission', async () => {
+    await give('USD', usd(10));
+    const client = new pg.Client(database.url);
+    client.on('error', () => undefined);
+    await client.connect();
+    const requestId = newRequestId('TST');
+    await client.query('BEGIN');
+    await client.query(
+      `INSERT INTO jobs (request_id, account_id, api_key_id, modality, model_id, deadline_at)
+       VALUES ($1, $2, $3, 'chat', 'm', now())`,
+      [requestId, account, key],
+    );
+    await client.query('SELECT ledger_reserve($1, $2, $3, $4, $5, NULL, NULL)', [requestId, account, key, 'm', usd(4)]);
+    const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+    await pool.query('SELECT pg_terminate_backend($1, 5000)', [rows[0]?.pid]);
+    expect(await free()).toMatchObject({ USD: usd(10) });
+    await client.end().catch(() => undefined);
+  });
+
+  it('charges once when the connection dies between settling and closing, and the outcome comes again', async () => {
+    await give('USD', usd(10));
+    const job = await open(usd(4));
+    const client = new pg.Client(database.url);
+    client.on('error', () => undefined);
+    await client.connect();
+    await client.query('BEGIN');
+    const lines = JSON.stringify([{ sku: 's', units: '1', unitPriceNano: '1', amountNano: String(usd(3)) }]);
+    await client.query(`SELECT ledger_close($1, 1, 'settled', $2)`, [job.requestId, lines]);
+    const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+    await pool.query('SELECT pg_terminate_backend($1, 5000)', [rows[0]?.pid]);
+    await client.end().catch(() => undefined);
+    expect(await close(job.requestId, [usd(3)])).toBe('settled');
+    expect(await free()).toMatchObject({ USD: usd(7) });
+  });
+});
+
+describe('key limits', () => {
+  it('names the limit that binds', async () => {
+    await ledger.setStake(account, usd(5));
+    await give('USD', usd(10));
+    const usdKey = await newKey({ usd: usd(2) });
+    expect(await open(usd(8), { apiKeyId: usdKey })).toMatchObject({ outcome: 'key_usd_limit', grantableNano: usd(7) });
+    const diemKey = await newKey({ diem: usd(2) });
+    expect(await open(usd(3), { apiKeyId: diemKey })).toMatchObject({
+      outcome: 'key_diem_limit',
+      grantableNano: usd(2),
+    });
+    const noUsd = await newKey({ usd: 0n });
+    const job = await open(usd(5), { apiKeyId: noUsd });
+    expect(job.outcome).toBe('reserved');
+    await close(job.requestId, [usd(5)]);
+    expect(await open(1n, { apiKeyId: noUsd })).toMatchObject({ outcome: 'key_usd_limit' });
+  });
+
+  it.each([
+    ['EPOCH', 'day_start = day_start - 1', 'reserved'],
+    ['EPOCH', `month_start = (month_start - interval '1 month')::date`, 'key_usd_limit'],
+    ['MONTH', 'day_start = day_start - 1', 'key_usd_limit'],
+    ['MONTH', `month_start = (month_start - interval '1 month')::date`, 'reserved'],
+    [
+      'LIFETIME',
+      `day_start = day_start - 400, month_start = (month_start - interval '13 months')::date`,
+      'key_usd_limit',
+    ],
+  ])('%s: after %s the next is %s', async (period, change, outcome) => {
+    await give('USD', usd(10));
+    const apiKeyId = await newKey({ usd: usd(2), period });
+    const first = await open(usd(2), { apiKeyId });
+    await close(first.requestId, [usd(1.5)]);
+    await pool.query(`UPDATE key_spend SET ${change} WHERE api_key_id = $1`, [apiKeyId]);
+    const second = await open(usd(1), { apiKeyId });
+    expect(second.outcome).toBe(outcome);
+    if (outcome === 'reserved') await close(second.requestId, null);
+  });
+});
+
+describe('DIEM', () => {
+  it('gives the allowance of the day, and what is left of it ends with the day', async () => {
+    await ledger.setStake(account, usd(3));
+    const job = await open(usd(1));
+    await close(job.requestId, [usd(1)]);
+    expect(await free()).toMatchObject({ DIEM: usd(2) });
+    await yesterday();
+    expect(await free()).toMatchObject({ DIEM: usd(3) });
+    const next = await open(usd(3));
+    expect(next.outcome).toBe('reserved');
+    await close(next.requestId, null);
+    expect(await free()).toMatchObject({ DIEM: usd(3) });
+  });
+
+  it('does not roll over what a hold of yesterday gives back', async () => {
+    await ledger.setStake(account, usd(3));
+    const job = await open(usd(2));
+    await yesterday();
+    await close(job.requestId, [usd(0.5)]);
+    expect(await free()).toMatchObject({ DIEM: usd(3) });
+    expect(await charges(job.requestId)).toEqual([{ currency: 'DIEM', amount: -usd(0.5) }]);
+  });
+
+  it('gives nothing below a stake of 0.1', async () => {
+    expect(await ledger.setStake(account, usd(0.1) - 1n)).toBe(0n);
+    expect(await open(1n)).toMatchObject({ outcome: 'insufficient_balance' });
+    expect(await ledger.setStake(account, usd(0.1))).toBe(usd(0.1));
+    expect(await free()).toMatchObject({ DIEM: usd(0.1) });
+  });
+
+  it('changes the allowance of today with the stake, but takes back nothing that is reserved or spent', async () => {
+    await ledger.setStake(account, usd(5));
+    const job = await open(usd(3));
+    await ledger.setStake(account, usd(1));
+    expect(await free()).toMatchObject({ DIEM: 0n });
+    await close(job.requestId, [usd(3)]);
+    await ledger.setStake(account, usd(2));
+    expect(await free()).toMatchObject({ DIEM: usd(1) });
+  });
+});
+
+describe('credits', () => {
+  it('posts a reference once', async () => {
+    const credit = { accountId: account, currency: 'USD' as const, amountNano: usd(5), reference: `r-${account}` };
+    const posted = await Promise.all(Array.from({ length: 5 }, () => ledger.credit('top_up', credit)));
+    expect(posted.filter(Boolean)).toHaveLength(1);
+    expect(await free()).toMatchObject({ USD: usd(5) });
+  });
+
+  it('revokes what is free and no more', async () => {
+    await give('USD', usd(5));
+    const job = await open(usd(2));
+    const revoke = { accountId: account, currency: 'USD' as const, amountNano: usd(4) };
+    await expect(ledger.credit('revoke', revoke)).rejects.toMatchObject({ code: 'INSUFFICIENT_BALANCE' });
+    await ledger.credit('revoke', { ...revoke, amountNano: usd(3) });
+    expect(await free()).toMatchObject({ USD: 0n });
+    await close(job.requestId, null);
+  });
+
+  it('refuses unknown accounts and amounts of nothing', async () => {
+    const credit = { accountId: 'nobody', currency: 'USD' as const, amountNano: 1n };
+    await expect(ledger.credit('grant', credit)).rejects.toMatchObject({ code: 'NOT_FOUND' });
+    await expect(ledger.credit('grant', { ...credit, amountNano: 0n })).rejects.toMatchObject({
+      code: 'INVALID_REQUEST',
+    });
+  });
+});
+
+describe('the database', () => {
+  it.each([
+    'UPDATE ledger_entries SET amount_nano = amount_nano + 1',
+    'DELETE FROM ledger_entries',
+    'TRUNCATE ledger_entries',
+    'DELETE FROM ledger_transactions',
+  ])('refuses: %s', async (statement) => {
+    await give('USD', usd(1));
+    await expect(pool.query(statement)).rejects.toThrow(/only appends/);
+  });
+
+  it('refuses a transaction that does not sum to zero, when it commits', async () => {
+    await expect(
+      pool.query(`
+        WITH posted AS (INSERT INTO ledger_transactions (kind, account_id) VALUES ('grant', '${account}') RETURNING id)
+        INSERT INTO ledger_entries (transaction_id, ledger_account_id, currency, amount_nano)
+        SELECT posted.id, a.id, a.currency, 5 FROM posted, ledger_accounts a WHERE a.account_id = '${account}'`),
+    ).rejects.toThrow(/sum to zero/);
+  });
+
+  it('refuses a balance below what is reserved', async () => {
+    await expect(pool.query('UPDATE balances SET usd_nano = -1 WHERE account_id = $1', [account])).rejects.toThrow(
+      /balances_cover_holds/,
+    );
+  });
+});
+
+describe('verify', () => {
+  it.each([
+    ['wrongBalances', 'UPDATE balances SET usd_nano = usd_nano + 7 WHERE account_id = $1'],
+    [
+      'wrongKeySpend',
+      `UPDATE key_spend SET lifetime_usd_nano = 7 WHERE api_key_id IN
+                         (SELECT id FROM api_keys WHERE account_id = $1)`,
+    ],
+    ['openHoldsWithoutOpenJob', `UPDATE jobs SET state = 'failed', finished_at = now() WHERE account_id = $1`],
+    ['openJobsWithoutOpenHold', 'DELETE FROM holds WHERE account_id = $1'],
+    ['wrongCharges', `UPDATE holds SET state = 'settled', charged_nano = 1, closed_at = now() WHERE account_id = $1`],
+  ] as const)('finds %s', async (broken, statement) => {
+    await give('USD', usd(5));
+    const job = await open(usd(2));
+    await expectInvariant({ databaseUrl: database.url });
+    const client = await pool.connect();
+    try {
+      await client.query('CREATE TABLE kept AS SELECT * FROM holds WHERE account_id = $1', [account]);
+      await client.query(statement, [account]);
+      const { breaks } = await ledger.verify();
+      expect(Number(breaks[broken])).toBeGreaterThan(0);
+      await client.query('DELETE FROM holds WHERE account_id = $1', [account]);
+      await client.query('INSERT INTO holds SELECT * FROM kept');
+      await client.query('UPDATE balances SET usd_nano = $2 WHERE account_id = $1', [account, usd(5)]);
+      await client.query('UPDATE key_spend SET lifetime_usd_nano = 0 WHERE api_key_id = $1', [key]);
+      await client.query(
+        `UPDATE jobs SET state = 'queued', finished_at = NULL WHERE account_id = $1 AND request_id = $2`,
+        [account, job.requestId],
+      );
+    } finally {
+      await client.query('DROP TABLE IF EXISTS kept');
+      client.release();
+    }
+    await close(job.requestId, null);
+  });
+});
+
+describe('prices', () => {
+  it('keeps a dated row for each price a manifest had, and settles at the one of the admission', async () => {
+    const manifest = (price: number) => JSON.stringify({ pricing: { input: { usd: price, diem: price } } });
+    const write = (text: string) =>
+      pool.query(
+        `INSERT INTO models (id, type, manifest) VALUES ('priced', 'text', $1)
+         ON CONFLICT (id) DO UPDATE SET manifest = excluded.manifest`,
+        [text],
+      );
+    await write(manifest(1));
+    await write(manifest(1));
+    const first = await new PriceList(prisma).current('priced');
+    await write(manifest(2));
+    const second = await new PriceList(prisma).current('priced');
+    expect(second).toMatchObject({ pricing: { input: { usd: 2 } } });
+    expect(first).toMatchObject({ pricing: { input: { usd: 1 } } });
+    const { rows } = await pool.query(`SELECT 1 FROM prices WHERE model_id = 'priced'`);
+    expect(rows).toHaveLength(2);
+    await expect(new PriceList(prisma).current('nowhere')).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' });
+  });
+});
+
+describe('any history', () => {
+  it('keeps the invariant and accounts for every nano', async () => {
+    const step = fc.record({
+      reserve: fc.bigInt({ min: 0n, max: 3_000_000_000n }),
+      first: fc.bigInt({ min: 0n, max: 2_000_000_000n }),
+      second: fc.bigInt({ min: 0n, max: 2_000_000_000n }),
+      how: fc.constantFrom('settle', 'release', 'tomorrow' as const),
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 6 }), async (steps) => {
+        account = randomUUID();
+        await pool.query(`INSERT INTO accounts (id, name) VALUES ($1, 'history')`, [account]);
+        key = await newKey();
+        await ledger.setStake(account, usd(1));
+        await give('BUNDLED', usd(1));
+        await give('USD', usd(3));
+        let charged = 0n;
+        for (const { reserve, first, second, how } of steps) {
+          const job = await open(reserve);
+          if (job.outcome !== 'reserved') continue;
+          if (how === 'tomorrow') await yesterday();
+          await close(job.requestId, how === 'release' ? null : [first, second]);
+          const entries = await charges(job.requestId);
+          const sum = -entries.reduce((total, { amount }) => total + amount, 0n);
+          const used = first + second;
+          expect(sum).toBe(how === 'release' ? 0n : used < reserve ? used : reserve);
+          charged += sum;
+        }
+        const left = await free();
+        expect(left.BUNDLED + left.USD).toBeGreaterThanOrEqual(usd(4) - charged);
+        await expectInvariant({ databaseUrl: database.url });
+      }),
+      { numRuns: 15 },
+    );
+  });
+});

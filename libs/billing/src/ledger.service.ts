@@ -1,0 +1,70 @@
+import { type Currency, formatNanos, type NanoUsd, PlatformError } from '#common';
+import type { PrismaService } from '#platform/prisma';
+import { type AccountBalance, type CreditKind, type LedgerLine, LedgerRepository } from './ledger.repository.js';
+import type { VerifyReport } from './ledger.repository.js';
+
+export interface Credit {
+  accountId: string;
+  currency: Currency;
+  /** Positive, also for a revocation. */
+  amountNano: NanoUsd;
+  /** A credit with a reference is posted once, however often it is asked for. */
+  reference?: string;
+  note?: string;
+}
+
+/** What operators and other libraries do with the ledger, beside the steps that every job takes. */
+export class LedgerService {
+  private readonly repository: LedgerRepository;
+
+  constructor(prisma: PrismaService) {
+    this.repository = new LedgerRepository(prisma);
+  }
+
+  /**
+   * Puts credit in (`top_up` was paid for, `grant` is a gift), or takes free credit back (`revoke`). Resolves to false
+   * when its reference had been posted before. Rejects with `NOT_FOUND` for an unknown account and
+   * `INSUFFICIENT_BALANCE` when less is free than shall be revoked.
+   */
+  async credit(kind: CreditKind, credit: Credit): Promise<boolean> {
+    const { accountId, amountNano } = credit;
+    if (amountNano <= 0n) throw new PlatformError('INVALID_REQUEST', 'A credit must be more than zero.');
+    await this.balance(accountId);
+    const { reference = null, note = '' } = credit;
+    const result = await this.repository.credit(kind, { ...credit, reference, note });
+    if (result.outcome === 'insufficient_balance') {
+      const free = formatNanos(result.amountNano);
+      throw new PlatformError('INSUFFICIENT_BALANCE', `Only ${free} ${credit.currency} of the account are free.`);
+    }
+    return result.outcome === 'posted';
+  }
+
+  /** Sets what the DIEM allowance of each day comes from; resolves to that allowance. Today's changes at once. */
+  async setStake(accountId: string, stakeNano: NanoUsd): Promise<NanoUsd> {
+    if (stakeNano < 0n) throw new PlatformError('INVALID_REQUEST', 'A stake cannot be negative.');
+    await this.balance(accountId);
+    return this.repository.setStake(accountId, stakeNano);
+  }
+
+  /** Rejects with `NOT_FOUND`. */
+  async balance(accountId: string): Promise<AccountBalance> {
+    const balance = await this.repository.balance(accountId);
+    if (!balance) throw new PlatformError('NOT_FOUND', `There is no account ${accountId}.`);
+    return balance;
+  }
+
+  /** A customer's entries, newest first. */
+  async entries(accountId: string, limit: number): Promise<LedgerLine[]> {
+    return this.repository.entries(accountId, limit);
+  }
+
+  /** Proves the ledger, under any load; see `isSound`. */
+  async verify(): Promise<VerifyReport> {
+    return this.repository.verify();
+  }
+}
+
+/** True when nothing is broken. */
+export function isSound({ breaks }: VerifyReport): boolean {
+  return Object.values(breaks).every((count) => BigInt(count) === 0n);
+}

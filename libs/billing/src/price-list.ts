@@ -1,0 +1,46 @@
+import { type Clock, PlatformError, systemClock } from '#common';
+import type { PrismaService } from '#platform/prisma';
+import { PriceRepository } from './price.repository.js';
+import type { ModelPrice } from './pricing.js';
+
+const reuseMs = 5_000;
+
+/** The prices of today. One read of all of them serves 5 s. */
+export class PriceList {
+  private readonly repository: PriceRepository;
+  private prices = new Map<string, ModelPrice>();
+  private readAtMs = -Infinity;
+  private reading: Promise<void> | undefined;
+
+  constructor(
+    prisma: PrismaService,
+    private readonly clock: Clock = systemClock,
+  ) {
+    this.repository = new PriceRepository(prisma);
+  }
+
+  /** Rejects with `SERVICE_UNAVAILABLE` when prices cannot be read: nothing runs at a price nobody knows. */
+  async current(modelId: string): Promise<ModelPrice> {
+    const isOld = this.clock.monotonicMs() - this.readAtMs >= reuseMs;
+    if (isOld || !this.prices.has(modelId)) await this.refresh();
+    const price = this.prices.get(modelId);
+    if (!price) throw new PlatformError('SERVICE_UNAVAILABLE', `The model ${modelId} has no price yet.`);
+    return price;
+  }
+
+  private async refresh(): Promise<void> {
+    this.reading ??= this.read().finally(() => (this.reading = undefined));
+    try {
+      await this.reading;
+    } catch (cause) {
+      throw new PlatformError('SERVICE_UNAVAILABLE', 'The service cannot read its prices.', null, { cause });
+    }
+  }
+
+  private async read(): Promise<void> {
+    const startedMs = this.clock.monotonicMs();
+    const prices = await this.repository.current();
+    this.prices = new Map(prices.map((price) => [price.modelId, price]));
+    this.readAtMs = startedMs;
+  }
+}

@@ -1,0 +1,15 @@
+import type { PrismaService } from '#platform/prisma';
+import type { ModelPrice } from './pricing.js';
+
+/** Dated prices. A trigger writes a row whenever the registry takes a manifest with another price. */
+export class PriceRepository {
+  constructor(private readonly prisma: PrismaService) {}
+
+  /** The price of every model now, by the database's clock. */
+  async current(): Promise<ModelPrice[]> {
+    return this.prisma.$queryRaw<ModelPrice[]>`
+      SELECT DISTINCT ON (model_id) id, model_id AS "modelId", pricing
+        FROM prices WHERE effective_at <= now()
+       ORDER BY model_id, effective_at DESC, id DESC`;
+  }
+}
