@@ -6,6 +6,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { AccountsService } from '#accounts';
+import { LedgerService } from '#billing';
+import { nanosPerUsd } from '#common';
 import type { ModelManifest } from '#model-registry/manifest';
 import { ModelRegistryService, noOnlineModels } from '#model-registry';
 import { ensureQueueRole } from '#platform/migrations';
@@ -28,6 +30,8 @@ export interface PlatformOptions {
   env?: Record<string, string>;
   /** A home with installed models instead of a fresh one; it is left in place. */
   home?: string;
+  /** What the account can spend, in nano-USD; default 1000 USD. */
+  creditNano?: bigint;
   /** Manifests of the models in `home`. */
   manifests?: ModelManifest[];
 }
@@ -48,6 +52,8 @@ export interface Platform {
   /** `http://127.0.0.1:<port>`. */
   readonly origin: string;
   readonly port: number;
+  /** For `expectInvariant`. */
+  readonly databaseUrl: string;
   readonly inferenceKey: string;
   readonly adminKey: string;
   readonly home: string;
@@ -105,6 +111,11 @@ class RunningPlatform implements Platform {
   private readonly lines: string[] = [];
 
   constructor(private readonly options: PlatformOptions) {}
+
+  get databaseUrl(): string {
+    if (this.database === null) throw new Error('the platform is not open');
+    return this.database.url;
+  }
 
   get origin(): string {
     return `http://127.0.0.1:${this.port}`;
@@ -232,7 +243,15 @@ class RunningPlatform implements Platform {
     try {
       await new ModelRegistryService(prisma, noOnlineModels).upsert(installed);
       const { adminKey, inferenceKey } = this;
-      await new AccountsService(prisma).bootstrap({ adminKey, inferenceKey });
+      const first = await new AccountsService(prisma).bootstrap({ adminKey, inferenceKey });
+      const { creditNano = nanosPerUsd * 1_000n } = this.options;
+      if (first !== null && creditNano > 0n) {
+        await new LedgerService(prisma).credit('grant', {
+          accountId: first.accountId,
+          currency: 'USD',
+          amountNano: creditNano,
+        });
+      }
     } finally {
       await prisma.$disconnect();
     }

@@ -71,6 +71,8 @@ const exposedHeaders = [
   'cf-ray',
   'retry-after',
   'x-service-version',
+  'x-service-balance-usd',
+  'x-service-balance-diem',
   'x-service-model-id',
   'x-service-model-name',
   'x-service-model-router',

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { AccountsService } from '#accounts';
+import { PriceList, ReservationStep, SettlementStep } from '#billing';
 import { AdmissionService, JobCloser, JobsRepository, JobsService, PayloadCipher } from '#jobs';
 import { ModelRegistryService, PresenceOnlineModels } from '#model-registry';
 import type { ApiConfig } from '#platform/config';
@@ -8,7 +9,7 @@ import type { Logger } from '#platform/logging';
 import { Metrics, registerQueueGauges } from '#platform/metrics';
 import { PrismaService } from '#platform/prisma';
 import { createTransport, type QueueTransport } from '#queue';
-import { catalog } from '#modalities';
+import { catalog, meterJob } from '#modalities';
 import { HolderWatch } from './holder-watch.js';
 import { Drain } from './http/drain.js';
 
@@ -20,6 +21,7 @@ export interface ApiServices {
   transport: QueueTransport;
   accounts: AccountsService;
   registry: ModelRegistryService;
+  prices: PriceList;
   admission: AdmissionService;
   jobs: JobsService;
   holders: HolderWatch;
@@ -50,9 +52,11 @@ export async function openServices(config: ApiConfig, logger: Logger): Promise<A
     transport,
     accounts: new AccountsService(prisma),
     registry,
+    prices: new PriceList(prisma),
     admission: new AdmissionService({
       jobs,
-      closer: new JobCloser(jobs),
+      closer: new JobCloser(jobs, [new SettlementStep(meterJob)]),
+      steps: [new ReservationStep()],
       cipher: new PayloadCipher(config.secretKey),
       transport,
       logger,

@@ -4,9 +4,10 @@ import { openaiError } from './http/error-envelope.js';
 
 /** What the chat slice asks of its process. */
 export function chatServicesOf(services: ApiServices): ChatServices {
-  const { registry, transport, admission, jobs, holders, drain, logger, config } = services;
+  const { registry, prices, transport, admission, jobs, holders, drain, logger, config } = services;
   return {
     resolve: (name) => registry.resolve({ name, type: 'text', allowOffline: true }),
+    price: (modelId) => prices.current(modelId),
     openSlot: (requestId) => transport.mailbox.open(requestId),
     replyTo: () => transport.mailbox.address,
     admit: (request) => admission.open(request),

@@ -3,7 +3,9 @@ export class Output {
   constructor(private readonly stream: NodeJS.WritableStream) {}
 
   json(value: unknown): void {
-    this.stream.write(`${JSON.stringify(value, null, 2)}\n`);
+    // Integers beyond the safe ones are text: a reader of JSON would round them.
+    const replacer = (_key: string, member: unknown) => (typeof member === 'bigint' ? String(member) : member);
+    this.stream.write(`${JSON.stringify(value, replacer, 2)}\n`);
   }
 
   line(text = ''): void {

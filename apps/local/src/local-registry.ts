@@ -1,4 +1,6 @@
 import { AccountsService, type BootstrapKeys } from '#accounts';
+import { LedgerService } from '#billing';
+import { parseNanos } from '#common';
 import { ModelRegistryService, noOnlineModels } from '#model-registry';
 import {
   bundledManifestFolder,
@@ -23,14 +25,30 @@ export async function furnishDatabase(databaseUrl: string, config: LocalConfig):
   const prisma = new PrismaService({ url: databaseUrl, applicationName: 'sluice-local', poolSize: 2 });
   try {
     const wanted = await registerModels(new ModelRegistryService(prisma, noOnlineModels), config.models);
-    const keys = await new AccountsService(prisma).bootstrap({
+    const accounts = new AccountsService(prisma);
+    const keys = await accounts.bootstrap({
       adminKey: config.bootstrapAdminKey,
       inferenceKey: config.bootstrapInferenceKey,
     });
+    await giveFirstCredit(prisma, (await accounts.listAccounts())[0]?.id, config.bootstrapCreditUsd);
     return { keys, wanted };
   } finally {
     await prisma.$disconnect();
   }
+}
+
+/** At every start, for the one that may have died before; the reference lets it count once. */
+async function giveFirstCredit(prisma: PrismaService, accountId: string | undefined, usd: string): Promise<void> {
+  const amountNano = parseNanos(usd) ?? 0n;
+  if (accountId === undefined || amountNano <= 0n) return;
+  const note = 'promotional credit of the first start';
+  await new LedgerService(prisma).credit('grant', {
+    accountId,
+    currency: 'USD',
+    amountNano,
+    reference: 'bootstrap-credit',
+    note,
+  });
 }
 
 /** `all` serves what is installed and asks for nothing more. */

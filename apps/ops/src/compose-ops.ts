@@ -1,3 +1,4 @@
+import { SettlementStep } from '#billing';
 import {
   ExpireOverdueSweep,
   FailAbandonedSweep,
@@ -8,6 +9,7 @@ import {
   RequeueLostSweep,
   SweepRunner,
 } from '#jobs';
+import { meterJob } from '#modalities';
 import { chatJob } from '#modalities/chat/contract';
 import type { OpsConfig } from '#platform/config';
 import type { Logger } from '#platform/logging';
@@ -34,7 +36,7 @@ const definitions: ReadonlyMap<string, JobDefinition<object, object>> = new Map(
 export function composeOps(parts: OpsParts): { outcomes: OutcomeProcessor; sweeps: SweepRunner } {
   const { config, prisma, transport, logger, metrics } = parts;
   const jobs = new JobsRepository(prisma);
-  const closer = new JobCloser(jobs);
+  const closer = new JobCloser(jobs, [new SettlementStep(meterJob)]);
   const closed = metrics.counter('sluice_jobs_closed_total', 'Jobs closed, by how they ended.', [
     'modality',
     'model',

@@ -1,6 +1,14 @@
 import { type ErrorCode, type NanoUsd, PlatformError } from '#common';
 import type { ModelPrice } from './pricing.js';
 
+/** What a reservation must know of its job. */
+export interface ReservableJob {
+  requestId: string;
+  accountId: string;
+  apiKeyId: string;
+  modelId: string;
+}
+
 /** What a caller could spend when its request came in. */
 export interface BalanceBefore {
   diemNano: NanoUsd;

@@ -1,9 +1,8 @@
 import type { Currency, NanoUsd } from '#common';
 import { Prisma, type PrismaService } from '#platform/prisma';
 import type { ChargeLine } from './charge-line.js';
-import type { BalanceBefore, JobQuote, RefusedOutcome } from './job-quote.js';
+import type { BalanceBefore, JobQuote, RefusedOutcome, ReservableJob } from './job-quote.js';
 import type { Pricing } from './pricing.js';
-import type { ReservableJob } from './reservation.step.js';
 import { verifyStatement } from './verify.sql.repository.js';
 
 export type CreditKind = 'top_up' | 'grant' | 'revoke';
@@ -51,7 +50,6 @@ export interface LedgerLine {
   note: string;
   createdAt: Date;
 }
-export type LedgerEntryRow = LedgerLine;
 
 /** Figures of the whole ledger, and every way in which it could be broken as a count that has to be zero. */
 export interface VerifyReport {

@@ -1,14 +1,6 @@
 import type { Prisma } from '#platform/prisma';
-import { JobQuote, ReservationRefused } from './job-quote.js';
+import { JobQuote, type ReservableJob, ReservationRefused } from './job-quote.js';
 import { LedgerRepository } from './ledger.repository.js';
-
-/** What the step must know of an admitted job. */
-export interface ReservableJob {
-  requestId: string;
-  accountId: string;
-  apiKeyId: string;
-  modelId: string;
-}
 
 /**
  * Reserves the worst case in the transaction that admits the job: there is no job without its hold, and no hold

@@ -20,6 +20,8 @@ export interface OpenRequest {
   /** Mailbox address of this replica; null for async jobs. */
   replyTo: string | null;
   stream: boolean;
+  /** Given to the admission steps; nothing here looks into it. */
+  quote?: unknown;
 }
 
 export interface AdmissionOptions {
@@ -83,7 +85,7 @@ export class AdmissionService {
       if (steps.length === 0) return await jobs.insert(row);
       return await jobs.prisma.$transaction(async (transaction) => {
         const job = await jobs.insert(row, transaction);
-        for (const step of steps) await step.admit(transaction, job, payload);
+        for (const step of steps) await step.admit(transaction, job, payload, request.quote);
         return job;
       });
     } catch (error) {

@@ -41,7 +41,7 @@ export interface AdmittedJob {
 
 /** Joins an admission: runs in the transaction of the row; a rejection admits nothing and reaches the caller. */
 export interface AdmissionStep {
-  admit(transaction: JobTransaction, job: AdmittedJob, payload: object): Promise<void>;
+  admit(transaction: JobTransaction, job: AdmittedJob, payload: object, quote: unknown): Promise<void>;
 }
 
 /** Joins the closing of a row: runs in its transaction, exactly once per row; a rejection closes nothing. */

@@ -1,5 +1,7 @@
 import type { JobDefinition } from '#queue';
-import { chatJob } from '#modalities/chat/contract';
+import type { TokenUsage } from '#common';
+import type { TextPricing } from '#model-registry/manifest';
+import { chatChargeLines, chatJob } from '#modalities/chat/contract';
 
 /**
  * Every kind of work the house does. A new slice is a folder and a line here; the compiler then asks both sides for
@@ -12,6 +14,24 @@ export const catalog = {
 } as const satisfies Record<string, JobDefinition<object, object>>;
 
 export type ModalityName = keyof typeof catalog;
+
+/** What has been used, and the price list it is billed by. */
+interface MeteredUsage {
+  modality: string;
+  modelId: string;
+  usage: TokenUsage;
+  pricing: object | null;
+}
+
+const meters = {
+  chat: ({ modelId, usage, pricing }: MeteredUsage) => chatChargeLines(modelId, usage, pricing as TextPricing | null),
+} satisfies Record<ModalityName, (job: MeteredUsage) => object[]>;
+
+/** The positions a job is charged for, by the meter of its slice. */
+export function meterJob(job: MeteredUsage): ReturnType<(typeof meters)[ModalityName]> {
+  // A row of a slice that is gone can be closed, but nobody knows its prices.
+  return isModality(job.modality) ? meters[job.modality](job) : [];
+}
 
 /** What a worker must have: something for each slice, and nothing else. */
 export type ProcessorsOf<Processor> = { readonly [Name in ModalityName]: Processor };

@@ -246,6 +246,14 @@ export class LocalConfig extends CliConfig {
   })
   models!: string[];
 
+  @TextVariable('SLUICE_BOOTSTRAP_CREDIT_USD', {
+    about: 'Promotional credit of the first account, given once; elsewhere nobody gets any without an operator.',
+    default: '100',
+    pattern: /^\d{1,9}(\.\d{1,9})?$/,
+    expected: 'an amount of USD such as 100 or 0.5; 0 gives none',
+  })
+  bootstrapCreditUsd!: string;
+
   @TextVariable('SLUICE_BOOTSTRAP_ADMIN_KEY', {
     about: 'Admin key of the first account instead of a random one.',
     ...bootstrapKey,

@@ -1,14 +1,16 @@
 import { Controller, Inject, Post, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { ModelPrice } from '#billing';
 import { PlatformError } from '#common';
 import { callerOf, validateWire } from '#platform/http';
 import type { ResolvedModel } from '#model-registry';
 import type { TextPricing } from '#model-registry/manifest';
 import { chatJob } from '../contract/chat.job.js';
 import { ChatCompletionRequest } from '../contract/chat.request.js';
+import { admitAffordable } from './chat.admission.js';
 import { ChatApiDocument } from './chat.document.js';
 import { CallerGone, ChatExchange, type ExchangeEnds } from './chat.exchange.js';
-import { modelHeaders } from './chat.headers.js';
+import { balanceHeaders, modelHeaders } from './chat.headers.js';
 import { type ChatModel, normalizeChat, type NormalizedChat } from './chat.normalizer.js';
 import { type ChatAnswerHead, ChatAnswerGatherer } from './chat.presenter.js';
 import { type ChatServices, chatServices } from './chat.services.js';
@@ -24,6 +26,14 @@ interface OpenedChat {
   exchange: ChatExchange;
   ends: Omit<ExchangeEnds, 'lost'>;
   head: ChatAnswerHead;
+}
+
+/** A chat that may run, if it can be paid. */
+interface Admissible {
+  chat: NormalizedChat;
+  resolved: ResolvedModel;
+  price: ModelPrice;
+  stream: boolean;
 }
 
 function chatModel({ manifest, suffix }: ResolvedModel): ChatModel {
@@ -81,17 +91,18 @@ export class ChatController {
     if (resolved.offline) {
       throw new PlatformError('MODEL_OFFLINE', `No worker holds the model ${manifest.id} at the moment.`, 'model');
     }
-    const exchange = await this.admit(request, chat, { modelId: manifest.id, stream: wire.stream === true });
+    const price = await this.services.price(manifest.id);
+    const exchange = await this.admit(request, reply, { chat, resolved, price, stream: wire.stream === true });
     const { settings, stopping } = this.services;
     const ends = { gone, stopping, deadlineMs: settings.deadlineMs };
-    return { wire, exchange, ends, head: this.head(request, chat, resolved) };
+    return { wire, exchange, ends, head: this.head(request, chat, price) };
   }
 
   /** Opens the slot before the job, so that no event can be missed. */
   private async admit(
     request: FastifyRequest,
-    { payload }: NormalizedChat,
-    { modelId, stream }: { modelId: string; stream: boolean },
+    reply: FastifyReply,
+    { chat, resolved, price, stream }: Admissible,
   ): Promise<ChatExchange> {
     const { services } = this;
     const requestId = request.id;
@@ -100,7 +111,22 @@ export class ChatController {
       const { deadlineMs } = services.settings;
       const replyTo = services.replyTo();
       const caller = callerOf(request);
-      await services.admit({ requestId, caller, definition: chatJob, modelId, payload, deadlineMs, replyTo, stream });
+      const { contextLength, maxCompletionTokens } = chatModel(resolved);
+      const tariff = { contextLength, maxCompletionTokens, pricing: price.pricing as TextPricing | null };
+      const job = {
+        requestId,
+        caller,
+        definition: chatJob,
+        modelId: resolved.manifest.id,
+        deadlineMs,
+        replyTo,
+        stream,
+      };
+      await admitAffordable(
+        { request: job, payload: chat.payload, tariff, price },
+        (opened) => services.admit(opened),
+        (quote) => void reply.headers(balanceHeaders(quote)),
+      );
     } catch (error) {
       slot.close();
       throw error;
@@ -113,14 +139,14 @@ export class ChatController {
     });
   }
 
-  private head(request: FastifyRequest, chat: NormalizedChat, { manifest }: ResolvedModel): ChatAnswerHead {
+  private head(request: FastifyRequest, chat: NormalizedChat, price: ModelPrice): ChatAnswerHead {
     return {
       requestId: request.id,
       created: Math.floor(Date.now() / 1000),
-      modelId: manifest.id,
+      modelId: price.modelId,
       n: chat.payload.n,
       withLogprobs: chat.payload.topLogprobs !== null,
-      pricing: (manifest.pricing as TextPricing | undefined) ?? null,
+      pricing: price.pricing as TextPricing | null,
       parameters: chat.parameters,
     };
   }

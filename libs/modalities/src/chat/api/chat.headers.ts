@@ -1,3 +1,5 @@
+import type { JobQuote } from '#billing';
+import { formatNanos } from '#common';
 import type { ResolvedModel } from '#model-registry';
 
 /** The headers of an inference answer that name the model (contract 19 and 20). */
@@ -11,6 +13,15 @@ export function modelHeaders({ manifest, resolvedBy, deprecation }: ResolvedMode
   headers['x-service-model-deprecation-warning'] = headerText(deprecation.warning);
   headers['x-service-model-deprecation-date'] = headerText(deprecation.date);
   return headers;
+}
+
+/** What the caller could spend before this request (contract 19). */
+export function balanceHeaders({ balanceBefore }: JobQuote): Record<string, string> {
+  if (balanceBefore === null) return {};
+  return {
+    'x-service-balance-usd': formatNanos(balanceBefore.usdNano),
+    'x-service-balance-diem': formatNanos(balanceBefore.diemNano),
+  };
 }
 
 /** Headers carry printable ASCII; names may hold anything. */

@@ -1,3 +1,4 @@
+import type { ModelPrice } from '#billing';
 import type { OpenRequest } from '#jobs';
 import type { ResolvedModel } from '#model-registry';
 import type { ErrorIssue, PlatformError } from '#common';
@@ -10,7 +11,9 @@ export interface ChatServices {
   openSlot(requestId: string): MailboxSlot;
   /** Where workers send the events of a job. */
   replyTo(): string;
-  /** Rejects with `MODEL_AT_CAPACITY` or `SERVICE_UNAVAILABLE`. */
+  /** What a model costs now. Rejects with `SERVICE_UNAVAILABLE`. */
+  price(modelId: string): Promise<ModelPrice>;
+  /** Rejects with `MODEL_AT_CAPACITY`, `SERVICE_UNAVAILABLE`, or `ReservationRefused` when it cannot be paid. */
   admit(request: OpenRequest): Promise<unknown>;
   markStarted(requestId: string): void;
   cancel(requestId: string): Promise<void>;

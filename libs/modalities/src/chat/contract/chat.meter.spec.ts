@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { TextPricing } from '#model-registry/manifest';
 import type { ChatJobPayload } from './chat.job.js';
-import { chatCost, chatUsageLines, quoteChat } from './chat.meter.js';
+import { chatChargeLines, chatCost, chatUsageLines, clampChat, quoteChat } from './chat.meter.js';
 
 const pricing: TextPricing = {
   input: { usd: 0.15, diem: 0.15 },
@@ -84,10 +84,62 @@ describe('quoteChat', () => {
           const completionTokens = Math.floor(quote.completionTokens * output);
           const usage = { promptTokens, cachedTokens, completionTokens, reasoningTokens: 0 };
           const billed = chatUsageLines(usage, pricing).reduce((sum, { amountNanoUsd }) => sum + amountNanoUsd, 0n);
-          // Each line rounds by itself, so three lines may exceed two by one unit.
+          // Each line rounds by itself, so three lines may exceed two by one unit; the ledger stops at the reserved.
           expect(billed).toBeLessThanOrEqual(quote.amountNanoUsd + 1n);
         },
       ),
     );
+  });
+});
+
+describe('quoteChat with odd price lists', () => {
+  it('covers a cache hit that is dearer than input, and a far tier that is cheaper', () => {
+    const odd: TextPricing = {
+      input: { usd: 1, diem: 1 },
+      output: { usd: 1, diem: 1 },
+      cache_input: { usd: 3, diem: 3 },
+      extended: { context_token_threshold: 100, input: { usd: 0.1, diem: 0.1 }, output: { usd: 0.1, diem: 0.1 } },
+    };
+    const quote = quoteChat(payload(), { contextLength: 4096, maxCompletionTokens: 512, pricing: odd });
+    const usage = { promptTokens: 100, cachedTokens: 100, completionTokens: 512, reasoningTokens: 0 };
+    const billed = chatUsageLines(usage, odd).reduce((sum, { amountNanoUsd }) => sum + amountNanoUsd, 0n);
+    expect(billed).toBeLessThanOrEqual(quote.amountNanoUsd);
+  });
+});
+
+describe('clampChat', () => {
+  const tariff = { contextLength: 4096, maxCompletionTokens: 512, pricing };
+
+  it('finds the longest output that the money pays for', () => {
+    fc.assert(
+      fc.property(fc.bigInt({ min: 0n, max: 3_000_000n }), fc.integer({ min: 1, max: 4 }), (grantable, n) => {
+        const asked = payload({ n });
+        const clamped = clampChat(asked, tariff, grantable);
+        const cost = (maxTokens: number) => quoteChat({ ...asked, maxTokens }, tariff).amountNanoUsd;
+        if (clamped === null) {
+          expect(cost(1)).toBeGreaterThan(grantable);
+          return;
+        }
+        const { maxTokens = 0 } = clamped;
+        expect(cost(maxTokens)).toBeLessThanOrEqual(grantable);
+        if (maxTokens < 512) expect(cost(maxTokens + 1)).toBeGreaterThan(grantable);
+      }),
+    );
+  });
+
+  it('never raises what was asked for', () => {
+    expect(clampChat(payload({ maxTokens: 7 }), tariff, 10n ** 12n)).toMatchObject({ maxTokens: 7 });
+  });
+});
+
+describe('chatChargeLines', () => {
+  it('counts in millions of tokens and names what was sold', () => {
+    const usage = { promptTokens: 900, cachedTokens: 400, completionTokens: 100, reasoningTokens: 0 };
+    expect(chatChargeLines('m', usage, pricing)).toEqual([
+      { sku: 'm-llm-input-mtoken', units: '0.000500', unitPriceNano: 150_000_000n, amountNano: 75_000n },
+      { sku: 'm-llm-cache-input-mtoken', units: '0.000400', unitPriceNano: 30_000_000n, amountNano: 12_000n },
+      { sku: 'm-llm-output-mtoken', units: '0.000100', unitPriceNano: 600_000_000n, amountNano: 60_000n },
+    ]);
+    expect(chatChargeLines('m', usage, null)).toEqual([]);
   });
 });

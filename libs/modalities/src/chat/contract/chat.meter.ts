@@ -1,10 +1,10 @@
-import type { TokenUsage } from '#common';
+import { costPerMillion, displayNanos, formatNanos, type NanoUsd, nanosOf, type TokenUsage } from '#common';
 import type { Price, TextPricing } from '#model-registry/manifest';
 import type { ChatJobPayload } from './chat.job.js';
 
 /*
  * What a chat costs, as pure functions: the worst case before it runs, the usage lines after. Money is an integer
- * of nano-USD (and nano-DIEM) throughout; only `displayAmount` makes a number of it.
+ * of nano-USD (and nano-DIEM) throughout; only answers make a number of it.
  */
 
 /** What the meter must know of a model. */
@@ -37,27 +37,17 @@ export interface UsageLine {
 /** Tokens a chat template may add around each message, and around the whole: role marks, BOS, a default system text. */
 const templateTokensPerMessage = 64;
 const templateTokensPerPrompt = 512;
-const million = 1_000_000n;
-
-/** A price per million tokens as an integer; prices have at most nine decimals. */
-function nanos(amount: number): bigint {
-  return BigInt(Math.round(amount * 1e9));
-}
-
-function costOf(units: number, nanosPerMillion: bigint): bigint {
-  return (BigInt(units) * nanosPerMillion + million / 2n) / million;
-}
 
 function line(kind: UsageLine['kind'], units: number, price: Price): UsageLine {
-  const nanoUsdPerMillion = nanos(price.usd);
-  const nanoDiemPerMillion = nanos(price.diem);
+  const nanoUsdPerMillion = nanosOf(price.usd);
+  const nanoDiemPerMillion = nanosOf(price.diem);
   return {
     kind,
     units,
     nanoUsdPerMillion,
     nanoDiemPerMillion,
-    amountNanoUsd: costOf(units, nanoUsdPerMillion),
-    amountNanoDiem: costOf(units, nanoDiemPerMillion),
+    amountNanoUsd: costPerMillion(units, nanoUsdPerMillion),
+    amountNanoDiem: costPerMillion(units, nanoDiemPerMillion),
   };
 }
 
@@ -84,10 +74,48 @@ export function promptBytes(payload: Pick<ChatJobPayload, 'messages'>): number {
 export function quoteChat(payload: ChatJobPayload, tariff: ChatTariff): ChatQuote {
   const overhead = templateTokensPerPrompt + templateTokensPerMessage * payload.messages.length;
   const promptTokens = Math.min(tariff.contextLength, promptBytes(payload) + overhead);
-  const perChoice = Math.min(payload.maxTokens ?? tariff.maxCompletionTokens, tariff.contextLength);
-  const completionTokens = perChoice * payload.n;
+  const completionTokens = choiceBound(payload, tariff) * payload.n;
+  const dearest = dearestPricing(promptTokens, tariff.pricing);
   const worst = { promptTokens, cachedTokens: 0, completionTokens, reasoningTokens: 0 };
-  return { promptTokens, completionTokens, ...total(chatUsageLines(worst, tariff.pricing)) };
+  return { promptTokens, completionTokens, ...total(chatUsageLines(worst, dearest)) };
+}
+
+/** Most tokens of one choice. */
+function choiceBound(payload: ChatJobPayload, tariff: ChatTariff): number {
+  return Math.min(payload.maxTokens ?? tariff.maxCompletionTokens, tariff.contextLength);
+}
+
+/** One flat price that no tier within reach and no cache hit exceeds. */
+function dearestPricing(promptTokens: number, pricing: TextPricing | null): TextPricing | null {
+  if (pricing === null) return null;
+  const { extended } = pricing;
+  const tiers =
+    extended !== undefined && promptTokens > extended.context_token_threshold ? [pricing, extended] : [pricing];
+  return {
+    input: dearest(tiers.flatMap(({ input, cache_input: cached }) => (cached ? [input, cached] : [input]))),
+    output: dearest(tiers.map(({ output }) => output)),
+  };
+}
+
+function dearest(prices: Price[]): Price {
+  return { usd: Math.max(...prices.map(({ usd }) => usd)), diem: Math.max(...prices.map(({ diem }) => diem)) };
+}
+
+/**
+ * The same request with its output bound lowered to what `grantableNano` pays for; null when that is not one token per
+ * choice. A bound that is low enough is kept.
+ */
+export function clampChat(payload: ChatJobPayload, tariff: ChatTariff, grantableNano: NanoUsd): ChatJobPayload | null {
+  const affordable = (maxTokens: number): boolean =>
+    quoteChat({ ...payload, maxTokens }, tariff).amountNanoUsd <= grantableNano;
+  if (!affordable(1)) return null;
+  let [most, tooMany] = [1, choiceBound(payload, tariff) + 1];
+  while (tooMany - most > 1) {
+    const middle = Math.floor((most + tooMany) / 2);
+    if (affordable(middle)) most = middle;
+    else tooMany = middle;
+  }
+  return { ...payload, maxTokens: most };
 }
 
 /**
@@ -104,13 +132,22 @@ export function chatUsageLines(usage: TokenUsage, pricing: TextPricing | null): 
   return lines;
 }
 
-/** An integer of billionths as a number, for answers; nothing is computed with it. */
-function displayAmount(billionths: bigint): number {
-  return Number(billionths) / 1e9;
-}
-
 /** The `cost` of an answer. */
 export function chatCost(usage: TokenUsage, pricing: TextPricing | null): { usd: number; diem: number } {
   const { amountNanoUsd, amountNanoDiem } = total(chatUsageLines(usage, pricing));
-  return { usd: displayAmount(amountNanoUsd), diem: displayAmount(amountNanoDiem) };
+  return { usd: displayNanos(amountNanoUsd, 9), diem: displayNanos(amountNanoDiem, 9) };
+}
+
+/** The positions of a charge, as the ledger keeps them: units are millions of tokens. */
+export function chatChargeLines(
+  modelId: string,
+  usage: TokenUsage,
+  pricing: TextPricing | null,
+): { sku: string; units: string; unitPriceNano: NanoUsd; amountNano: NanoUsd }[] {
+  return chatUsageLines(usage, pricing).map(({ kind, units, nanoUsdPerMillion, amountNanoUsd }) => ({
+    sku: `${modelId}-llm-${kind}-mtoken`,
+    units: formatNanos(BigInt(units) * 1000n, 6),
+    unitPriceNano: nanoUsdPerMillion,
+    amountNano: amountNanoUsd,
+  }));
 }

@@ -1,0 +1,184 @@
+import pg from 'pg';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { AccountsService, type Caller } from '#accounts';
+import { LedgerService, PriceList, ReservationStep, SettlementStep } from '#billing';
+import { displayNanos, nanosPerUsd, newRequestId, type TokenUsage } from '#common';
+import { AdmissionService, JobCloser, type JobClosing, JobsRepository, PayloadCipher } from '#jobs';
+import { meterJob } from '#modalities';
+import type { TextPricing } from '#model-registry/manifest';
+import { createLogger } from '#platform/logging';
+import { PrismaService } from '#platform/prisma';
+import type { JobEnvelope, QueueTransport } from '#queue';
+import { expectInvariant } from '#test/invariant';
+import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
+import { type ChatJobPayload, chatJob } from '../contract/chat.job.js';
+import { chatCost } from '../contract/chat.meter.js';
+import { admitAffordable } from './chat.admission.js';
+
+const pricing: TextPricing = { input: { usd: 10, diem: 10 }, output: { usd: 20, diem: 20 } };
+const payload: ChatJobPayload = {
+  messages: [{ role: 'user', content: 'Hello' }],
+  sampling: {},
+  n: 1,
+  stop: [],
+  stopTokenIds: [],
+  topLogprobs: null,
+  stripThinking: false,
+};
+
+/** The money path of a chat: what the api and ops do, without the queue between them. */
+describe('the money of a chat', () => {
+  let database: TestDatabase;
+  let prisma: PrismaService;
+  let accounts: AccountsService;
+  let ledger: LedgerService;
+  let prices: PriceList;
+  let closer: JobCloser;
+  let admission: AdmissionService;
+  let enqueued: JobEnvelope<ChatJobPayload>[];
+  let caller: Caller;
+
+  beforeAll(async () => {
+    database = await createMigratedDatabase();
+    prisma = new PrismaService({ url: database.url, poolSize: 10 });
+    accounts = new AccountsService(prisma);
+    ledger = new LedgerService(prisma);
+    await prisma.$executeRaw`
+      INSERT INTO models (id, type, manifest) VALUES ('m', 'text', ${JSON.stringify({ pricing })}::jsonb)`;
+    prices = new PriceList(prisma);
+    const jobs = new JobsRepository(prisma);
+    closer = new JobCloser(jobs, [new SettlementStep(meterJob)]);
+    const producer = {
+      counts: () => Promise.resolve({ waiting: 0, prioritized: 0, delayed: 0, active: 0 }),
+      enqueue: (_definition: object, envelope: JobEnvelope<ChatJobPayload>) =>
+        Promise.resolve(void enqueued.push(envelope)),
+    };
+    admission = new AdmissionService({
+      jobs,
+      closer,
+      cipher: new PayloadCipher('5c'.repeat(32)),
+      transport: { producer } as unknown as QueueTransport,
+      logger: createLogger('test', { level: 'silent' }),
+      queueLimit: 1_000,
+      steps: [new ReservationStep()],
+    });
+  });
+
+  beforeEach(async () => {
+    enqueued = [];
+    const { id } = await accounts.createAccount('a');
+    const { key } = await accounts.createKey({ accountId: id, kind: 'INFERENCE' });
+    caller = await accounts.authenticate(key);
+  });
+
+  afterEach(async () => {
+    await expectInvariant({ databaseUrl: database.url });
+  });
+
+  afterAll(async () => {
+    await prisma.$disconnect();
+    await database.drop();
+  });
+
+  async function admit(changes: Partial<ChatJobPayload> = {}): Promise<string> {
+    const requestId = newRequestId('TST');
+    const price = await prices.current('m');
+    const tariff = { contextLength: 4_096, maxCompletionTokens: 512, pricing: price.pricing as TextPricing };
+    const request = { requestId, caller, definition: chatJob, modelId: 'm', replyTo: null, stream: false };
+    await admitAffordable(
+      { request, payload: { ...payload, ...changes }, tariff, price },
+      (opened) => admission.open(opened),
+      () => undefined,
+    );
+    return requestId;
+  }
+
+  const give = (amountNano: bigint) =>
+    ledger.credit('grant', { accountId: caller.accountId, currency: 'USD', amountNano });
+  const usdNano = async () => (await ledger.balance(caller.accountId)).usdNano;
+  const usageOf = (completionTokens: number): TokenUsage => ({
+    promptTokens: 12,
+    cachedTokens: 0,
+    completionTokens,
+    reasoningTokens: 0,
+  });
+  const end = (requestId: string, closing: Partial<JobClosing>) =>
+    closer.close({
+      requestId,
+      attempt: 1,
+      state: 'succeeded',
+      errorCode: null,
+      usage: null,
+      executionMs: 1,
+      ...closing,
+    });
+
+  it('charges what was used, to the nano, in two transactions and five statements', async () => {
+    await give(nanosPerUsd);
+    await admit();
+    await end(enqueued[0]?.requestId ?? '', { state: 'failed', errorCode: 'INFERENCE_FAILED' });
+    const query = vi.spyOn(pg.Client.prototype, 'query');
+    const requestId = await admit();
+    await end(requestId, { usage: usageOf(30) });
+    const texts = query.mock.calls.map(([statement]) =>
+      typeof statement === 'string' ? statement : ((statement as { text?: string }).text ?? ''),
+    );
+    query.mockRestore();
+    expect(texts.filter((text) => /^BEGIN/i.test(text))).toHaveLength(2);
+    expect(texts.filter((text) => !/^(BEGIN|COMMIT)/i.test(text))).toHaveLength(5);
+    const paid = displayNanos(nanosPerUsd - (await usdNano()), 9);
+    expect(paid).toBe(chatCost(usageOf(30), pricing).usd);
+  });
+
+  it.each([
+    ['a caller who left pays the tokens that were made', 'cancelled', 'JOB_CANCELLED', 7, true],
+    ['a deadline that passed pays them too', 'expired', 'REQUEST_TIMEOUT', 7, true],
+    ['no output is a count, not a gap', 'cancelled', 'JOB_CANCELLED', 0, true],
+    ['our failure pays nothing', 'failed', 'INFERENCE_FAILED', 7, false],
+    ['a lost worker pays nothing', 'failed', 'DEVICE_LOST', 7, false],
+  ] as const)('%s', async (_name, state, errorCode, tokens, pays) => {
+    await give(nanosPerUsd);
+    const requestId = await admit();
+    await end(requestId, { state, errorCode, usage: usageOf(tokens) });
+    const cost = chatCost(usageOf(tokens), pricing).usd;
+    expect(displayNanos(nanosPerUsd - (await usdNano()), 9)).toBe(pays ? cost : 0);
+  });
+
+  it('releases a job that ended without an outcome', async () => {
+    await give(nanosPerUsd);
+    const requestId = await admit();
+    await end(requestId, { state: 'expired', errorCode: 'REQUEST_TIMEOUT', usage: null });
+    expect(await usdNano()).toBe(nanosPerUsd);
+  });
+
+  it('lets a small balance have the output it pays for', async () => {
+    // The prompt is bound by 5 bytes + 64 + 512 tokens at 10 nano-USD per token and thousand: 5.81 m; then 10 tokens.
+    await give(5_810_000n + 10n * 20_000n);
+    const requestId = await admit();
+    expect(enqueued[0]?.payload.maxTokens).toBe(10);
+    await expect(admit()).rejects.toMatchObject({ code: 'INSUFFICIENT_BALANCE' });
+    await end(requestId, { usage: usageOf(10) });
+  });
+
+  it('refuses who cannot pay for one token, before anything is enqueued', async () => {
+    await give(5_810_000n + 19_999n);
+    await expect(admit()).rejects.toMatchObject({ code: 'INSUFFICIENT_BALANCE' });
+    expect(enqueued).toEqual([]);
+  });
+
+  it('names the limit of the key', async () => {
+    await give(nanosPerUsd);
+    await prisma.$executeRaw`UPDATE api_keys SET limit_usd_nano = 0 WHERE id = ${caller.apiKeyId}::uuid`;
+    await expect(admit()).rejects.toMatchObject({ code: 'API_KEY_USD_SPEND_LIMIT_EXCEEDED' });
+  });
+
+  it('settles at the price of the admission, whatever it costs by then', async () => {
+    await give(nanosPerUsd);
+    const requestId = await admit();
+    const dearer = { input: { usd: 99, diem: 99 }, output: { usd: 99, diem: 99 } };
+    await prisma.$executeRaw`UPDATE models SET manifest = ${JSON.stringify({ pricing: dearer })}::jsonb WHERE id = 'm'`;
+    await end(requestId, { usage: usageOf(10) });
+    await prisma.$executeRaw`UPDATE models SET manifest = ${JSON.stringify({ pricing })}::jsonb WHERE id = 'm'`;
+    expect(displayNanos(nanosPerUsd - (await usdNano()), 9)).toBe(chatCost(usageOf(10), pricing).usd);
+  });
+});
