@@ -60,9 +60,12 @@ export class CliContext {
     return (await this.registry()) ?? refuseWithoutDatabase();
   }
 
+  async requireDatabase(): Promise<PrismaService> {
+    return (await this.database()) ?? refuseWithoutDatabase();
+  }
+
   async requireAccounts(): Promise<AccountsService> {
-    const prisma = await this.database();
-    if (!prisma) return refuseWithoutDatabase();
+    const prisma = await this.requireDatabase();
     const { AccountsService } = await import('#accounts');
     return new AccountsService(prisma);
   }

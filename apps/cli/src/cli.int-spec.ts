@@ -3,6 +3,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
+import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { CliConfig, parseConfig } from '#platform/config';
 import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
@@ -183,5 +184,56 @@ describe('sluice keys and accounts', () => {
     [['--expires', '2001-01-01'], 'in the future'],
   ])('refuses a key with %j', async (options, message) => {
     await expect(run(['keys', 'create', ...options])).rejects.toThrow(message);
+  });
+});
+
+describe('sluice credits, diem and ledger', () => {
+  it('grants, revokes and shows credit, and proves the ledger', async () => {
+    const { id } = await runJson('accounts', 'create', 'payer');
+    const account = ['--account', String(id)];
+    const grant = ['credits', 'grant', '12.5', '--reference', `invoice-${String(id)}`, ...account];
+    expect(await runJson(...grant, '--paid')).toMatchObject({ kind: 'top_up', currency: 'USD', posted: true });
+    expect(await runJson(...grant, '--paid')).toMatchObject({ posted: false });
+    await run(['credits', 'grant', '2', '--currency', 'BUNDLED', ...account]);
+    await run(['credits', 'revoke', '0.5', '--note', 'mistake', ...account]);
+    expect(await runJson('diem', 'set-stake', '3', ...account)).toMatchObject({ allowanceNano: '3000000000' });
+    expect(await runJson('accounts', 'show', String(id))).toMatchObject({
+      name: 'payer',
+      balance: { usdNano: '12000000000', bundledNano: '2000000000', diemNano: '3000000000', heldNano: '0' },
+    });
+    expect(await run(['accounts', 'show', String(id)])).toMatch(/USD +12\.000000/);
+    expect(await run(['ledger', 'show', ...account])).toMatch(/revoke +-0\.500000000 +USD +mistake/);
+    expect(await runJson('ledger', 'show', '--limit', '1', ...account)).toMatchObject({
+      entries: [{ kind: 'allowance', amountNano: '3000000000' }],
+    });
+    expect(await runJson('ledger', 'verify')).toMatchObject({ sound: true, breaks: { wrongBalances: 0 } });
+    expect(await run(['ledger', 'verify'])).toMatch(/ok +0 transactions that do not sum to zero/);
+  });
+
+  it('fails when the ledger is broken, and says where', async () => {
+    const { id } = await runJson('accounts', 'create', 'broken');
+    const client = new pg.Client(database.url);
+    await client.connect();
+    try {
+      await client.query('UPDATE balances SET usd_nano = 5 WHERE account_id = $1', [id]);
+      await expect(run(['ledger', 'verify'])).rejects.toThrow('The ledger is broken');
+    } finally {
+      await client.query('UPDATE balances SET usd_nano = 0 WHERE account_id = $1', [id]);
+      await client.end();
+    }
+  });
+
+  it.each([
+    [['credits', 'grant', '-1'], 'must be a decimal'],
+    [['credits', 'grant', '1e9'], 'must be a decimal'],
+    [['credits', 'grant', '0'], 'must be a decimal'],
+    [['credits', 'grant', '1', '--currency', 'EUR'], 'Allowed choices are DIEM, BUNDLED, USD'],
+    [['credits', 'grant', '1', '--account', 'nobody'], 'There is no account nobody'],
+    [['credits', 'revoke', '999999999'], 'of the account are free'],
+    [['diem', 'set-stake', 'much'], 'must be a decimal'],
+    [['ledger', 'show', '--limit', '0'], '--limit must be'],
+  ])('refuses %j', async (line, message) => {
+    await runJson('accounts', 'create', 'first');
+    await expect(run(line)).rejects.toThrow(message);
   });
 });

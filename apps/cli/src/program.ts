@@ -2,6 +2,7 @@ import { Command } from 'commander';
 import { addAccountCommands } from './accounts/account-commands.js';
 import type { CliContext } from './cli-context.js';
 import { addModelCommands } from './models/model-commands.js';
+import { addMoneyCommands } from './money/money-commands.js';
 
 /** The whole command line. Each group adds its own commands; later groups get a line here. */
 export function createProgram(context: CliContext): Command {
@@ -12,5 +13,6 @@ export function createProgram(context: CliContext): Command {
     .exitOverride();
   addModelCommands(program, context);
   addAccountCommands(program, context);
+  addMoneyCommands(program, context);
   return program;
 }

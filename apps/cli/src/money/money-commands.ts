@@ -1,0 +1,120 @@
+import { type Command, Option } from 'commander';
+import type { CreditKind } from '#billing';
+import { currencies, type Currency, type NanoUsd, parseNanos, PlatformError } from '#common';
+import type { CliContext } from '../cli-context.js';
+import { requireLedger, resolveAccount } from './require-ledger.js';
+import { showAccount } from './show-account.js';
+import { showLedger } from './show-ledger.js';
+import { verifyLedger } from './verify-ledger.js';
+
+const jsonFlag = ['--json', 'answer with one JSON document on stdout'] as const;
+const mostEntries = 10_000;
+
+interface CreditOptions {
+  account?: string;
+  currency: Currency;
+  paid?: boolean;
+  reference?: string;
+  note?: string;
+  json?: boolean;
+}
+
+/** `sluice ledger …`, `sluice credits …`, `sluice diem …` and `sluice accounts show`. */
+export function addMoneyCommands(program: Command, context: CliContext): void {
+  addLedgerCommands(program, context);
+  addCreditCommands(program, context);
+  program
+    .command('diem')
+    .description('stakes, and the daily allowance they give')
+    .helpCommand(false)
+    .command('set-stake <amount>')
+    .description('set the DIEM an account has staked; its allowance of today changes at once')
+    .option('--account <id>', 'whose; default: the first account')
+    .option(...jsonFlag)
+    .action((amount: string, options: { account?: string; json?: boolean }) => setStake(context, amount, options));
+  program.commands
+    .find((command) => command.name() === 'accounts')
+    ?.command('show [id]')
+    .description('an account with its balance; default: the first account')
+    .option(...jsonFlag)
+    .action((id: string | undefined, options: { json?: boolean }) => showAccount(context, id, options));
+}
+
+function addLedgerCommands(program: Command, context: CliContext): void {
+  const ledger = program.command('ledger').description('the proof of all money, and its entries').helpCommand(false);
+  ledger
+    .command('verify')
+    .description('prove the whole ledger in one pass; ends with 1 when anything is broken')
+    .option(...jsonFlag)
+    .action((options: { json?: boolean }) => verifyLedger(context, options));
+  ledger
+    .command('show')
+    .description('the entries of an account, newest first')
+    .option('--account <id>', 'whose; default: the first account')
+    .option('--limit <count>', `how many, ${mostEntries} at most`, '20')
+    .option(...jsonFlag)
+    .action((options: { account?: string; limit: string; json?: boolean }) =>
+      showLedger(context, { ...options, limit: countOf(options.limit) }),
+    );
+}
+
+function addCreditCommands(program: Command, context: CliContext): void {
+  const credits = program.command('credits').description('credit of accounts').helpCommand(false);
+  const add = (name: string, description: string) =>
+    credits
+      .command(`${name} <amount>`)
+      .description(description)
+      .option('--account <id>', 'whose; default: the first account')
+      .addOption(new Option('--currency <currency>', 'which').choices(currencies).default('USD'))
+      .option('--reference <text>', 'what it is for; the same reference counts once')
+      .option('--note <text>', 'shown beside the entry')
+      .option(...jsonFlag);
+  add('grant', 'give credit')
+    .option('--paid', 'it was paid for: a top-up, not a gift')
+    .action((amount: string, options: CreditOptions) =>
+      credit(context, options.paid ? 'top_up' : 'grant', amount, options),
+    );
+  add('revoke', 'take back credit that nobody has spent or reserved').action((amount: string, options: CreditOptions) =>
+    credit(context, 'revoke', amount, options),
+  );
+}
+
+async function credit(context: CliContext, kind: CreditKind, amount: string, options: CreditOptions): Promise<void> {
+  const ledger = await requireLedger(context);
+  const { currency, reference, note } = options;
+  const amountNano = amountOf(amount);
+  const accountId = await resolveAccount(context, options.account);
+  const posted = await ledger.credit(kind, { accountId, currency, amountNano, reference, note });
+  if (options.json) return context.output.json({ accountId, kind, currency, amount, posted });
+  const verb = kind === 'revoke' ? 'revoked' : 'granted';
+  context.output.line(
+    posted ? `${accountId}: ${amount} ${currency} ${verb}` : `${accountId}: unchanged, counted before`,
+  );
+}
+
+async function setStake(
+  context: CliContext,
+  amount: string,
+  options: { account?: string; json?: boolean },
+): Promise<void> {
+  const ledger = await requireLedger(context);
+  const stakeNano = amountOf(amount, { zero: true });
+  const accountId = await resolveAccount(context, options.account);
+  const allowanceNano = await ledger.setStake(accountId, stakeNano);
+  if (options.json) return context.output.json({ accountId, stakeNano, allowanceNano });
+  context.output.line(`${accountId}: ${allowanceNano > 0n ? `${amount} DIEM every day` : 'no allowance'}`);
+}
+
+function amountOf(text: string, { zero = false } = {}): NanoUsd {
+  const amount = parseNanos(text);
+  if (amount === null || amount < 0n || (amount === 0n && !zero) || amount >= 10n ** 18n) {
+    throw new PlatformError('INVALID_REQUEST', 'The amount must be a decimal such as 12.5, below a billion.');
+  }
+  return amount;
+}
+
+function countOf(text: string): number {
+  const count = Number(text);
+  if (Number.isInteger(count) && count > 0 && count <= mostEntries) return count;
+  throw new PlatformError('INVALID_REQUEST', `--limit must be a number from 1 to ${mostEntries}.`);
+}

@@ -1,0 +1,17 @@
+import type { LedgerService } from '#billing';
+import { PlatformError } from '#common';
+import type { CliContext } from '../cli-context.js';
+
+export async function requireLedger(context: CliContext): Promise<LedgerService> {
+  const prisma = await context.requireDatabase();
+  const { LedgerService } = await import('#billing');
+  return new LedgerService(prisma);
+}
+
+/** The account that was named, or the first one. */
+export async function resolveAccount(context: CliContext, id: string | undefined): Promise<string> {
+  if (id !== undefined) return id;
+  const first = (await (await context.requireAccounts()).listAccounts())[0];
+  if (first) return first.id;
+  throw new PlatformError('NOT_FOUND', 'There is no account yet. Make one with: sluice accounts create <name>');
+}

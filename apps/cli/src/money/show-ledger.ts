@@ -1,0 +1,27 @@
+import { formatNanos } from '#common';
+import type { CliContext } from '../cli-context.js';
+import { requireLedger, resolveAccount } from './require-ledger.js';
+
+interface ShowOptions {
+  account?: string;
+  limit: number;
+  json?: boolean;
+}
+
+/** `sluice ledger show`: entries of one account. */
+export async function showLedger(context: CliContext, { account, limit, json }: ShowOptions): Promise<void> {
+  const accountId = await resolveAccount(context, account);
+  const entries = await (await requireLedger(context)).entries(accountId, limit);
+  if (json) return context.output.json({ accountId, entries });
+  context.output.table(
+    ['TIME', 'KIND', 'AMOUNT', 'CURRENCY', 'FOR', 'REQUEST'],
+    entries.map(({ createdAt, kind, amountNano, currency, sku, note, requestId }) => [
+      createdAt.toISOString(),
+      kind,
+      formatNanos(amountNano, 9),
+      currency,
+      sku ?? note,
+      requestId ?? '–',
+    ]),
+  );
+}

@@ -1,0 +1,39 @@
+import type { VerifyReport } from '#billing';
+import { formatNanos, PlatformError } from '#common';
+import type { CliContext } from '../cli-context.js';
+import { requireLedger } from './require-ledger.js';
+
+const checks: Record<keyof VerifyReport['breaks'], string> = {
+  unbalancedTransactions: 'transactions that do not sum to zero',
+  totalNano: 'sum of all entries, in nano-USD',
+  negativeBalances: 'balances below what is reserved',
+  wrongBalances: 'balances that are not the sum of their entries and holds',
+  openHoldsWithoutOpenJob: 'open holds without an open job',
+  openJobsWithoutOpenHold: 'open jobs without an open hold',
+  jobsChargedTwice: 'jobs charged more than once',
+  wrongCharges: 'charges that are not those of their holds',
+  wrongKeySpend: 'keys whose spend is not the sum of their charges and holds',
+};
+
+/** `sluice ledger verify`: rejects, after telling all figures, when anything is broken. */
+export async function verifyLedger(context: CliContext, { json }: { json?: boolean }): Promise<void> {
+  const ledger = await requireLedger(context);
+  const startedMs = performance.now();
+  const report = await ledger.verify();
+  const elapsedMs = Math.round(performance.now() - startedMs);
+  const { isSound } = await import('#billing');
+  const sound = isSound(report);
+  if (json) context.output.json({ sound, elapsedMs, ...report });
+  else print(context, report, elapsedMs);
+  if (!sound) throw new PlatformError('UNKNOWN_ERROR', 'The ledger is broken.');
+}
+
+function print({ output }: CliContext, { figures, breaks }: VerifyReport, elapsedMs: number): void {
+  const { accounts, transactions, entries, openHolds, chargedNano, heldNano } = figures;
+  output.line(`${accounts} accounts, ${transactions} transactions, ${entries} entries, read in ${elapsedMs} ms`);
+  output.line(`charged ${formatNanos(chargedNano)}, reserved ${formatNanos(heldNano)} by ${openHolds} open requests`);
+  for (const [name, text] of Object.entries(checks)) {
+    const count = breaks[name as keyof typeof checks];
+    output.line(`${BigInt(count) === 0n ? 'ok    ' : 'BROKEN'}  ${String(count)} ${text}`);
+  }
+}
