@@ -1,0 +1,109 @@
+import { parseArgs } from 'node:util';
+import { isSound, LedgerService } from '#billing';
+import { migrate } from '#platform/migrations';
+import { PrismaService } from '#platform/prisma';
+import { startPostgres } from '#test/postgres-server';
+import { fillLedger } from './ledger/fill-ledger.js';
+import { openPaidJobs, type PaidJobs } from './ledger/paid-jobs.js';
+import { type Contestant, machineFacts, medianOf, publish, runInterleaved } from './report.js';
+
+const help = `node dist/bench/ledger.js [options]
+
+Admissions with a reservation and settlements per second, of one busy account beside many accounts, interleaved in one
+run; then how long it takes to prove a ledger.
+
+  --postgres URL   an empty database to use; a server is started, with fsync, when absent
+  --rounds N       measured rounds, default 5
+  --jobs N         jobs per run, default 1000
+  --entries N      entries to prove, default 1000000
+  --json PATH      also write the report there
+`;
+
+/** What the project promises: one account gets half of what many get, and a million entries are proven in 10 s. */
+const hotAim = 0.5;
+const entriesPerSecondAim = 100_000;
+const accounts = 64;
+const concurrency = 32;
+
+function readOptions() {
+  const text = { type: 'string' } as const;
+  const { values } = parseArgs({
+    options: {
+      postgres: text,
+      rounds: { ...text, default: '5' },
+      jobs: { ...text, default: '1000' },
+      entries: { ...text, default: '1000000' },
+      json: text,
+      help: { type: 'boolean', default: false },
+    },
+  });
+  const [rounds, jobs, entries] = [values.rounds, values.jobs, values.entries].map(Number);
+  const { help: helpAsked, postgres, json = null } = values;
+  return { helpAsked, postgres, json, rounds: rounds || 5, jobs: jobs || 1_000, entries: entries || 1_000_000 };
+}
+
+function contestant(name: string, jobs: number, work: PaidJobs): Contestant {
+  return {
+    name,
+    run: async () => {
+      const startedMs = performance.now();
+      await work.run(jobs, concurrency);
+      return { jobsPerSecond: (jobs * 1_000) / (performance.now() - startedMs) };
+    },
+  };
+}
+
+async function prove(prisma: PrismaService, entries: number): Promise<Contestant> {
+  await fillLedger(prisma, entries);
+  const ledger = new LedgerService(prisma);
+  return {
+    name: 'verify',
+    run: async () => {
+      const startedMs = performance.now();
+      const report = await ledger.verify();
+      const seconds = (performance.now() - startedMs) / 1_000;
+      if (!isSound(report)) throw new Error(`the ledger is broken: ${JSON.stringify(report.breaks, String)}`);
+      return { seconds, entries: report.figures.entries, entriesPerSecond: report.figures.entries / seconds };
+    },
+  };
+}
+
+async function main(): Promise<void> {
+  const options = readOptions();
+  if (options.helpAsked) {
+    process.stdout.write(help);
+    return;
+  }
+  const { rounds, jobs, entries } = options;
+  const startedAt = new Date().toISOString();
+  const server = options.postgres === undefined ? await startPostgres({ fsync: 'on' }) : null;
+  const url = options.postgres ?? server?.url ?? '';
+  const prisma = new PrismaService({ url, poolSize: 20 });
+  try {
+    await migrate({ url });
+    const onProgress = (line: string) => void process.stderr.write(`${line}\n`);
+    const load = [
+      contestant('one account', jobs, await openPaidJobs(prisma, 1)),
+      contestant('many accounts', jobs, await openPaidJobs(prisma, accounts)),
+    ];
+    const results = await runInterleaved(load, { rounds, warmups: 1, onProgress });
+    const proof = [await prove(prisma, entries)];
+    results.push(...(await runInterleaved(proof, { rounds: Math.min(rounds, 3), warmups: 0, onProgress })));
+    const rate = (name: string) => medianOf(results, name, 'jobsPerSecond');
+    const ratios = [
+      { name: 'jobs/s, one account over many', value: rate('one account') / rate('many accounts'), aim: hotAim },
+      {
+        name: 'entries proven per second',
+        value: medianOf(results, 'verify', 'entriesPerSecond'),
+        aim: entriesPerSecondAim,
+      },
+    ];
+    const settings = { rounds, jobs, entries, accounts, concurrency };
+    await publish({ bench: 'ledger', startedAt, machine: machineFacts(), settings, results, ratios }, options.json);
+  } finally {
+    await prisma.$disconnect();
+    await server?.close();
+  }
+}
+
+await main();
