@@ -12,6 +12,7 @@ export function chatServicesOf(services: ApiServices): ChatServices {
     replyTo: () => transport.mailbox.address,
     admit: (request) => admission.open(request),
     markStarted: (requestId) => jobs.markStarted(requestId),
+    markEnded: (requestId) => jobs.markEnded(requestId),
     cancel: (requestId) => jobs.cancel(requestId),
     cancelFailed: (requestId, error) => logger.warn({ requestId, error }, 'a job could not be cancelled'),
     errorFrame: (error) => ({ error: openaiError(error), ...(error.issues ? { issues: error.issues } : {}) }),

@@ -17,7 +17,7 @@ let database: TestDatabase;
 let prisma: PrismaService;
 let pool: pg.Pool;
 let ledger: LedgerService;
-let repository: LedgerRepository;
+let replicas: PrismaService[];
 let account: string;
 let key: string;
 
@@ -26,11 +26,11 @@ beforeAll(async () => {
   prisma = new PrismaService({ url: database.url, poolSize: 20 });
   pool = new pg.Pool({ connectionString: database.url, max: 20 });
   ledger = new LedgerService(prisma);
-  repository = new LedgerRepository(prisma);
+  replicas = [prisma, ...[1, 2].map(() => new PrismaService({ url: database.url, poolSize: 20 }))];
 });
 
 afterAll(async () => {
-  await prisma.$disconnect();
+  await Promise.all(replicas.map((replica) => replica.$disconnect()));
   await pool.end();
   await database.drop();
 });
@@ -59,12 +59,12 @@ async function give(currency: Currency, amountNano: bigint): Promise<void> {
 }
 
 /** Admits a job as the platform does: row and hold in one transaction, or neither. */
-async function open(amountNano: bigint, options: { requestId?: string; apiKeyId?: string } = {}) {
-  const { requestId = newRequestId('TST'), apiKeyId = key } = options;
+async function open(amountNano: bigint, options: { requestId?: string; apiKeyId?: string; replica?: number } = {}) {
+  const { requestId = newRequestId('TST'), apiKeyId = key, replica = 0 } = options;
   const price = { id: 1n, modelId: 'm', pricing: null };
   const job = { requestId, accountId: account, apiKeyId, modelId: 'm' };
   let reserved: Reserved | undefined;
-  await prisma
+  await (replicas[replica] ?? prisma)
     .$transaction(
       async (transaction) => {
         await transaction.$executeRaw`
@@ -214,23 +214,28 @@ describe('reserve, settle, release', () => {
 });
 
 describe('races', () => {
-  it.each([1, 2, 3, 4, 5])('admits exactly 50 of 200 at once on a balance for 50 (run %i)', async () => {
-    await give('USD', usd(50));
-    const results = await Promise.all(Array.from({ length: 200 }, () => open(usd(1))));
-    const admitted = results.filter(({ outcome }) => outcome === 'reserved');
-    expect(admitted).toHaveLength(50);
-    expect(results.filter(({ outcome }) => outcome === 'insufficient_balance')).toHaveLength(150);
-    await Promise.all(admitted.map(({ requestId }) => close(requestId, [usd(1)])));
-    expect(await free()).toMatchObject({ USD: 0n });
-  });
+  it.each(Array.from({ length: 20 }, (_, run) => run))(
+    'admits exactly 50 of 200 at three replicas, run %i',
+    async () => {
+      await give('USD', usd(50));
+      const results = await Promise.all(
+        Array.from({ length: 200 }, (_, index) => open(usd(1), { replica: index % 3 })),
+      );
+      const admitted = results.filter(({ outcome }) => outcome === 'reserved');
+      expect(admitted).toHaveLength(50);
+      expect(results.filter(({ outcome }) => outcome === 'insufficient_balance')).toHaveLength(150);
+      await Promise.all(admitted.map(({ requestId }) => close(requestId, [usd(1)])));
+      expect(await free()).toMatchObject({ USD: 0n });
+    },
+  );
 
   it('overshoots neither a key nor its account when both bind', async () => {
     await give('USD', usd(40));
     const keys = await Promise.all([newKey({ usd: usd(10) }), newKey({ usd: usd(25) }), newKey()]);
     const results = await Promise.all(
-      Array.from({ length: 240 }, async (_, index) => {
+      Array.from({ length: 500 }, async (_, index) => {
         const apiKeyId = keys[index % 3] ?? key;
-        const job = await open(usd(1), { apiKeyId });
+        const job = await open(usd(1), { apiKeyId, replica: (index % 7) % 3 });
         if (job.outcome === 'reserved' && index % 2) await close(job.requestId, [usd(1)]);
         return { ...job, apiKeyId, open: index % 2 === 0 };
       }),

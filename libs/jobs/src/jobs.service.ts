@@ -25,6 +25,11 @@ export class JobsService {
     this.started.add(requestId);
   }
 
+  /** Takes the note back while it still waits; call it when the job's last event has come. */
+  markEnded(requestId: string): void {
+    this.started.remove(requestId);
+  }
+
   /**
    * Ends a job nobody waits for any more. One that still waits leaves the queue, and its outcome (cancelled, no usage)
    * is reported here; a running one is told to stop and reports itself what it has produced. Unknown and closed jobs

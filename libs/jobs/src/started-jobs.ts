@@ -20,6 +20,11 @@ export class StartedJobs {
     this.timer ??= setTimeout(() => this.flush(), flushAfterMs);
   }
 
+  /** A job that has ended needs no note that it had started: most quick ones are spared their statement. */
+  remove(requestId: string): void {
+    this.waiting.delete(requestId);
+  }
+
   async close(): Promise<void> {
     this.flush();
     await this.writing;

@@ -133,6 +133,7 @@ export class ChatController {
     }
     return new ChatExchange(slot, {
       started: () => services.markStarted(requestId),
+      ended: () => services.markEnded(requestId),
       cancel: async () => {
         await services.cancel(requestId).catch((error: unknown) => services.cancelFailed(requestId, error));
       },

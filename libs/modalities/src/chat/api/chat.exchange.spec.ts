@@ -34,6 +34,7 @@ function setUp() {
   const calls: string[] = [];
   const job = {
     started: () => void calls.push('started'),
+    ended: () => void calls.push('ended'),
     cancel: async () => void calls.push('cancel'),
   };
   const gone = new AbortController();
@@ -54,7 +55,7 @@ describe('ChatExchange', () => {
     const seen: string[] = [];
     expect(await exchange.run(ends, (event) => void seen.push(event.type))).toEqual(usage);
     expect(seen).toEqual(['text-delta', 'text-delta']);
-    expect(calls).toEqual(['started']);
+    expect(calls).toEqual(['started', 'ended']);
     expect(slot.closed).toBe(true);
   });
 

@@ -37,7 +37,7 @@ export class ChatExchange {
 
   constructor(
     private readonly slot: MailboxSlot,
-    private readonly job: { started(): void; cancel(): Promise<void> },
+    private readonly job: { started(): void; ended(): void; cancel(): Promise<void> },
   ) {}
 
   /**
@@ -49,7 +49,10 @@ export class ChatExchange {
     const release = this.watch(ends);
     try {
       const usage = await this.follow(onEvent);
-      if (usage !== null) return usage;
+      if (usage !== null) {
+        this.job.ended();
+        return usage;
+      }
       throw this.interruption ?? new PlatformError('INFERENCE_FAILED', 'The answer ended before it was complete.');
     } catch (error) {
       if (!(error instanceof JobFailure)) await this.job.cancel();

@@ -16,6 +16,8 @@ export interface ChatServices {
   /** Rejects with `MODEL_AT_CAPACITY`, `SERVICE_UNAVAILABLE`, or `ReservationRefused` when it cannot be paid. */
   admit(request: OpenRequest): Promise<unknown>;
   markStarted(requestId: string): void;
+  /** For jobs whose last event has come. */
+  markEnded(requestId: string): void;
   cancel(requestId: string): Promise<void>;
   /** Called with what `cancel` could not do; the deadline stands behind it. */
   cancelFailed(requestId: string, error: unknown): void;
