@@ -1,4 +1,5 @@
 import { IsString } from 'class-validator';
+import { Redis } from 'ioredis';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { AccountsService, type Caller } from '#accounts';
@@ -345,6 +346,21 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     await processOutcomes();
     await expect.poll(async () => (await row(opened.requestId))?.state, { timeout: 20_000 }).toBe('succeeded');
     expect(seen).toMatchObject([{ attempt: 2, payload: { text: 'still here' } }]);
+  });
+
+  it.runIf(kind === 'redis')('rebuilds the queue from the database after FLUSHALL', async () => {
+    const opened = Array.from({ length: 5 }, () => request());
+    for (const each of opened) await admission().open(each);
+    const server = new Redis(redis?.url ?? '');
+    await server.flushall();
+    server.disconnect();
+    await requeue().run();
+    await processOutcomes();
+    for (const { modelId } of opened) await consume(modelId, () => Promise.resolve());
+    for (const { requestId } of opened) {
+      await expect.poll(async () => (await row(requestId))?.state, { timeout: 30_000 }).toBe('succeeded');
+      expect(await row(requestId)).toMatchObject({ attempt: 2, payloads: 0 });
+    }
   });
 
   it('leaves a job alone that the queue holds, and one that has only just gone missing', async () => {
