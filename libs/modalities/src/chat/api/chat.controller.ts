@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { PlatformError } from '#common';
 import { callerOf, validateWire } from '#platform/http';
 import type { ResolvedModel } from '#model-registry';
-import type { TextPricing } from '#model-registry/manifest';
+import type { ModelManifest, TextPricing } from '#model-registry/manifest';
 import { chatJob } from '../contract/chat.job.js';
 import { ChatCompletionRequest } from '../contract/chat.request.js';
 import { ChatApiDocument } from './chat.document.js';
@@ -13,6 +13,7 @@ import { type ChatModel, normalizeChat, type NormalizedChat } from './chat.norma
 import { type ChatAnswerHead, ChatAnswerGatherer } from './chat.presenter.js';
 import { type ChatServices, chatServices } from './chat.services.js';
 import { ChatStream } from './chat.stream.js';
+import { refusal } from './chat.support.js';
 
 const defaultMaxChoices = 4;
 /** Models whose manifest names no context are held to this many tokens. */
@@ -37,6 +38,14 @@ function chatModel({ manifest, suffix }: ResolvedModel): ChatModel {
     systemPrompt: manifest.systemPrompt ?? null,
     suffix,
   };
+}
+
+const clientKeyHeader = 'x-service-tee-client-pub-key';
+
+/** A sealed request to a model that cannot open it would be answered as if its ciphertext were the prompt. */
+function refuseSealed({ headers }: FastifyRequest, { id, capabilities }: ModelManifest): void {
+  if (headers[clientKeyHeader] === undefined || capabilities.supportsE2EE) return;
+  throw refusal(`The model ${id} does not support end-to-end encryption.`, clientKeyHeader, 'unsupported');
 }
 
 /** Aborts when the connection closes before the answer is out. */
@@ -77,6 +86,7 @@ export class ChatController {
     const resolved = await this.services.resolve(wire.model);
     const { manifest } = resolved;
     void reply.headers(modelHeaders(resolved));
+    refuseSealed(request, manifest);
     const chat = normalizeChat(wire, chatModel(resolved));
     if (resolved.offline) {
       throw new PlatformError('MODEL_OFFLINE', `No worker holds the model ${manifest.id} at the moment.`, 'model');
