@@ -30,6 +30,22 @@ describe('parseJsonBody', () => {
     );
   });
 
+  it('refuses whatever bytes it cannot read by INVALID_REQUEST and nothing else', () => {
+    const noise = fc.oneof(
+      fc.uint8Array({ maxLength: 64 }),
+      fc.string().map((text) => Buffer.from(`{"a":${text}`)),
+    );
+    fc.assert(
+      fc.property(noise, (bytes) => {
+        try {
+          parseJsonBody(Buffer.from(bytes));
+        } catch (error) {
+          expect(error).toMatchObject({ code: 'INVALID_REQUEST' });
+        }
+      }),
+    );
+  });
+
   it('names the field of a number beyond a double', () => {
     const error = refusal('{"messages":[{"weight":1e309}]}');
     expect(error.code).toBe('INVALID_REQUEST');

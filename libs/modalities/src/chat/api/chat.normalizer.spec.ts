@@ -1,6 +1,10 @@
+import { validateSync } from 'class-validator';
+import { plainToInstance } from 'class-transformer';
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { PlatformError } from '#common';
 import { validateWire } from '#platform/http';
+import { ChatJobPayload } from '../contract/chat.job.js';
 import { ChatCompletionRequest } from '../contract/chat.request.js';
 import { type ChatModel, normalizeChat, type NormalizedChat } from './chat.normalizer.js';
 
@@ -239,5 +243,55 @@ describe('the conversation', () => {
       },
       topLogprobs: 3,
     });
+  });
+});
+
+describe('whatever a request holds', () => {
+  const wild = fc.jsonValue({ maxDepth: 2 });
+  const near = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<unknown> =>
+    fc.oneof({ weight: 40, arbitrary }, { weight: 1, arbitrary: wild });
+  const part = near(fc.record({ type: near(fc.constant('text')), text: near(fc.string({ minLength: 1 })) }));
+  const message = near(
+    fc.record({
+      role: near(fc.constantFrom('system', 'developer', 'user', 'assistant')),
+      content: near(fc.oneof(fc.string(), fc.array(part, { minLength: 1, maxLength: 3 }))),
+      tool_call_id: near(fc.string()),
+    }),
+  );
+  const request = fc.record(
+    {
+      model: near(fc.constant('tiny')),
+      messages: near(fc.array(message, { minLength: 1, maxLength: 4 })),
+      n: near(fc.integer({ min: 1, max: 4 })),
+      max_tokens: near(fc.integer({ min: -2, max: 128 })),
+      stop: near(fc.array(fc.string(), { minLength: 1, maxLength: 4 })),
+      temperature: near(fc.double({ min: 0, max: 2, noNaN: true })),
+      seed: near(fc.integer({ min: 1 })),
+      logprobs: near(fc.constant(true)),
+      top_logprobs: near(fc.integer({ min: 0, max: 20 })),
+      tools: near(fc.constant(null)),
+      tool_choice: near(fc.constant(null)),
+      response_format: near(fc.constant(null)),
+      reasoning: near(fc.constant(null)),
+      service_parameters: near(fc.constant(null)),
+    },
+    { requiredKeys: ['model', 'messages'] },
+  );
+
+  it('is either refused by the contract’s errors or becomes a payload the worker accepts', () => {
+    let accepted = 0;
+    fc.assert(
+      fc.property(request, (body) => {
+        try {
+          const { payload } = normalizeChat(validateWire(ChatCompletionRequest, body), model);
+          expect(validateSync(plainToInstance(ChatJobPayload, payload))).toEqual([]);
+          accepted += 1;
+        } catch (error) {
+          expect(error).toBeInstanceOf(PlatformError);
+        }
+      }),
+      { numRuns: 500 },
+    );
+    expect(accepted).toBeGreaterThan(0);
   });
 });
