@@ -36,7 +36,7 @@ function section(title: string, variables: VariableDescription[]): string {
 function row(variable: VariableDescription): string {
   const standard = variable.required
     ? '**required**'
-    : variable.defaultText === null
+    : !variable.defaultText
       ? ''
       : `\`${variable.defaultText}\``;
   const cells = [`\`${variable.name}\``, variable.expected, standard, variable.about];
