@@ -44,8 +44,8 @@ export function quantizeRows(values: Float32Array, columns: number, format: Bloc
 const peakCodes = [-8, 8, -7, 7, -6.25, 6.25, -5.375, 5.375, -9, 9];
 
 /**
- * The same for longer blocks, where the freer choice leaves less error in the weights and yet far worse predictions:
- * the values that it cuts are those that inputs with large activations meet. `docs/performance.md` has the figures.
+ * The same for longer blocks, chosen by measured perplexity: there the freer choice leaves less error in the weights
+ * and yet predicts much worse (`docs/performance.md`).
  */
 const longBlockPeakCodes = [-8, -5.119, 7, 5.119, 8];
 
