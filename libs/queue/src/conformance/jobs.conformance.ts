@@ -44,6 +44,7 @@ export function describeJobs(world: () => World): void {
         {
           requestId: envelope.requestId,
           attempt: 4,
+          retries: 0,
           status: 'succeeded',
           error: null,
           usage,
@@ -159,7 +160,7 @@ export function describeJobs(world: () => World): void {
       await api.producer.enqueue(echoJob({ attempts: 3 }), envelope);
       expect((await readAll(slot)).at(-1)).toEqual({ type: 'job-finished', usage });
       await until(() => outcomes.length > 0);
-      expect(outcomes).toMatchObject([{ attempt: 4, status: 'succeeded' }]);
+      expect(outcomes).toMatchObject([{ attempt: 2, retries: 2, status: 'succeeded' }]);
     });
 
     it('fail after the last attempt with the error of that attempt', async () => {
@@ -177,7 +178,7 @@ export function describeJobs(world: () => World): void {
       expect(codeOfLast(await readAll(slot))).toBe('DEVICE_LOST');
       await until(() => outcomes.length > 0);
       expect(runs).toBe(2);
-      expect(outcomes).toMatchObject([{ attempt: 2, status: 'failed', error: { code: 'DEVICE_LOST' } }]);
+      expect(outcomes).toMatchObject([{ attempt: 1, retries: 1, status: 'failed', error: { code: 'DEVICE_LOST' } }]);
     });
 
     it('are removed while they wait, and not once they run', async () => {

@@ -8,6 +8,7 @@ export function describeOutcomes(world: () => World): void {
     const outcomeOf = (requestId: string): Outcome => ({
       requestId,
       attempt: 1,
+      retries: 0,
       status: 'succeeded',
       error: null,
       usage,
