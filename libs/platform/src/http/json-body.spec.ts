@@ -23,7 +23,7 @@ describe('parseJsonBody', () => {
   it('answers the value of any JSON', () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 5, noUnicodeString: false }), (value) => {
-        const text = JSON.stringify(value);
+        const text = JSON.stringify(value).replaceAll(String.raw`\u0000`, '');
         const expected: unknown = JSON.parse(text);
         expect(parseJsonBody(Buffer.from(text))).toEqual(expected);
       }),
@@ -55,6 +55,12 @@ describe('parseJsonBody', () => {
   it('names the field that holds half a surrogate pair', () => {
     expect(refusal(String.raw`{"messages":[{"content":"a\ud800b"}]}`).param).toBe('messages[0].content');
     expect(refusal(String.raw`{"a":{"\udc00":1}}`).message).toContain('surrogate');
+  });
+
+  it('names the field that holds a NUL character, which no queue on PostgreSQL can carry', () => {
+    const error = refusal(String.raw`{"messages":[{"content":"a\u0000b"}]}`);
+    expect([error.param, error.message]).toEqual(['messages[0].content', 'messages[0].content holds a NUL character.']);
+    expect(refusal(String.raw`{"a":{"\u0000":1}}`).code).toBe('INVALID_REQUEST');
   });
 
   it('refuses 10 000 levels of nesting without recursing into them', () => {
