@@ -39,7 +39,7 @@ export class ApiConfig extends DatabaseConfig {
 
   @IntegerVariable('SLUICE_KEEP_ALIVE_MS', {
     about: 'Silence after which a stream gets a comment, in ms.',
-    default: 5_000,
+    default: 3_000,
     min: 50,
     max: 300_000,
   })
