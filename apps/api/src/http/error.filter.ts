@@ -50,6 +50,10 @@ export class ErrorFilter implements ExceptionFilter {
 
   private translate(exception: unknown, request: FastifyRequest, reply: FastifyReply): PlatformError {
     if (exception instanceof PlatformError) return exception;
+    // The caller hung up while sending: nobody reads the answer, and nothing here is broken.
+    if (request.raw.readableAborted) {
+      return new PlatformError('INVALID_REQUEST', 'The connection ended in the middle of the request.');
+    }
     if (!(exception instanceof HttpException)) return PlatformError.from(exception);
     const status = exception.getStatus();
     if (status === 404) return this.notFound(request, reply);
