@@ -106,9 +106,13 @@ describe('what a chat request may hold', () => {
   });
 
   it('ignores a max_tokens of zero or less, and lets max_completion_tokens beat it', () => {
-    expect(normalize({ max_tokens: -1 }).payload.maxTokens).toBeUndefined();
-    expect(normalize({ max_tokens: 0 }).payload.maxTokens).toBeUndefined();
+    expect(normalize({ max_tokens: -1 }).payload.maxTokens).toBe(model.maxCompletionTokens);
+    expect(normalize({ max_tokens: 0 }).payload.maxTokens).toBe(model.maxCompletionTokens);
     expect(normalize({ max_tokens: 9, max_completion_tokens: 5 }).payload.maxTokens).toBe(5);
+  });
+
+  it('holds an answer nobody bounded to the most that the model may give', () => {
+    expect(normalize({}).payload.maxTokens).toBe(model.maxCompletionTokens);
   });
 
   it('takes null for every optional field, and fields nobody documents', () => {

@@ -80,11 +80,14 @@ function samplingOf(request: ChatCompletionRequest): SamplingOptions {
   return Object.fromEntries(Object.entries(wire).filter(([, value]) => typeof value === 'number'));
 }
 
-/** `max_completion_tokens` beats `max_tokens`, of which zero or less is ignored. */
-function outputLimit(request: ChatCompletionRequest): number | undefined {
+/**
+ * `max_completion_tokens` beats `max_tokens`, of which zero or less is ignored. Without either the model's own limit
+ * holds: it is what the request is quoted at.
+ */
+function outputLimit(request: ChatCompletionRequest, { maxCompletionTokens }: ChatModel): number {
   if (typeof request.max_completion_tokens === 'number') return request.max_completion_tokens;
   const older = request.max_tokens ?? 0;
-  return older > 0 ? older : undefined;
+  return older > 0 ? older : maxCompletionTokens;
 }
 
 function stopStrings(stop: ChatCompletionRequest['stop']): string[] {
@@ -110,13 +113,12 @@ export function normalizeChat(request: ChatCompletionRequest, model: ChatModel):
   const systemPrompt = parameters.include_service_system_prompt ? model.systemPrompt : null;
   const messages = conversation(request.messages, systemPrompt);
   if (promptBytes({ messages }) > model.contextLength * longestTokenBytes) throw contextOverflow(model.contextLength);
-  const maxTokens = outputLimit(request);
   const enableThinking = thinking(request, parameters);
   const payload: ChatJobPayload = {
     messages,
     sampling: samplingOf(request),
     n: request.n ?? 1,
-    ...(maxTokens === undefined ? {} : { maxTokens }),
+    maxTokens: outputLimit(request, model),
     stop: stopStrings(request.stop),
     stopTokenIds: request.stop_token_ids ?? [],
     topLogprobs: request.logprobs === true ? (request.top_logprobs ?? 0) : null,
