@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { PlatformError } from '#common';
 import { callerOf, validateWire } from '#platform/http';
 import type { ResolvedModel } from '#model-registry';
-import type { ModelManifest, TextPricing } from '#model-registry/manifest';
+import type { ModelManifest, TextConstraints, TextPricing } from '#model-registry/manifest';
 import { chatJob } from '../contract/chat.job.js';
 import { ChatCompletionRequest } from '../contract/chat.request.js';
 import { ChatApiDocument } from './chat.document.js';
@@ -23,7 +23,7 @@ const defaultContextLength = 2048;
 interface OpenedChat {
   wire: ChatCompletionRequest;
   exchange: ChatExchange;
-  ends: Omit<ExchangeEnds, 'lost'>;
+  ends: ExchangeEnds;
   head: ChatAnswerHead;
 }
 
@@ -36,6 +36,7 @@ function chatModel({ manifest, suffix }: ResolvedModel): ChatModel {
     maxCompletionTokens: manifest.maxCompletionTokens ?? contextLength,
     contextLength,
     systemPrompt: manifest.systemPrompt ?? null,
+    constraints: (manifest.constraints as TextConstraints | undefined) ?? null,
     suffix,
   };
 }
@@ -66,17 +67,13 @@ export class ChatController {
   @ChatApiDocument()
   async complete(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const opened = await this.open(request, reply);
-    const { lost, release } = this.services.watchHolder(opened.head.modelId);
-    const ends = { ...opened.ends, lost };
     try {
-      if (opened.wire.stream === true) await this.stream(opened, ends, reply);
-      else await this.answer(opened, ends, reply);
+      if (opened.wire.stream === true) await this.stream(opened, reply);
+      else await this.answer(opened, reply);
     } catch (error) {
       // Nobody is left to read an answer.
       if (!(error instanceof CallerGone)) throw error;
       reply.hijack();
-    } finally {
-      release();
     }
   }
 
@@ -93,7 +90,8 @@ export class ChatController {
     }
     const exchange = await this.admit(request, chat, { modelId: manifest.id, stream: wire.stream === true });
     const { settings, stopping } = this.services;
-    const ends = { gone, stopping, deadlineMs: settings.deadlineMs };
+    const watchHolder = () => this.services.watchHolder(manifest.id);
+    const ends = { gone, stopping, watchHolder, deadlineMs: settings.deadlineMs };
     return { wire, exchange, ends, head: this.head(request, chat, resolved) };
   }
 
@@ -135,13 +133,13 @@ export class ChatController {
     };
   }
 
-  private async answer({ exchange, head }: OpenedChat, ends: ExchangeEnds, reply: FastifyReply): Promise<void> {
+  private async answer({ exchange, ends, head }: OpenedChat, reply: FastifyReply): Promise<void> {
     const gatherer = new ChatAnswerGatherer(head);
     const usage = await exchange.run(ends, (event) => gatherer.add(event));
     void reply.status(200).send(gatherer.answer(usage));
   }
 
-  private async stream({ wire, exchange, head }: OpenedChat, ends: ExchangeEnds, reply: FastifyReply): Promise<void> {
+  private async stream({ wire, exchange, ends, head }: OpenedChat, reply: FastifyReply): Promise<void> {
     const { keepAliveMs, stalledMs } = this.services.settings;
     const includeUsage = wire.stream_options?.include_usage === true;
     const stream = new ChatStream(reply, head, { keepAliveMs, stalledMs, includeUsage });

@@ -3,26 +3,15 @@ import { plainToInstance } from 'class-transformer';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { PlatformError } from '#common';
+import { noCapabilities } from '#model-registry/manifest';
 import { validateWire } from '#platform/http';
 import { ChatJobPayload } from '../contract/chat.job.js';
 import { ChatCompletionRequest } from '../contract/chat.request.js';
 import { type ChatModel, normalizeChat, type NormalizedChat } from './chat.normalizer.js';
 
 const nothing = {
-  optimizedForCode: false,
-  supportsFunctionCalling: false,
-  supportsAudioInput: false,
-  supportsReasoning: false,
-  supportsReasoningEffort: false,
-  supportsResponseSchema: false,
-  supportsMultipleImages: false,
-  supportsVision: false,
-  supportsVideoInput: false,
-  supportsWebSearch: false,
+  ...noCapabilities,
   supportsLogProbs: true,
-  supportsTeeAttestation: false,
-  supportsE2EE: false,
-  supportsXSearch: false,
   quantization: 'int4',
 } as const;
 
@@ -33,6 +22,7 @@ const model: ChatModel = {
   maxCompletionTokens: 128,
   contextLength: 256,
   systemPrompt: 'Be kind.',
+  constraints: null,
   suffix: {},
 };
 
@@ -109,6 +99,17 @@ describe('what a chat request may hold', () => {
     expect(normalize({ max_tokens: -1 }).payload.maxTokens).toBe(model.maxCompletionTokens);
     expect(normalize({ max_tokens: 0 }).payload.maxTokens).toBe(model.maxCompletionTokens);
     expect(normalize({ max_tokens: 9, max_completion_tokens: 5 }).payload.maxTokens).toBe(5);
+  });
+
+  it('takes from the model what the caller leaves open, and nothing else', () => {
+    const constraints = {
+      temperature: { default: 0.7 },
+      top_p: { default: 0.95 },
+      repetition_penalty: { default: 1.1 },
+    };
+    const sampling = (changes: object) => normalize(changes, { constraints }).payload.sampling;
+    expect(sampling({})).toEqual({ temperature: 0.7, topP: 0.95, repetitionPenalty: 1.1 });
+    expect(sampling({ temperature: 0, top_p: null })).toMatchObject({ temperature: 0, topP: 0.95 });
   });
 
   it('holds an answer nobody bounded to the most that the model may give', () => {

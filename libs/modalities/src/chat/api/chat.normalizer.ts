@@ -1,4 +1,5 @@
 import { PlatformError } from '#common';
+import type { TextConstraints } from '#model-registry/manifest';
 import type { ChatJobMessage, ChatJobPayload, SamplingOptions } from '../contract/chat.job.js';
 import type { ChatMessage } from '../contract/chat.message.js';
 import { promptBytes } from '../contract/chat.meter.js';
@@ -12,6 +13,8 @@ export interface ChatModel extends ChatModelLimits {
   contextLength: number;
   /** Prepended unless the caller switches it off. */
   systemPrompt: string | null;
+  /** Sampling of callers who say nothing of their own; what `GET /models` tells of the model. */
+  constraints: TextConstraints | null;
   /** Pairs of the model suffix, `name=value`. */
   suffix: Record<string, string>;
 }
@@ -63,17 +66,17 @@ function conversation(messages: ChatMessage[], systemPrompt: string | null): Cha
   return [{ role: 'system', content: system.join('\n\n') }, ...given.slice(leading)];
 }
 
-function samplingOf(request: ChatCompletionRequest): SamplingOptions {
+function samplingOf(request: ChatCompletionRequest, { constraints }: ChatModel): SamplingOptions {
   const wire: Record<keyof SamplingOptions, number | null | undefined> = {
-    temperature: request.temperature,
-    topP: request.top_p,
+    temperature: request.temperature ?? constraints?.temperature.default,
+    topP: request.top_p ?? constraints?.top_p.default,
     topK: request.top_k,
     minP: request.min_p,
     minTemperature: request.min_temp,
     maxTemperature: request.max_temp,
-    frequencyPenalty: request.frequency_penalty,
-    presencePenalty: request.presence_penalty,
-    repetitionPenalty: request.repetition_penalty,
+    frequencyPenalty: request.frequency_penalty ?? constraints?.frequency_penalty?.default,
+    presencePenalty: request.presence_penalty ?? constraints?.presence_penalty?.default,
+    repetitionPenalty: request.repetition_penalty ?? constraints?.repetition_penalty?.default,
     seed: request.seed,
   };
   // Zero is a value, null is none.
@@ -116,7 +119,7 @@ export function normalizeChat(request: ChatCompletionRequest, model: ChatModel):
   const enableThinking = thinking(request, parameters);
   const payload: ChatJobPayload = {
     messages,
-    sampling: samplingOf(request),
+    sampling: samplingOf(request, model),
     n: request.n ?? 1,
     maxTokens: outputLimit(request, model),
     stop: stopStrings(request.stop),
