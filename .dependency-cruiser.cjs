@@ -48,8 +48,9 @@ module.exports = {
     {
       name: 'resolvable',
       severity: 'error',
-      comment: 'Every import resolves to a file or a declared package.',
-      from: { path: '^(apps|libs|test|bench)/' },
+      comment:
+        'Every import resolves to a file or a declared package. The peers of the bench have packages of their own.',
+      from: { path: '^(apps|libs|test|bench)/', pathNot: '^bench/peers/' },
       to: { couldNotResolve: true, dependencyTypesNot: ['core', 'type-only'] },
     },
     {

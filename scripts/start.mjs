@@ -27,7 +27,8 @@ function isInstallStale() {
 
 function install() {
   console.log('Installing packages (npm ci) …');
-  const args = ['ci', '--include=dev', '--include=optional', '--no-audit', '--no-fund'];
+  // Warnings about engines of packages that work all the same would be the first thing a newcomer reads.
+  const args = ['ci', '--loglevel=error', '--include=dev', '--include=optional', '--no-audit', '--no-fund'];
   const npm = process.env.npm_execpath;
   const [command, ...rest] = npm ? [process.execPath, npm, ...args] : ['npm', ...args];
   const result = spawnSync(command, rest, { cwd: root, stdio: 'inherit', shell: !npm && process.platform === 'win32' });

@@ -22,7 +22,7 @@ const projects = asked.length > 0 ? asked : usual;
 if (!existsSync(resolve(root, 'node_modules/vitest'))) {
   console.log('== npm ci (no packages installed yet)');
   const npm = process.env.npm_execpath ? [node, process.env.npm_execpath] : ['npm'];
-  const code = await runCommand([...npm, 'ci', '--no-audit', '--no-fund']);
+  const code = await runCommand([...npm, 'ci', '--loglevel=error', '--no-audit', '--no-fund']);
   if (code !== 0) process.exit(code);
 }
 

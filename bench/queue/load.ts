@@ -10,15 +10,26 @@ export interface LoadSize {
   readonly producers: number;
 }
 
-/** A queue with a worker behind it that does nothing, in this process. */
+/** Jobs about to be added. */
+export interface ExpectedJobs {
+  /** When the worker picks up the first of them, in ms since the epoch. */
+  readonly pickedUp: Promise<number>;
+  /** Resolves when all are done: completed, and known to their caller where one waits. */
+  readonly done: Promise<void>;
+}
+
+/** A queue whose producer is this process, with a worker that does nothing in another process. */
 export interface BenchQueue {
   /** Adds one job. Resolves once the store has it. */
   add(requestId: string): Promise<void>;
-  /** Called when the worker begins a job, before it does anything. */
-  onPickup: (requestId: string) => void;
-  /** Called when a job is done, as its caller sees it. */
-  onDone: (requestId: string) => void;
+  /** Resolves when both sides are ready to count this many jobs. */
+  expect(jobs: number): Promise<ExpectedJobs>;
   close(): Promise<void>;
+}
+
+/** Now in ms since the epoch, finer than `Date.now` and comparable between the processes of one machine. */
+export function preciseNowMs(): number {
+  return performance.timeOrigin + performance.now();
 }
 
 let counter = 0;
@@ -37,28 +48,14 @@ export async function measure(queue: BenchQueue, size: LoadSize): Promise<Figure
 }
 
 async function pickUpOne(queue: BenchQueue): Promise<number> {
-  const requestId = newId();
-  let pickedUpAtMs = 0;
-  queue.onPickup = () => {
-    pickedUpAtMs = performance.now();
-  };
-  const done = new Promise<void>((resolve) => {
-    queue.onDone = () => resolve();
-  });
-  const startedAtMs = performance.now();
-  await Promise.all([queue.add(requestId), done]);
+  const { pickedUp, done } = await queue.expect(1);
+  const startedAtMs = preciseNowMs();
+  const [pickedUpAtMs] = await Promise.all([pickedUp, done, queue.add(newId())]);
   return pickedUpAtMs - startedAtMs;
 }
 
 async function throughput(queue: BenchQueue, { jobs, producers }: LoadSize): Promise<number> {
-  let left = jobs;
-  queue.onPickup = () => undefined;
-  const allDone = new Promise<void>((resolve) => {
-    queue.onDone = () => {
-      left -= 1;
-      if (left === 0) resolve();
-    };
-  });
+  const { done } = await queue.expect(jobs);
   let added = 0;
   const produce = async () => {
     while (added < jobs) {
@@ -68,7 +65,7 @@ async function throughput(queue: BenchQueue, { jobs, producers }: LoadSize): Pro
   };
   const startedAtMs = performance.now();
   await Promise.all(Array.from({ length: producers }, produce));
-  await allDone;
+  await done;
   return (jobs * 1_000) / (performance.now() - startedAtMs);
 }
 

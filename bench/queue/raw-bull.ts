@@ -9,63 +9,79 @@ import {
 import { Redis } from 'ioredis';
 import { benchPayload, workerConcurrency } from './bench-job.js';
 import type { BenchQueue } from './load.js';
+import { WorkerLink } from './worker-link.js';
 
-/** BullMQ as its manual shows it: a queue and a worker, jobs removed at their end, nothing of ours. */
-export async function openRawBull(url: string, namespace: string): Promise<BenchQueue> {
-  return url.startsWith('redis') ? onRedis(url, namespace) : onPostgres(url, namespace);
-}
-
-async function onRedis(url: string, prefix: string): Promise<BenchQueue> {
-  const forQueue = new Redis(url, { maxRetriesPerRequest: null });
-  const forWorker = new Redis(url, { maxRetriesPerRequest: null });
-  const factory: Factory = (name, options, factoryOptions) =>
-    createRedisBackend(
-      name,
-      { ...options, connection: factoryOptions?.withBlockingConnection ? forWorker : forQueue },
-      factoryOptions,
-    );
-  return open(factory, prefix, async () => {
-    forQueue.disconnect();
-    forWorker.disconnect();
-  });
-}
-
-async function onPostgres(url: string, schema: string): Promise<BenchQueue> {
-  const connection = { connectionString: url, schema, migrate: true };
-  const factory: Factory = (name, options, factoryOptions) =>
-    createPostgresBackend(name, { ...options, connection }, factoryOptions);
-  return open(factory, schema, async () => undefined);
+/** What the worker process wants to hear of its jobs. */
+export interface WorkerEvents {
+  onPickup(): void;
+  onCompleted(): void;
 }
 
 type Factory = BackendFactory<IQueueBackend, Record<string, never>>;
 
-async function open(factory: Factory, prefix: string, closeConnections: () => Promise<void>): Promise<BenchQueue> {
-  const name = 'bench';
-  const queue = new Queue(name, { connection: {}, prefix }, factory);
+interface Backend {
+  factory: Factory;
+  close(): void;
+}
+
+const name = 'bench';
+
+/**
+ * BullMQ as its manual shows it: a queue here and a worker in another process, jobs removed at their end, nothing of
+ * ours. Nobody tells the caller that his job is done: the worker's own count ends the run.
+ */
+export async function openRawBull(url: string, namespace: string): Promise<BenchQueue> {
+  const { factory, close } = backend(url, namespace);
+  const queue = new Queue(name, { connection: {}, prefix: namespace }, factory);
   await queue.waitUntilReady();
-  const worker = new Worker(
-    name,
-    async (job) => {
-      opened.onPickup(job.id ?? '');
-    },
-    { connection: {}, prefix, concurrency: workerConcurrency },
-    factory,
-  );
-  worker.on('error', () => undefined);
-  worker.on('completed', (job) => opened.onDone(job.id ?? ''));
-  await worker.waitUntilReady();
-  const opened: BenchQueue = {
-    onPickup: () => undefined,
-    onDone: () => undefined,
+  const worker = await WorkerLink.start('raw', url, namespace);
+  return {
+    expect: (jobs) => worker.expect(jobs),
     add: async (requestId) => {
       const options = { jobId: requestId, removeOnComplete: true, removeOnFail: true };
-      await queue.add('bench', benchPayload(), options);
+      await queue.add(name, benchPayload(), options);
     },
     close: async () => {
       await worker.close();
       await queue.close();
-      await closeConnections();
+      close();
     },
   };
-  return opened;
+}
+
+/** The other process. */
+export async function openRawWorker(
+  url: string,
+  namespace: string,
+  events: WorkerEvents,
+): Promise<{ close(): Promise<void> }> {
+  const { factory, close } = backend(url, namespace);
+  const worker = new Worker(
+    name,
+    async () => events.onPickup(),
+    { connection: {}, prefix: namespace, concurrency: workerConcurrency },
+    factory,
+  );
+  worker.on('error', () => undefined);
+  worker.on('completed', () => events.onCompleted());
+  await worker.waitUntilReady();
+  return {
+    close: async () => {
+      await worker.close();
+      close();
+    },
+  };
+}
+
+function backend(url: string, namespace: string): Backend {
+  if (!url.startsWith('redis')) {
+    const connection = { connectionString: url, schema: namespace, migrate: true };
+    const onPostgres: Factory = (queueName, options, more) =>
+      createPostgresBackend(queueName, { ...options, connection }, more);
+    return { factory: onPostgres, close: () => undefined };
+  }
+  const connection = new Redis(url, { maxRetriesPerRequest: null });
+  const onRedis: Factory = (queueName, options, more) =>
+    createRedisBackend(queueName, { ...options, connection }, more);
+  return { factory: onRedis, close: () => connection.disconnect() };
 }

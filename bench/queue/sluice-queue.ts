@@ -2,34 +2,41 @@ import { chatJob } from '#modalities/chat/contract';
 import { createTransport, type MailboxSlot } from '#queue';
 import { benchPayload, workerConcurrency } from './bench-job.js';
 import type { BenchQueue } from './load.js';
+import type { WorkerEvents } from './raw-bull.js';
+import { WorkerLink } from './worker-link.js';
 
 const modelId = 'bench';
 const usage = { promptTokens: 20, cachedTokens: 0, completionTokens: 0, reasoningTokens: 0 };
 
+const warn = () => undefined;
+
 /**
  * Our queue as api and worker use it: a slot per request, the payload validated again, presence and cancels running, the
  * outcome written before the job is completed, `job-started` and `job-finished` through the mailbox. The engine is the
- * shortest there is: it ends at once. Outcomes are not processed here, as `ops` is a process of its own.
+ * shortest there is: it ends at once. Outcomes are not processed here, as `ops` is a process of its own. A job counts as
+ * done when its caller knows.
  */
 export async function openSluiceQueue(url: string, namespace: string): Promise<BenchQueue> {
-  const warn = () => undefined;
   const api = await createTransport({ url, namespace, clientName: 'bench-api', warn });
-  const worker = await createTransport({ url, namespace, clientName: 'bench-worker', warn });
   await api.mailbox.start();
-  await worker.consume({
-    definition: chatJob,
-    modelId,
-    concurrency: workerConcurrency,
-    handler: async ({ envelope }) => {
-      opened.onPickup(envelope.requestId);
-      return { usage, cancelled: false, executionMs: 0 };
+  const worker = await WorkerLink.start('sluice', url, namespace);
+  let left = 0;
+  let onDone = (): void => undefined;
+  const finish = () => {
+    left -= 1;
+    if (left === 0) onDone();
+  };
+  return {
+    expect: async (jobs) => {
+      const { pickedUp } = await worker.expect(jobs);
+      const done = new Promise<void>((resolve) => {
+        left = jobs;
+        onDone = resolve;
+      });
+      return { pickedUp, done };
     },
-  });
-  const opened: BenchQueue = {
-    onPickup: () => undefined,
-    onDone: () => undefined,
     add: async (requestId) => {
-      void untilDone(api.mailbox.open(requestId)).then(() => opened.onDone(requestId));
+      void untilDone(api.mailbox.open(requestId)).then(finish);
       await api.producer.enqueue(chatJob, {
         requestId,
         modality: chatJob.modality,
@@ -45,7 +52,25 @@ export async function openSluiceQueue(url: string, namespace: string): Promise<B
       await api.close();
     },
   };
-  return opened;
+}
+
+/** The other process. */
+export async function openSluiceWorker(
+  url: string,
+  namespace: string,
+  events: WorkerEvents,
+): Promise<{ close(): Promise<void> }> {
+  const worker = await createTransport({ url, namespace, clientName: 'bench-worker', warn });
+  await worker.consume({
+    definition: chatJob,
+    modelId,
+    concurrency: workerConcurrency,
+    handler: async () => {
+      events.onPickup();
+      return { usage, cancelled: false, executionMs: 0 };
+    },
+  });
+  return worker;
 }
 
 async function untilDone(slot: MailboxSlot): Promise<void> {

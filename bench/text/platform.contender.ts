@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
-import { mkdir, mkdtemp, readFile, rm, symlink } from 'node:fs/promises';
+import { copyFile, link, mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { Agent, request } from 'undici';
 import { type Contender, runLanes, type RunPlan, sharedNowMs } from './contender.js';
 import { recordChatStream } from './event-stream.js';
@@ -20,6 +20,17 @@ export interface PlatformOptions {
   port: number;
   /** Further environment, e.g. `REDIS_URL`. */
   environment?: Record<string, string>;
+}
+
+/** The installed model under another home, without copying its bytes where the file system allows that. */
+async function linkFolder(source: string, target: string): Promise<void> {
+  const entries = await readdir(source, { recursive: true, withFileTypes: true });
+  for (const entry of entries.filter((each) => each.isFile())) {
+    const from = join(entry.parentPath, entry.name);
+    const to = join(target, from.slice(source.length));
+    await mkdir(dirname(to), { recursive: true });
+    await link(from, to).catch(() => copyFile(from, to));
+  }
 }
 
 export interface LoopLag {
@@ -50,8 +61,7 @@ export class PlatformContender implements Contender {
 
   static async start(options: PlatformOptions): Promise<PlatformContender> {
     const home = await mkdtemp(join(tmpdir(), 'sluice-bench-'));
-    await mkdir(join(home, 'models'));
-    await symlink(resolve(options.modelsFolder, options.modelId), join(home, 'models', options.modelId), 'dir');
+    await linkFolder(join(options.modelsFolder, options.modelId), join(home, 'models', options.modelId));
     const key = `slk_${randomBytes(24).toString('hex')}`;
     const child = spawn(process.execPath, [resolve('dist/apps/local/src/main.js')], {
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -71,8 +81,14 @@ export class PlatformContender implements Contender {
     child.stdout.pipe(log, { end: false });
     child.stderr.pipe(log, { end: false });
     const self = new PlatformContender(child, home, key, options);
-    await self.untilOnline();
-    return self;
+    try {
+      await self.untilOnline();
+      return self;
+    } catch (error) {
+      process.stderr.write(await readFile(join(home, 'platform.log'), 'utf8'));
+      await self.close();
+      throw error;
+    }
   }
 
   async run({ requests, concurrency }: RunPlan): Promise<StreamTiming[]> {
@@ -148,9 +164,8 @@ export class PlatformContender implements Contender {
   private async untilOnline(): Promise<void> {
     const deadline = sharedNowMs() + 180_000;
     while (!(await this.isOnline().catch(() => false))) {
-      if (this.child.exitCode !== null)
-        throw new Error(`the platform ended with ${this.child.exitCode}; see ${this.home}`);
-      if (sharedNowMs() > deadline) throw new Error(`${this.options.modelId} did not come online; see ${this.home}`);
+      if (this.child.exitCode !== null) throw new Error(`the platform ended with ${this.child.exitCode}`);
+      if (sharedNowMs() > deadline) throw new Error(`${this.options.modelId} did not come online`);
       await new Promise((done) => setTimeout(done, 250));
     }
   }

@@ -1,6 +1,7 @@
 import type { Contender } from './contender.js';
 import type { LoopLag, PlatformContender } from './platform.contender.js';
-import { median, type RunSummary, summarizeRun } from './timing.js';
+import { median } from '../report.js';
+import { type RunSummary, summarizeRun } from './timing.js';
 import type { BenchCase, PrefixCase } from './workload.js';
 
 /** What one contender did in one case: the median of every figure over the repetitions. */

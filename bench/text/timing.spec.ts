@@ -1,19 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { percentile, summarizeRun } from './timing.js';
+import { summarizeRun } from './timing.js';
 
 const steady = (startMs: number, firstMs: number, stepMs: number, tokens: number) => ({
   startMs,
   pieceMs: Array.from({ length: tokens }, (_, index) => firstMs + index * stepMs),
   tokens,
   promptTokens: 8,
-});
-
-describe('percentile', () => {
-  it('takes the nearest rank', () => {
-    expect(percentile([5, 1, 3, 2, 4], 0.5)).toBe(3);
-    expect(percentile([1, 2, 3, 4], 0.95)).toBe(4);
-    expect(percentile([], 0.5)).toBeNaN();
-  });
 });
 
 describe('the summary of a run', () => {

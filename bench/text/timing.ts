@@ -1,3 +1,5 @@
+import { median, percentile } from '../report.js';
+
 /** One stream as its reader saw it; times in ms from an origin that all streams of a run share. */
 export interface StreamTiming {
   startMs: number;
@@ -21,14 +23,6 @@ export interface RunSummary {
   promptTokens: number;
 }
 
-/** The value below which `fraction` of the values lie (nearest rank); NaN for none. */
-export function percentile(values: readonly number[], fraction: number): number {
-  const sorted = values.toSorted((left, right) => left - right);
-  return sorted[Math.max(0, Math.ceil(fraction * sorted.length) - 1)] ?? Number.NaN;
-}
-
-export const median = (values: readonly number[]): number => percentile(values, 0.5);
-
 export function summarizeRun(streams: readonly StreamTiming[]): RunSummary {
   const answered = streams.filter((stream) => stream.pieceMs.length > 0);
   const firsts = answered.map((stream) => firstOf(stream) - stream.startMs);
@@ -40,7 +34,7 @@ export function summarizeRun(streams: readonly StreamTiming[]): RunSummary {
     decodeTokensPerSecond: decodeRate(answered),
     perStreamTokensPerSecond: median(answered.map(ownRate).filter(Number.isFinite)),
     firstTokenP50Ms: median(firsts),
-    firstTokenP95Ms: percentile(firsts, 0.95),
+    firstTokenP95Ms: percentile(firsts, 95),
     tokens,
     promptTokens: sum(streams.map((stream) => stream.promptTokens)),
   };

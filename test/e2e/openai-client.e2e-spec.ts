@@ -2,20 +2,24 @@ import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { deterministicWords } from '#test/deterministic-engine';
 import { type Platform, startPlatform } from '#test/platform';
+import { redisAvailable } from '#test/redis';
 
 /* The official client against the real processes, on the deterministic engine. */
+
+const transports = redisAvailable ? (['postgres', 'redis'] as const) : (['postgres'] as const);
 
 let platform: Platform;
 let client: OpenAI;
 
-beforeAll(async () => {
-  platform = await startPlatform();
-  client = new OpenAI({ apiKey: platform.inferenceKey, baseURL: platform.baseUrl, maxRetries: 0 });
-});
-
-afterAll(async () => {
-  await platform?.stop();
-});
+function open(transport: 'postgres' | 'redis'): void {
+  beforeAll(async () => {
+    platform = await startPlatform({ transport });
+    client = new OpenAI({ apiKey: platform.inferenceKey, baseURL: platform.baseUrl, maxRetries: 0 });
+  });
+  afterAll(async () => {
+    await platform?.stop();
+  });
+}
 
 const model = 'tiny-llama';
 
@@ -23,7 +27,9 @@ function user(content: string): OpenAI.ChatCompletionMessageParam[] {
   return [{ role: 'user', content }];
 }
 
-describe('the official client', () => {
+describe.each(transports)('the official client over %s', (transport) => {
+  open(transport);
+
   it('chats', async () => {
     const { data, response } = await client.chat.completions
       .create({ model, messages: user('Hello [[tokens=5]]') })
@@ -153,6 +159,8 @@ describe('the official client', () => {
 });
 
 describe('the official client’s errors', () => {
+  open('postgres');
+
   it('is told of a wrong key', async () => {
     const last = platform.inferenceKey.endsWith('0') ? '1' : '0';
     const stranger = new OpenAI({

@@ -129,6 +129,8 @@ class RunningPlatform implements Platform {
     this.home = this.options.home ?? (await mkdtemp(join(tmpdir(), 'sluice-home-')));
     this.database = await createMigratedDatabase();
     this.pool = new pg.Pool({ connectionString: this.database.url, max: 2 });
+    // The pool lets go of its clients before the server has; the one that drops the database then ends them loudly.
+    this.pool.on('connect', (client) => client.on('error', () => undefined));
     if (this.options.transport === 'redis') this.redis = await startRedis();
     this.port = await freePort();
     await this.seed(this.database.url);

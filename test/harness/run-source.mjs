@@ -1,21 +1,15 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { register } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { isMainThread } from 'node:worker_threads';
-import typescript from 'typescript';
 
 /*
  * Lets plain Node run the TypeScript sources, so that integration tests can fork the processes of the house as they
- * are in the checkout, without a build: `node --conditions=sluice-source --import ./test/harness/run-source.mjs file.ts`.
- * Registers itself as the loader when imported by the main thread.
+ * are in the checkout, without a build: `node --conditions=source --import ./test/harness/run-source.mjs file.ts`.
+ * Compiled text is kept by its content: a process that finds all of it there starts without the compiler.
  */
-const compilerOptions = {
-  target: typescript.ScriptTarget.ES2023,
-  module: typescript.ModuleKind.ESNext,
-  experimentalDecorators: true,
-  emitDecoratorMetadata: true,
-  inlineSourceMap: true,
-};
+const cacheFolder = fileURLToPath(new URL('../../node_modules/.cache/run-source/', import.meta.url));
 
 /** The sources name each other `.js`, as their build does; where only a `.ts` lies there, that is meant. */
 export async function resolve(specifier, context, next) {
@@ -28,8 +22,29 @@ export async function resolve(specifier, context, next) {
 export async function load(url, context, next) {
   if (!url.endsWith('.ts')) return next(url, context);
   const fileName = fileURLToPath(url);
-  const { outputText } = typescript.transpileModule(readFileSync(fileName, 'utf8'), { fileName, compilerOptions });
-  return { format: 'module', source: outputText, shortCircuit: true };
+  const text = readFileSync(fileName, 'utf8');
+  const key = createHash('sha256').update(`1\n${fileName}\n${text}`).digest('hex').slice(0, 40);
+  const cached = `${cacheFolder}${key}.js`;
+  const source = existsSync(cached) ? readFileSync(cached, 'utf8') : await compile({ fileName, text, cached });
+  return { format: 'module', source, shortCircuit: true };
+}
+
+async function compile({ fileName, text, cached }) {
+  const { default: typescript } = await import('typescript');
+  const compilerOptions = {
+    target: typescript.ScriptTarget.ES2023,
+    module: typescript.ModuleKind.ESNext,
+    experimentalDecorators: true,
+    emitDecoratorMetadata: true,
+    inlineSourceMap: true,
+  };
+  const { outputText } = typescript.transpileModule(text, { fileName, compilerOptions });
+  mkdirSync(cacheFolder, { recursive: true });
+  // Renamed into place: another process may read at any moment.
+  const partial = `${cached}.${process.pid}`;
+  writeFileSync(partial, outputText);
+  renameSync(partial, cached);
+  return outputText;
 }
 
 // Node evaluates this file a second time, as the hooks themselves, on a thread of their own.

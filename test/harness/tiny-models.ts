@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { mkdir, readFile, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { ModelManifest } from '#model-registry/manifest';
+import { type ModelManifest, noCapabilities } from '#model-registry/manifest';
 import {
   emitConcatDecoder,
   emitGroupQueryDecoder,
@@ -152,20 +152,8 @@ function tinyManifest({ shapeName, layout, dtype, graphFile, options }: Manifest
     slots: 8,
     cacheTokens: 8 * tinyContextLength,
     capabilities: {
-      optimizedForCode: false,
-      supportsFunctionCalling: false,
-      supportsAudioInput: false,
-      supportsReasoning: false,
-      supportsReasoningEffort: false,
-      supportsResponseSchema: false,
-      supportsMultipleImages: false,
-      supportsVision: false,
-      supportsVideoInput: false,
-      supportsWebSearch: false,
+      ...noCapabilities,
       supportsLogProbs: true,
-      supportsTeeAttestation: false,
-      supportsE2EE: false,
-      supportsXSearch: false,
       quantization: quantizations[dtype],
     },
     constraints: { temperature: { default: 1 }, top_p: { default: 1 } },

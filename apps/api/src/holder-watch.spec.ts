@@ -62,6 +62,14 @@ describe('HolderWatch', () => {
     expect(lost.aborted).toBe(false);
   });
 
+  it('gives up an answer whose model had lost its holder before anybody watched', () => {
+    const watch = new HolderWatch(presence());
+    beats = [holding('b')];
+    const { lost } = watch.watch('a');
+    vi.advanceTimersByTime(5_000);
+    expect(lost.aborted).toBe(true);
+  });
+
   it('leaves released answers alone', () => {
     const watch = new HolderWatch(presence());
     const { lost, release } = watch.watch('a');

@@ -25,6 +25,8 @@ export class HolderWatch {
   watch(modelId: string): { lost: AbortSignal; release: () => void } {
     const entry = { modelId, controller: new AbortController() };
     this.watches.add(entry);
+    // The last holder may have gone just before: then no change is left to hear of.
+    this.look(this.presence.list());
     return { lost: entry.controller.signal, release: () => void this.watches.delete(entry) };
   }
 

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openHome, readSecretKey, writeRuntimeFile } from './home.js';
+import { StartRefusal } from './start-refusal.js';
 
 describe('the home', () => {
   let home: string;
@@ -24,6 +25,14 @@ describe('the home', () => {
   it('does not start with a damaged key instead of losing what it encrypted', async () => {
     await writeFile(join(home, 'secret.key'), 'half');
     await expect(readSecretKey(home)).rejects.toThrow('64 hex digits');
+  });
+
+  it('says what to do about a folder that cannot be the home', async () => {
+    const file = join(home, 'a file');
+    await writeFile(file, '');
+    const refusal = await openHome(join(file, 'home')).catch((error: unknown) => error);
+    expect(refusal).toBeInstanceOf(StartRefusal);
+    expect(String(refusal)).toMatch(/cannot be used \(ENOTDIR.*SLUICE_HOME=/);
   });
 
   it('tells the command line where everything is, and nobody else', async () => {

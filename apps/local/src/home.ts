@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { chmod, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { StartRefusal } from './start-refusal.js';
 
 /*
  *   <home>/local.lock     the running copy
@@ -17,10 +18,15 @@ export interface RuntimeFile {
   pid: number;
 }
 
-/** Makes the home; only its owner may look into it. */
+/** Makes the home; only its owner may look into it. Throws a `StartRefusal` for a folder that cannot be ours. */
 export async function openHome(home: string): Promise<void> {
-  await mkdir(home, { recursive: true });
-  await chmod(home, 0o700);
+  try {
+    await mkdir(home, { recursive: true });
+    await chmod(home, 0o700);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new StartRefusal(`${home} cannot be used (${reason}). Choose another: SLUICE_HOME=… npm start`);
+  }
 }
 
 export function lockFile(home: string): string {
@@ -32,7 +38,7 @@ export async function readSecretKey(home: string): Promise<string> {
   const file = join(home, 'secret.key');
   try {
     const key = (await readFile(file, 'utf8')).trim();
-    if (!/^[0-9a-f]{64}$/i.test(key)) throw new Error(`${file} does not hold 64 hex digits.`);
+    if (!/^[0-9a-f]{64}$/i.test(key)) throw new StartRefusal(`${file} does not hold 64 hex digits.`);
     return key;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;

@@ -1,5 +1,5 @@
 import 'reflect-metadata';
-import { loadConfig, LocalConfig } from '#platform/config';
+import { ApiConfig, loadConfig, LocalConfig, OpsConfig, WorkerConfig } from '#platform/config';
 import { runLocal } from './run-local.js';
 
-process.exit(await runLocal(loadConfig(LocalConfig)));
+process.exit(await runLocal(loadConfig(LocalConfig, [ApiConfig, WorkerConfig, OpsConfig])));

@@ -1,7 +1,7 @@
-import { withFileLock } from '#model-store';
 import type { LocalConfig } from '#platform/config';
 import { ensureQueueRole } from '#platform/migrations';
-import { lockFile, openHome, readSecretKey, removeRuntimeFile, writeRuntimeFile } from './home.js';
+import { openHome, readSecretKey, removeRuntimeFile, writeRuntimeFile } from './home.js';
+import { withHome } from './home-lock.js';
 import { choosePort, originOf } from './listen-address.js';
 import { type LocalDatabase, openDatabase } from './local-database.js';
 import { furnishDatabase } from './local-registry.js';
@@ -18,9 +18,7 @@ export async function runLocal(config: LocalConfig): Promise<number> {
   const stop = new StopRequest(log);
   try {
     await openHome(config.home);
-    await withFileLock({ path: lockFile(config.home), onWait: refuseSecondCopy(config.home) }, () =>
-      runLocked(config, log, stop),
-    );
+    await withHome(config.home, log, stop.signal, () => runLocked(config, log, stop));
     return 0;
   } catch (error) {
     if (stop.signal.aborted) return 0;
@@ -30,14 +28,6 @@ export async function runLocal(config: LocalConfig): Promise<number> {
   } finally {
     stop.dispose();
   }
-}
-
-function refuseSecondCopy(home: string) {
-  return ({ pid }: { pid: number }): never => {
-    throw new StartRefusal(
-      `Sluice already runs on ${home} (process ${pid}). Stop it first, or use another home: SLUICE_HOME=… npm start`,
-    );
-  };
 }
 
 async function runLocked(config: LocalConfig, log: MergedLog, stop: StopRequest): Promise<void> {
@@ -63,8 +53,9 @@ interface Serving {
 }
 
 async function serve({ config, log, stop, port, secretKey, database }: Serving): Promise<void> {
-  const { keys, wanted } = await furnishDatabase(database.url, config);
   const queueUrl = await chooseQueue(config, database.url, secretKey, log);
+  // Last of what may fail: the keys it makes are shown once.
+  const { keys, wanted } = await furnishDatabase(database.url, config);
   const services = new Services({ config, log, databaseUrl: database.url, queueUrl, secretKey, port });
   stop.onSecond(() => services.kill());
   const origin = originOf(config.host, port);

@@ -1,5 +1,5 @@
 import { forkHost, type HostLauncher, type HostTimings } from '#inference/host';
-import type { WorkerConfig } from '#platform/config';
+import { childEnvironment, type WorkerConfig } from '#platform/config';
 import { Readiness, startHealthServer } from '#platform/health';
 import { createLogger } from '#platform/logging';
 import { Metrics } from '#platform/metrics';
@@ -12,6 +12,9 @@ export interface WorkerOverrides {
   launch?: HostLauncher;
   timings?: Partial<HostTimings>;
 }
+
+/** A host computes; it has no business with the queue. */
+const withheldFromHosts = { SLUICE_QUEUE_URL: null, REDIS_URL: null };
 
 /** Runs a worker until SIGTERM or SIGINT, then drains it and lets the process end. */
 export async function runWorker(config: WorkerConfig, overrides: WorkerOverrides = {}): Promise<void> {
@@ -27,7 +30,7 @@ export async function runWorker(config: WorkerConfig, overrides: WorkerOverrides
     models: config.models,
     settings: { providers: config.providers, threads: config.threads, slots: config.slots },
     transport,
-    launch: overrides.launch ?? forkHost(),
+    launch: overrides.launch ?? forkHost({ env: childEnvironment(withheldFromHosts) }),
     timings: overrides.timings,
     logger,
   });

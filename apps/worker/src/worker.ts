@@ -109,7 +109,10 @@ export class Worker {
     if (this.unloading.has(served)) return;
     this.unloading.add(served);
     this.options.logger.info({ model: served.id }, 'the model left the models folder; unloading it');
-    void served.stop(unloadGraceMs).then(() => {
+    const stopped = served.stop(unloadGraceMs).catch((error: unknown) => {
+      this.options.logger.error({ model: served.id, error }, 'the model could not be unloaded cleanly');
+    });
+    void stopped.then(() => {
       this.served.delete(served.id);
       void this.options.transport.presence.announce();
     });

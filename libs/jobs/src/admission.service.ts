@@ -6,7 +6,7 @@ import type { JobCloser } from './job-closer.js';
 import type { AdmissionStep, AdmittedJob } from './job-states.js';
 import type { JobsRepository, NewJob } from './jobs.repository.js';
 import type { PayloadCipher } from './payload-cipher.js';
-import { QueueLimit } from './queue-limit.js';
+import { QueueLimit, type QueuePlace } from './queue-limit.js';
 
 /** A request that passed validation and wants to run. */
 export interface OpenRequest {
@@ -49,22 +49,30 @@ export class AdmissionService {
    * when database or queue do not take the job; nothing is left open then.
    */
   async open(request: OpenRequest): Promise<AdmittedJob> {
-    await this.checkLimit(request);
-    const job = await this.insert(request);
+    const place = await this.takePlace(request);
+    try {
+      const job = await this.insert(request);
+      await this.enqueueOrAbandon(request, job);
+      return job;
+    } finally {
+      place.settle();
+    }
+  }
+
+  private async takePlace({ definition, modelId }: OpenRequest): Promise<QueuePlace> {
+    try {
+      return await this.limit.take(definition.modality, modelId);
+    } catch (error) {
+      throw error instanceof PlatformError ? error : unavailable(error);
+    }
+  }
+
+  private async enqueueOrAbandon(request: OpenRequest, job: AdmittedJob): Promise<void> {
     try {
       await this.enqueue(request, job);
     } catch (error) {
       await this.abandon(job, error);
       throw unavailable(error);
-    }
-    return job;
-  }
-
-  private async checkLimit({ definition, modelId }: OpenRequest): Promise<void> {
-    try {
-      await this.limit.check(definition.modality, modelId);
-    } catch (error) {
-      throw error instanceof PlatformError ? error : unavailable(error);
     }
   }
 

@@ -1,4 +1,5 @@
 import { IsString } from 'class-validator';
+import { Redis } from 'ioredis';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { AccountsService, type Caller } from '#accounts';
@@ -36,6 +37,9 @@ const echoJob = defineJob({
   result: EchoResult,
   policy: { attempts: 1, lockMs: 5_000, deadlineMs: 60_000, stalledMax: 0, concurrency: 4 },
 });
+
+/** The queue itself runs it again, twice. */
+const patientJob = defineJob({ ...echoJob, policy: { ...echoJob.policy, attempts: 3 } });
 
 const definitions = new Map([['echo', echoJob]]);
 const logger = createLogger('test', { level: 'silent' });
@@ -147,8 +151,16 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     consumers.push(await transport.consume({ definition: echoJob, modelId, handler: run }));
   }
 
-  async function processOutcomes(closing: ClosingStep[] = []): Promise<OutcomeProcessor> {
-    const processor = new OutcomeProcessor({ transport, closer: new JobCloser(jobs, closing), logger });
+  async function processOutcomes(
+    closing: ClosingStep[] = [],
+    heard: (outcome: Outcome) => void = () => undefined,
+  ): Promise<OutcomeProcessor> {
+    const outcomes: QueueTransport['outcomes'] = {
+      report: (each) => transport.outcomes.report(each),
+      process: (handler) => transport.outcomes.process((each) => (heard(each), handler(each))),
+    };
+    const over = Object.create(transport, { outcomes: { value: outcomes } }) as QueueTransport;
+    const processor = new OutcomeProcessor({ transport: over, closer: new JobCloser(jobs, closing), logger });
     await processor.start();
     processors.push(processor);
     return processor;
@@ -157,6 +169,7 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
   const outcome = (requestId: string, overrides: Partial<Outcome> = {}): Outcome => ({
     requestId,
     attempt: 1,
+    retries: 0,
     status: 'succeeded',
     error: null,
     usage,
@@ -168,14 +181,14 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
   const processor = (closing: ClosingStep[] = []) =>
     new OutcomeProcessor({ transport, closer: new JobCloser(jobs, closing), logger });
 
-  const requeue = (confirmMs = 0) =>
+  const requeue = (confirmMs = 0, lostAfterMs = 0) =>
     new RequeueLostSweep({
       jobs,
       producer: transport.producer,
       cipher: new PayloadCipher(secretKey),
       definitions,
       logger,
-      lostAfterMs: 0,
+      lostAfterMs,
       confirmMs,
       outcomesFlow: () => true,
     });
@@ -258,6 +271,14 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     await service.open(request());
   });
 
+  it('lets no more of a burst in than may wait', async () => {
+    const service = admission({ queueLimit: 2 });
+    const { modelId } = request();
+    const results = await Promise.allSettled(Array.from({ length: 20 }, () => service.open(request({ modelId }))));
+    expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(2);
+    expect(await transport.producer.counts('echo', modelId)).toMatchObject({ waiting: 2 });
+  });
+
   it('takes a waiting job back when it is cancelled, and closes it without usage', async () => {
     const opened = request();
     await admission().open(opened);
@@ -334,17 +355,61 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     expect(await row(opened.requestId)).toMatchObject({ state: 'succeeded', attempt: 2 });
   });
 
+  it('closes a row whose job the queue ran again by itself, and fences off such a delivery once it was given up', async () => {
+    const opened = request({ definition: patientJob });
+    const reported: Outcome[] = [];
+    let runs = 0;
+    await consume(opened.modelId, () => {
+      runs += 1;
+      return runs < 3 ? Promise.reject(new PlatformError('MODEL_AT_CAPACITY', 'No slot is free.')) : Promise.resolve();
+    });
+    await processOutcomes([], (each) => reported.push(each));
+    await admission().open(opened);
+    await expect.poll(async () => (await row(opened.requestId))?.state, { timeout: 20_000 }).toBe('succeeded');
+    expect(reported).toMatchObject([{ requestId: opened.requestId, attempt: 1, retries: 2 }]);
+    expect(await row(opened.requestId)).toMatchObject({ attempt: 1, completion_tokens: 5, payloads: 0 });
+
+    const lost = request({ definition: patientJob });
+    await admission().open(lost);
+    await transport.producer.remove('echo', lost.modelId, lost.requestId);
+    await requeue().run();
+    // However often the queue has retried the delivery that was given up, its outcome is older than the row.
+    await processor().process(outcome(lost.requestId, { attempt: 1, retries: 2 }));
+    expect(await row(lost.requestId)).toMatchObject({ state: 'queued', attempt: 2, payloads: 1 });
+    await processor().process(outcome(lost.requestId, { attempt: 2 }));
+    expect(await row(lost.requestId)).toMatchObject({ state: 'succeeded', attempt: 2 });
+  });
+
   it('brings a job back that the queue has lost, once, with its payload', async () => {
     const opened = request({ payload: { text: 'still here' } });
     await admission().open(opened);
     await transport.producer.remove('echo', opened.modelId, opened.requestId);
-    await Promise.all([requeue().run(), requeue().run()]);
+    // Old enough for one more attempt: the sweep that comes second finds a row that was enqueued just now.
+    await client.query(`UPDATE jobs SET enqueued_at = now() - interval '1 minute' WHERE request_id = $1`, [
+      opened.requestId,
+    ]);
+    await Promise.all([requeue(0, 30_000).run(), requeue(0, 30_000).run()]);
     expect(await row(opened.requestId)).toMatchObject({ attempt: 2 });
     const seen: object[] = [];
     await consume(opened.modelId, (job) => Promise.resolve(void seen.push(job.envelope)));
     await processOutcomes();
     await expect.poll(async () => (await row(opened.requestId))?.state, { timeout: 20_000 }).toBe('succeeded');
     expect(seen).toMatchObject([{ attempt: 2, payload: { text: 'still here' } }]);
+  });
+
+  it.runIf(kind === 'redis')('rebuilds the queue from the database after FLUSHALL', async () => {
+    const opened = Array.from({ length: 5 }, () => request());
+    for (const each of opened) await admission().open(each);
+    const server = new Redis(redis?.url ?? '');
+    await server.flushall();
+    server.disconnect();
+    await requeue().run();
+    await processOutcomes();
+    for (const { modelId } of opened) await consume(modelId, () => Promise.resolve());
+    for (const { requestId } of opened) {
+      await expect.poll(async () => (await row(requestId))?.state, { timeout: 30_000 }).toBe('succeeded');
+      expect(await row(requestId)).toMatchObject({ attempt: 2, payloads: 0 });
+    }
   });
 
   it('leaves a job alone that the queue holds, and one that has only just gone missing', async () => {

@@ -67,6 +67,7 @@ export class JobsService {
     await transport.outcomes.report({
       requestId,
       attempt,
+      retries: 0,
       status: 'cancelled',
       error: { code: 'JOB_CANCELLED', message: 'The caller left before the job started.' },
       usage: { promptTokens: 0, cachedTokens: 0, completionTokens: 0, reasoningTokens: 0 },

@@ -64,7 +64,7 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
         concurrency: concurrency ?? policy.concurrency,
         lockDuration: policy.lockMs,
         maxStalledCount: policy.stalledMax,
-        stalledInterval: Math.min(Math.max(policy.lockMs / 3, 500), 5_000),
+        stalledInterval: Math.round(Math.min(Math.max(policy.lockMs / 3, 500), 5_000)),
       },
       warn,
     );

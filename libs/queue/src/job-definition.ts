@@ -41,7 +41,10 @@ export interface JobEnvelope<Payload extends object = object> {
   requestId: string;
   modality: string;
   modelId: string;
-  /** Attempt this delivery counts as, from 1; only the current attempt's outcome counts. */
+  /**
+   * Which enqueueing of the request this is, from 1; only the current one's outcome counts. The queue's own retries are
+   * of the same attempt.
+   */
   attempt: number;
   /** Ms since the epoch (database time) after which nobody waits for the answer any more. */
   deadlineAtMs: number;

@@ -111,7 +111,8 @@ export class JobDelivery<Payload extends object> {
     const { envelope, failedBefore } = this.job;
     const outcome: Outcome = {
       requestId: envelope.requestId,
-      attempt: envelope.attempt + failedBefore,
+      attempt: envelope.attempt,
+      retries: failedBefore,
       status,
       error: error?.toWire() ?? null,
       usage,

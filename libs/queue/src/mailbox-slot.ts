@@ -20,7 +20,8 @@ export class BufferedSlot implements MailboxSlot, AsyncIterator<MailboxEvent, un
   private complete = false;
   private stream: string | null = null;
   private nextNumber = 0;
-  private readonly staleStreams = new Set<string>();
+  /** Made when a job is delivered a second time, which few are. */
+  private staleStreams: Set<string> | null = null;
 
   constructor(
     private readonly maxBufferedBytes: number,
@@ -77,10 +78,10 @@ export class BufferedSlot implements MailboxSlot, AsyncIterator<MailboxEvent, un
   /** Chooses the writer to follow: the newest that we heard from its start. */
   private follow({ stream, first }: FramePart): boolean {
     if (stream === this.stream) return true;
-    if (this.staleStreams.has(stream)) return false;
+    if (this.staleStreams?.has(stream)) return false;
     if (first === 0) {
       // A new delivery of the job: what the one before it still sends is no longer the answer.
-      if (this.stream !== null) this.staleStreams.add(this.stream);
+      if (this.stream !== null) (this.staleStreams ??= new Set()).add(this.stream);
       this.stream = stream;
       this.nextNumber = 0;
       return true;

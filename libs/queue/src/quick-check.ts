@@ -1,16 +1,24 @@
 import { getMetadataStorage, ValidationTypes } from 'class-validator';
-import type { ValidatorConstraintInterface } from 'class-validator';
+import type { ValidationArguments, ValidatorConstraintInterface } from 'class-validator';
 
 /** True when every decorator of the class accepts the instance. */
 type Check = (instance: object) => boolean;
 
 type Metadata = ReturnType<ReturnType<typeof getMetadataStorage>['getTargetValidationMetadatas']>[number];
 
+interface Rule {
+  readonly constraint: ValidatorConstraintInterface;
+  /** The value is an array, and each of its elements must follow the rule. */
+  readonly each: boolean;
+  /** What the constraint is told of its place: one object for all calls, as they are synchronous. */
+  readonly details: { -readonly [Name in keyof ValidationArguments]: ValidationArguments[Name] };
+}
+
 interface PropertyCheck {
   readonly property: string;
   /** Of `@IsOptional` and `@ValidateIf`: the others count only when all of these hold. */
   readonly conditions: readonly Metadata[];
-  readonly rules: readonly { constraint: ValidatorConstraintInterface; metadata: Metadata }[];
+  readonly rules: readonly Rule[];
   readonly nested: boolean;
 }
 
@@ -54,7 +62,7 @@ function propertyChecks(type: Function): PropertyCheck[] | null {
     const ofType = (wanted: string) => all.filter((metadata) => metadata.type === wanted);
     const conditions = ofType(ValidationTypes.CONDITIONAL_VALIDATION);
     const nested = ofType(ValidationTypes.NESTED_VALIDATION);
-    const rules = rulesOf(ofType(ValidationTypes.CUSTOM_VALIDATION));
+    const rules = rulesOf(type.name, ofType(ValidationTypes.CUSTOM_VALIDATION));
     const understood = conditions.length + nested.length + (rules?.length ?? 0) === all.length;
     if (rules === null || !understood || all.some(isNotPlain)) return null;
     compiled.push({ property, conditions, rules, nested: nested.length > 0 });
@@ -62,12 +70,15 @@ function propertyChecks(type: Function): PropertyCheck[] | null {
   return compiled;
 }
 
-function rulesOf(metadatas: readonly Metadata[]): PropertyCheck['rules'] | null {
-  const rules = metadatas.map((metadata) => {
-    const [constraint, ...others] = getMetadataStorage().getTargetValidatorConstraints(metadata.constraintCls);
-    return others.length > 0 || constraint?.async !== false ? null : { constraint: constraint.instance, metadata };
-  });
-  return rules.every((rule) => rule !== null) ? rules : null;
+function rulesOf(targetName: string, metadatas: readonly Metadata[]): Rule[] | null {
+  const rules: Rule[] = [];
+  for (const { constraintCls, propertyName: property, constraints, each } of metadatas) {
+    const [constraint, ...others] = getMetadataStorage().getTargetValidatorConstraints(constraintCls);
+    if (others.length > 0 || constraint?.async !== false) return null;
+    const details = { targetName, property, object: {}, value: undefined, constraints: constraints as unknown[] };
+    rules.push({ constraint: constraint.instance, each, details });
+  }
+  return rules;
 }
 
 function isNotPlain({ groups, validateIf }: Metadata): boolean {
@@ -80,17 +91,23 @@ function accepts({ property, conditions, rules, nested }: PropertyCheck, object:
     const [applies] = constraints as [(object: object, value: unknown) => boolean];
     if (!applies(object, value)) return true;
   }
-  for (const { constraint, metadata } of rules) {
-    const parts = {
-      targetName: object.constructor.name,
-      property,
-      object,
-      constraints: metadata.constraints as unknown[],
-    };
-    const passes = (each: unknown) => constraint.validate(each, { ...parts, value: each }) === true;
-    if (metadata.each ? !(Array.isArray(value) && value.every(passes)) : !passes(value)) return false;
-  }
+  for (const rule of rules) if (!follows(rule, object, value)) return false;
   return !nested || acceptsNested(value);
+}
+
+function follows({ constraint, each, details }: Rule, object: object, value: unknown): boolean {
+  details.object = object;
+  const values = each ? value : [value];
+  let followed = Array.isArray(values);
+  if (Array.isArray(values)) {
+    for (const one of values) {
+      details.value = one;
+      followed &&= constraint.validate(one, details) === true;
+    }
+  }
+  // Payloads hold prompts, which must not live longer than their job.
+  details.object = details.value = {};
+  return followed;
 }
 
 function acceptsNested(value: unknown): boolean {

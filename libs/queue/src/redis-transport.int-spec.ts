@@ -1,9 +1,92 @@
-import { describe, it } from 'vitest';
-import { redisAvailable, startRedis } from '#test/redis';
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { redisAvailable, startRedis, type TestRedis } from '#test/redis';
+import { createTransport } from './create-transport.js';
+import { defineJob } from './job-definition.js';
 import { describeTransport } from './transport.conformance.js';
+import type { MailboxEvent, QueueTransport } from './transport.js';
+
+class EmptyPayload {}
+
+const job = defineJob({
+  modality: 'echo',
+  payload: EmptyPayload,
+  result: EmptyPayload,
+  policy: { attempts: 1, lockMs: 5_000, deadlineMs: 60_000, stalledMax: 0, concurrency: 1 },
+});
+
+function sleep(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
 
 if (redisAvailable) {
   describeTransport('redis', () => startRedis(['--appendonly', 'yes', '--appendfsync', 'everysec']));
+
+  describe('redis', () => {
+    let server: TestRedis;
+    let admin: Redis;
+    const warnings: string[] = [];
+
+    beforeAll(async () => {
+      server = await startRedis();
+      admin = new Redis(server.url);
+    });
+    afterAll(async () => {
+      admin.disconnect();
+      await server.close();
+    });
+
+    function open(): Promise<QueueTransport> {
+      const warn = (message: string) => void warnings.push(message);
+      return createTransport({ url: server.url, namespace: 'own', clientName: 'test', warn });
+    }
+
+    it('warns when the server may evict jobs', async () => {
+      await admin.config('SET', 'maxmemory-policy', 'allkeys-lru');
+      await (await open()).close();
+      await admin.config('SET', 'maxmemory-policy', 'noeviction');
+      expect(warnings.some((warning) => warning.includes('allkeys-lru'))).toBe(true);
+    });
+
+    it('carries a stream over a FLUSHALL', async () => {
+      const transport = await open();
+      await transport.mailbox.start();
+      const slot = transport.mailbox.open('stream');
+      const writer = transport.mailbox.writer(transport.mailbox.address, 'stream');
+      writer.send({ type: 'one' });
+      const events: MailboxEvent[] = [];
+      const reading = (async () => {
+        for await (const event of slot) events.push(event);
+      })();
+      await sleep(50);
+      await admin.flushall();
+      writer.send({ type: 'two' }, { type: 'job-finished' });
+      await reading;
+      expect(events.map(({ type }) => type)).toEqual(['one', 'two', 'job-finished']);
+      await transport.close();
+    });
+
+    it('refuses new work and says that it is not ready at its memory limit, and heals by itself', async () => {
+      const transport = await open();
+      const envelope = {
+        requestId: 'r1',
+        modality: 'echo',
+        modelId: 'm',
+        attempt: 1,
+        deadlineAtMs: Date.now() + 60_000,
+        replyTo: null,
+        payload: {},
+      };
+      await admin.config('SET', 'maxmemory', '100kb');
+      await expect(transport.ping()).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' });
+      await expect(transport.producer.enqueue(job, envelope)).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' });
+      await admin.config('SET', 'maxmemory', '0');
+      await transport.ping();
+      await transport.producer.enqueue(job, envelope);
+      expect(await transport.producer.holds('echo', 'm', 'r1')).toBe(true);
+      await transport.close();
+    });
+  });
 } else {
   describe('redis transport', () => {
     it.skip('needs a redis-server on the PATH', () => undefined);

@@ -91,7 +91,10 @@ export interface JobConsumer {
 /** How a request ended, once per attempt; `libs/jobs` closes the row with it. */
 export interface Outcome {
   requestId: string;
+  /** The attempt of the envelope: the row takes the outcome of its current attempt and of no other. */
   attempt: number;
+  /** How often the queue itself ran this attempt again before it ended so. */
+  retries: number;
   status: 'succeeded' | 'failed' | 'cancelled';
   error: WireError | null;
   usage: TokenUsage | null;

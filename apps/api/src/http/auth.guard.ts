@@ -33,7 +33,8 @@ async function callerBehind(bearer: string, accounts: AccountsService): Promise<
 export function addAuthGuard(server: FastifyInstance, accounts: AccountsService): void {
   server.decorateRequest('caller', null);
   server.addHook('onRequest', async (request) => {
-    if (!request.url.startsWith(apiBase) || request.is404) return;
+    // By the route that was found, not by what the caller wrote: `/%61pi/v1/…` and `http://host/api/v1/…` lead there too.
+    if (request.is404 || !request.routeOptions.url?.startsWith(apiBase)) return;
     const { access = 'inference' } = request.routeOptions.config as RouteSettings;
     const bearer = bearerOf(request);
     if (bearer === null) {

@@ -4,6 +4,12 @@ import type { FastifyInstance } from 'fastify';
 
 /** JSON answers of a kilobyte and more, in what the caller accepts; never streams or binary (contract 0). */
 export async function addCompression(server: FastifyInstance): Promise<void> {
+  // The plugin also packs whatever its table of types calls compressible; this header is how a request declines.
+  server.addHook('onSend', (request, reply, _payload, done) => {
+    const type = String(reply.getHeader('content-type') ?? '');
+    if (!type.startsWith('application/json')) request.headers['x-no-compression'] = 'true';
+    done();
+  });
   await server.register(compress, {
     global: true,
     globalDecompression: false,

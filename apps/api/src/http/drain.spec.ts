@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { Drain } from './drain.js';
 
 describe('Drain', () => {
@@ -28,5 +28,15 @@ describe('Drain', () => {
     drain.expired.addEventListener('abort', () => drain.leave());
     await drain.drain(1, 60_000);
     expect(drain.expired.aborted).toBe(true);
+  });
+
+  it('lets any number of answers listen for the end of the grace without a warning', async () => {
+    const warned = vi.fn();
+    process.on('warning', warned);
+    const { expired } = new Drain();
+    for (let answer = 0; answer < 20; answer += 1) expired.addEventListener('abort', () => undefined);
+    await new Promise((resolve) => setImmediate(resolve));
+    process.off('warning', warned);
+    expect(warned).not.toHaveBeenCalled();
   });
 });

@@ -1,9 +1,16 @@
+import { setMaxListeners } from 'node:events';
+
 /** Requests in flight, and the way they end when the process is told to stop. */
 export class Drain {
   private active = 0;
   private stopping = false;
   private idle: (() => void) | undefined;
   private readonly giveUp = new AbortController();
+
+  constructor() {
+    // Every open answer listens; from the eleventh on Node would warn of a leak.
+    setMaxListeners(0, this.giveUp.signal);
+  }
 
   /** True from the stop signal on: new requests are turned away. */
   get draining(): boolean {

@@ -27,9 +27,7 @@ export class ErrorFilter implements ExceptionFilter {
     const request = http.getRequest<FastifyRequest>();
     const reply = http.getResponse<FastifyReply>();
     const error = this.translate(exception, request, reply);
-    if (error.code === 'UNKNOWN_ERROR') {
-      this.logger.error({ requestId: request.id, error: error.cause ?? error }, 'request failed unexpectedly');
-    }
+    this.note(error, request.id);
     if (reply.raw.headersSent) {
       // Half an answer is out; a cut connection is the only honest end left.
       reply.raw.destroy();
@@ -41,8 +39,21 @@ export class ErrorFilter implements ExceptionFilter {
     else void reply.send(body);
   }
 
+  /** What a caller cannot mend an operator should see: the cause, which the answer leaves out. */
+  private note(error: PlatformError, requestId: string): void {
+    if (error.code === 'UNKNOWN_ERROR') {
+      this.logger.error({ requestId, error: error.cause ?? error }, 'request failed unexpectedly');
+    } else if (error.cause !== undefined) {
+      this.logger.warn({ requestId, code: error.code, error: error.cause }, 'request failed');
+    }
+  }
+
   private translate(exception: unknown, request: FastifyRequest, reply: FastifyReply): PlatformError {
     if (exception instanceof PlatformError) return exception;
+    // The caller hung up while sending: nobody reads the answer, and nothing here is broken.
+    if (request.raw.readableAborted) {
+      return new PlatformError('INVALID_REQUEST', 'The connection ended in the middle of the request.');
+    }
     if (!(exception instanceof HttpException)) return PlatformError.from(exception);
     const status = exception.getStatus();
     if (status === 404) return this.notFound(request, reply);

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { PlatformError } from '#common';
+import type { Logger } from '#platform/logging';
 import type { Metrics } from '#platform/metrics';
 import type { Drain } from './drain.js';
 
@@ -7,8 +8,11 @@ import type { Drain } from './drain.js';
 const operations = ['/health/', '/metrics'];
 
 /** Counts requests in flight, times them for the metrics, and turns new ones away once the process stops. */
-export function addRequestTracking(server: FastifyInstance, services: { drain: Drain; metrics: Metrics }): void {
-  const { drain, metrics } = services;
+export function addRequestTracking(
+  server: FastifyInstance,
+  services: { drain: Drain; metrics: Metrics; logger: Logger },
+): void {
+  const { drain, metrics, logger } = services;
   server.addHook('onRequest', (request, reply, done) => {
     drain.enter();
     if (!drain.draining || operations.some((path) => request.url.startsWith(path))) return done();
@@ -19,7 +23,9 @@ export function addRequestTracking(server: FastifyInstance, services: { drain: D
     drain.leave();
     const route = request.routeOptions.url ?? 'unmatched';
     const { method } = request;
-    metrics.observeHttpRequest({ method, route, status: reply.raw.statusCode, seconds: reply.elapsedTime / 1000 });
+    const status = reply.raw.statusCode;
+    metrics.observeHttpRequest({ method, route, status, seconds: reply.elapsedTime / 1000 });
+    logger.debug({ requestId: request.id, method, route, status, ms: Math.round(reply.elapsedTime) }, 'answered');
     done();
   });
 }

@@ -51,8 +51,10 @@ export class ChoiceWriter {
   finish(): ChoiceDelta | null {
     if (this.stopped) return null;
     const { text, stopped } = this.parts.stopMatcher.push(this.parts.detokenizer.flush());
+    this.stopped = stopped;
     const rest = stopped ? text : text + this.parts.stopMatcher.flush();
-    return rest === '' && this.waitingTokens === 0 ? null : this.take(rest);
+    const isNothing = rest === '' && this.waitingTokens === 0 && this.waitingLogprobs.length === 0;
+    return isNothing ? null : this.take(rest, true);
   }
 
   private addLogprob(tokenId: number, score: TokenScore): void {
@@ -65,14 +67,17 @@ export class ChoiceWriter {
     this.waitingLogprobs.push({ startsAt: this.decodedLength, entry });
   }
 
-  /** Takes everything that waits; tokens that lie wholly behind the cut of a stop string lose their logprobs. */
-  private take(text: string): ChoiceDelta {
+  /**
+   * Takes the tokens that wait, and the log-probabilities of those whose text has begun. The others may yet turn out
+   * to lie behind the cut of a stop string; then they are never sent.
+   */
+  private take(text: string, isLast = false): ChoiceDelta {
     this.sentLength += text.length;
-    const kept = this.waitingLogprobs.filter(({ startsAt }) => !this.stopped || startsAt < this.sentLength);
-    const logprobs = this.parts.withLogprobs ? kept.map(({ entry }) => entry) : null;
+    const isDue = ({ startsAt }: WaitingLogprob): boolean => startsAt < this.sentLength || (isLast && !this.stopped);
+    const logprobs = this.parts.withLogprobs ? this.waitingLogprobs.filter(isDue).map(({ entry }) => entry) : null;
+    this.waitingLogprobs = this.waitingLogprobs.filter((waiting) => !isDue(waiting));
     const tokens = this.waitingTokens;
     this.waitingTokens = 0;
-    this.waitingLogprobs = [];
     return { text, tokens, logprobs };
   }
 }

@@ -183,6 +183,12 @@ describe('SchedulerTextEngine', () => {
     expect(scheduler.submitted[0]?.eosTokenIds).toEqual(new Set([eosId]));
   });
 
+  it('gives each choice a seed of its own where adding one would be lost in rounding', () => {
+    const { engine, scheduler } = start();
+    engine.submit(request('hello', { n: 3, sampling: { seed: 2 ** 60 + 4096 } }));
+    expect(new Set(scheduler.submitted.map(({ sampling }) => sampling.seed)).size).toBe(3);
+  });
+
   it('cancels all choices and tells what was generated', () => {
     const { engine, scheduler, events } = start();
     engine.submit(request('hello', { n: 2 }));
@@ -234,6 +240,31 @@ describe('SchedulerTextEngine', () => {
     expect(logprobs).toEqual([
       { token: 'x', logprob: -1, bytes: [120], topLogprobs: [{ token: 'x', logprob: -1, bytes: [120] }] },
     ]);
+  });
+
+  it('keeps the log-probability of a token back as long as its text may be the start of a stop string', () => {
+    const { engine, scheduler, events } = start();
+    engine.submit(request('hello', { stop: ['ab'], topLogprobs: 0 }));
+    for (const text of ['a', 'a', 'b']) {
+      const [id = 0] = idsOf(text);
+      scheduler.step(([only]) => void only?.listener.onToken(id, { logprob: -1, top: [] }));
+    }
+    scheduler.step(([only]) => only?.listener.onEnd('stopped'));
+    const deltas = events().filter((event) => event.type === 'text-delta');
+    expect(deltas.map(({ text }) => text).join('')).toBe('a');
+    expect(deltas.flatMap(({ logprobs }) => logprobs ?? []).map(({ token }) => token)).toEqual(['a']);
+  });
+
+  it('gives every log-probability in the end where no stop string came', () => {
+    const { engine, scheduler, events } = start();
+    engine.submit(request('hello', { stop: ['ab'], topLogprobs: 0 }));
+    for (const text of ['a', 'a']) {
+      const [id = 0] = idsOf(text);
+      scheduler.step(([only]) => void only?.listener.onToken(id, { logprob: -1, top: [] }));
+    }
+    scheduler.step(([only]) => only?.listener.onEnd('length'));
+    const deltas = events().filter((event) => event.type === 'text-delta');
+    expect(deltas.flatMap(({ logprobs }) => logprobs ?? []).map(({ token }) => token)).toEqual(['a', 'a']);
   });
 
   it('leaves the BOS of a conversation to its template, and gives one to a bare text', () => {

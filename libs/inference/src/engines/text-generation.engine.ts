@@ -263,5 +263,8 @@ export class SchedulerTextEngine implements TextGenerationEngine {
 
 /** Each choice draws from its own stream: the seed plus its index. */
 function seeded(sampling: SamplingOptions, index: number): SamplingOptions {
-  return sampling.seed === undefined ? sampling : { ...sampling, seed: sampling.seed + index };
+  if (sampling.seed === undefined) return sampling;
+  const seed = sampling.seed + index;
+  // Beyond 2^53 adding one changes nothing, and all choices would be the same.
+  return { ...sampling, seed: Number.isSafeInteger(seed) ? seed : (sampling.seed % 2 ** 52) + index };
 }

@@ -20,16 +20,19 @@ export interface ForkOptions {
   modulePath?: string;
   /** Options of node for the child; default those of this process. */
   execArgv?: string[];
+  /** Environment of the child; default that of this process. */
+  env?: NodeJS.ProcessEnv;
 }
 
 const defaultModule = fileURLToPath(new URL('./model-host.main.js', import.meta.url));
 
 /** Forks a host. Structured clone on the channel, its own log lines on ours. */
-export function forkHost({ modulePath = defaultModule, execArgv }: ForkOptions = {}): HostLauncher {
+export function forkHost({ modulePath = defaultModule, execArgv, env }: ForkOptions = {}): HostLauncher {
   return () => {
     const child = fork(modulePath, [], {
       serialization: 'advanced',
       execArgv,
+      env,
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     });
     return new ForkedHost(child);

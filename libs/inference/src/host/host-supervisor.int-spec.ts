@@ -175,6 +175,22 @@ describe('a supervised model host', () => {
     expect(supervisor.state).toBe('gone');
   });
 
+  it('lets two drain it at once', async () => {
+    const supervisor = await ready();
+    const running = run(supervisor, request('a', '[[tokens=20 delay=5]]'));
+    await running.firstText;
+    await Promise.all([supervisor.drain(10_000), supervisor.drain(10_000)]);
+    expect(supervisor.state).toBe('gone');
+  });
+
+  it('keeps a draining host alive as long as it is heard of', async () => {
+    const supervisor = await ready({ silentAfterMs: 1_500 });
+    const running = run(supervisor, request('a', '[[tokens=30 delay=80]]'));
+    await running.firstText;
+    await supervisor.drain(20_000);
+    expect(await running.result).toMatchObject({ cancelled: false, usage: { completionTokens: 30 } });
+  });
+
   it('hands back what is still running when the grace of a drain is over', async () => {
     const supervisor = await ready();
     const running = run(supervisor, request('a', '[[tokens=100000 delay=5]]'));

@@ -75,6 +75,7 @@ export class HostSupervisor implements TextGenerationRunner {
   private restartCount = 0;
   private lastReport: HostReport | null = null;
   private whenLeft: (() => void) | null = null;
+  private leaving: Promise<void> | null = null;
 
   constructor(private readonly options: HostSupervisorOptions) {
     this.timings = { ...defaultHostTimings, ...options.timings };
@@ -152,7 +153,8 @@ export class HostSupervisor implements TextGenerationRunner {
     for (const run of this.runs.values()) {
       run.fail(new PlatformError('MODEL_AT_CAPACITY', 'This worker was stopped before the answer was complete.'));
     }
-    await this.leave();
+    // Two may drain at once: a model that is being unloaded, and the worker that stops meanwhile.
+    await (this.leaving ??= this.leave());
   }
 
   private submit(run: HostRun): void {
@@ -168,7 +170,8 @@ export class HostSupervisor implements TextGenerationRunner {
   }
 
   private hear(message: HostMessage): void {
-    if (this.currentState === 'ready') this.watch(this.timings.silentAfterMs, 'silent for too long');
+    const isServing = this.currentState === 'ready' || this.currentState === 'draining';
+    if (isServing) this.watch(this.timings.silentAfterMs, 'silent for too long');
     switch (message.type) {
       case 'events':
         return this.route(message.events);

@@ -127,7 +127,8 @@ export function serveModelHost(loadEngine: EngineLoader): void {
   process.on('disconnect', () => process.exit());
   const channel: HostChannel = {
     send: (message) => {
-      if (process.connected) send(message);
+      // Without a listener a write to a worker that was just killed would be thrown; `disconnect` follows at once.
+      if (process.connected) send(message, undefined, undefined, () => undefined);
     },
     onCommand: (listener) => void process.on('message', listener),
     // Leaves when the last message has been handed over.

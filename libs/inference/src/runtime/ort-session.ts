@@ -1,5 +1,6 @@
 import { env, InferenceSession, listSupportedBackends, Tensor } from 'onnxruntime-node';
 import { PlatformError } from '#common';
+import { float16Bits } from './float16.js';
 import type { GraphSession, GraphTensor, TensorData, TensorDescription, TensorType } from './graph-session.js';
 
 // Errors come as exceptions; written to the terminal as well, they would name paths and come twice.
@@ -71,12 +72,23 @@ export class OrtSession implements GraphSession {
   }
 
   async run(feeds: Record<string, GraphTensor>, fetches: readonly string[]): Promise<Record<string, GraphTensor>> {
-    return this.session.run(feeds as Record<string, Tensor>, fetches);
+    const readable = Object.entries(feeds).map(([name, tensor]) => [name, withReadableData(tensor)]);
+    return this.session.run(Object.fromEntries(readable) as Record<string, Tensor>, fetches);
   }
 
   async release(): Promise<void> {
     await this.session.release();
   }
+}
+
+/**
+ * Where Node has a Float16Array (24), the package's tensors hold half floats in one, which its native part cannot read:
+ * it takes the length for zero. It reads plain members, so the same tensor over the bits serves.
+ */
+function withReadableData(tensor: GraphTensor): GraphTensor {
+  if (tensor.type !== 'float16' || tensor.data instanceof Uint16Array) return tensor;
+  const readable = { type: tensor.type, dims: tensor.dims, data: float16Bits(tensor), location: 'cpu' };
+  return readable;
 }
 
 function sessionOptions(provider: string, options: OrtSessionOptions): InferenceSession.SessionOptions {

@@ -42,6 +42,14 @@ const settingsArbitrary = fc.record({
 });
 
 describe('TokenSampler', () => {
+  it('takes a repetition penalty of 0, which nothing can be divided by', () => {
+    const logits = Float32Array.of(1, 2, 0.5, -1, -Infinity);
+    for (const temperature of [0, 1]) {
+      const sampler = new TokenSampler({ temperature, repetitionPenalty: 0, seed: 1 }, Int32Array.of(2, 4));
+      expect(sampler.sample(batchOf(logits), 0)).toBe(2);
+    }
+  });
+
   it('draws what the reference draws from the same uniform number', () => {
     fc.assert(
       fc.property(logitsArbitrary(1, 60), settingsArbitrary, (logits, settings) => {

@@ -171,11 +171,14 @@ function temperatureRange(sampling: SamplingOptions): { minimum: number; maximum
   return { minimum, maximum: Math.max(minimum, maxTemperature ?? temperature) };
 }
 
+/** The wire allows 0, by which nothing can be divided; from here on whatever came before wins anyway. */
+const leastRepetitionPenalty = 1e-3;
+
 function penaltiesOf(sampling: SamplingOptions, promptIds: Int32Array): Penalties | null {
   const strengths = {
     frequency: sampling.frequencyPenalty ?? 0,
     presence: sampling.presencePenalty ?? 0,
-    repetition: sampling.repetitionPenalty ?? 1,
+    repetition: Math.max(leastRepetitionPenalty, sampling.repetitionPenalty ?? 1),
   };
   const isNeutral = strengths.frequency === 0 && strengths.presence === 0 && strengths.repetition === 1;
   return isNeutral ? null : new Penalties(strengths, promptIds);

@@ -20,7 +20,7 @@ describe('generationConfigOf', () => {
 
   it('ends at every EOS of every file, written as a number or as a list', () => {
     const { eosTokenIds } = generationConfigOf({ eos_token_id: [5, 6] }, { eos_token_id: 7 }, 8);
-    expect([...eosTokenIds].sort()).toEqual([5, 6, 7, 8]);
+    expect([...eosTokenIds].sort((left, right) => left - right)).toEqual([5, 6, 7, 8]);
   });
 });
 

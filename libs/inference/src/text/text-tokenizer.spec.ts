@@ -107,6 +107,13 @@ describe('TextTokenizer', () => {
     expect([...open(byteLevel).encodePrompt('')]).toEqual([]);
   });
 
+  it('knows that a special token can be the longest of all', () => {
+    const { tokenizerJson, tokenizerConfig } = byteLevel;
+    const content = `<|${'long'.repeat(20)}|>`;
+    const file = { ...tokenizerJson, added_tokens: [{ id: 0, content, special: true }] };
+    expect(TextTokenizer.fromFiles(file, tokenizerConfig).longestTokenBytes).toBe(84);
+  });
+
   it('reads special tokens written as objects', () => {
     const { tokenizerJson, tokenizerConfig } = sentencePiece;
     const config = { ...tokenizerConfig, eos_token: { content: '</s>' } } as TokenizerConfig;

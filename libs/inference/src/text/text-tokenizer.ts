@@ -61,7 +61,10 @@ export class TextTokenizer {
     this.addsBos = this.bosTokenId !== null && (config.add_bos_token ?? this.prefixesBos());
     splitIntoWords(tokenizer, file);
     this.bytes = compileTokenBytes(tokenizer, file.decoder ?? null, this.specialIds);
-    this.longestTokenBytes = this.bytes?.table.reduce((most, bytes) => Math.max(most, bytes.length), 1) ?? 256;
+    // Special tokens have no bytes in the table, yet a prompt may be made of them.
+    const longestAdded = added.reduce((most, { content }) => Math.max(most, Buffer.byteLength(content)), 1);
+    this.longestTokenBytes =
+      this.bytes?.table.reduce((most, bytes) => Math.max(most, bytes.length), longestAdded) ?? 256;
   }
 
   static async load(directory: string): Promise<TextTokenizer> {

@@ -9,7 +9,7 @@ export interface FailAbandonedOptions extends CloseDeadOptions {
   /** Every kind of job, by modality. */
   definitions: ReadonlyMap<string, JobDefinition<object, object>>;
   outcomesFlow: () => boolean;
-  /** Age at which a running row is looked at, and for how long it must then be without queue entry or worker; default: the longest lock, each. */
+  /** Age at which a running row is looked at, and for how long it must then be without queue entry or worker; default: 6/10 of the longest lock, each. */
   confirmMs?: number;
 }
 
@@ -31,7 +31,8 @@ export class FailAbandonedSweep implements Sweep {
 
   constructor(private readonly options: FailAbandonedOptions) {
     const longestLockMs = Math.max(...[...options.definitions.values()].map(({ policy }) => policy.lockMs));
-    this.confirmMs = options.confirmMs ?? longestLockMs;
+    // A worker counts as gone after 4 s of silence: with them it is about a lock, after which it may not come back.
+    this.confirmMs = options.confirmMs ?? longestLockMs * 0.6;
     this.sightings = new Sightings(this.confirmMs);
   }
 

@@ -16,8 +16,9 @@ export type ConverterKind = Exclude<ManifestConverter['kind'], 'none'>;
  * Turns downloaded weights into an installed model: graph `model.onnx` (with `model.onnx_data` beside it when the
  * weights are large), `config.json`, `generation_config.json`, `tokenizer.json` and `tokenizer_config.json`.
  *
- * Memory is bounded by one tensor's piece, not by the model. Fails with `INVALID_MODEL` naming the file and what is
- * wrong with it, with the signal's reason when aborted, and as it is for a full disk; nothing is left behind.
+ * Memory is bounded by one tensor, or by a piece of it where linear layers are stored in blocks, not by the model.
+ * Fails with `INVALID_MODEL` naming the file and what is wrong with it, with the signal's reason when aborted, and as
+ * it is for a full disk; nothing is left behind.
  */
 export async function convertModel(request: ConversionRequest & { kind: ConverterKind }): Promise<ConversionResult> {
   const convert = converters[request.kind];

@@ -156,7 +156,7 @@ export class OpsConfig extends DatabaseConfig {
 
   @IntegerVariable('SLUICE_SWEEP_INTERVAL_MS', {
     about: 'Pause between two searches for lost and overdue jobs, in ms.',
-    default: 5_000,
+    default: 3_000,
     min: 50,
     max: oneDayMs,
   })

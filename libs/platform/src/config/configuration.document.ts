@@ -34,11 +34,7 @@ function section(title: string, variables: VariableDescription[]): string {
 }
 
 function row(variable: VariableDescription): string {
-  const standard = variable.required
-    ? '**required**'
-    : variable.defaultText === null
-      ? ''
-      : `\`${variable.defaultText}\``;
+  const standard = variable.required ? '**required**' : !variable.defaultText ? '' : `\`${variable.defaultText}\``;
   const cells = [`\`${variable.name}\``, variable.expected, standard, variable.about];
   return `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
 }

@@ -38,6 +38,21 @@ describe('parseConfig', () => {
     ]);
   });
 
+  it('names what the children of an app would stumble over, once, but not what it gives them itself', () => {
+    const environment = { PORT: '-1', SLUICE_THREADS: '0', SLUICE_QUEUE_LIMIT: 'x', SLUICE_SWEEP_INTERVAL_MS: '1' };
+    expect(() => parseConfig(LocalConfig, environment, [ApiConfig, WorkerConfig, OpsConfig])).toThrow(
+      expect.objectContaining({
+        problems: [
+          expect.stringMatching(/^PORT is "-1"/),
+          expect.stringMatching(/^SLUICE_QUEUE_LIMIT is "x"/),
+          expect.stringMatching(/^SLUICE_THREADS is "0"/),
+          expect.stringMatching(/^SLUICE_SWEEP_INTERVAL_MS is "1"/),
+        ],
+      }),
+    );
+    expect(parseConfig(LocalConfig, {}, [ApiConfig, WorkerConfig, OpsConfig]).port).toBe(3000);
+  });
+
   it.each(['-1', '65536', '1.5', '1e3', ' ', 'NaN', '0x10'])('refuses %j as a port', (port) => {
     expect(problemsOf(ApiConfig, { ...complete, PORT: port })).toEqual([expect.stringContaining('PORT')]);
   });

@@ -13,8 +13,37 @@ export class ConfigError extends Error {
   }
 }
 
-/** Reads and checks the environment of one app. An empty variable counts as not set. Throws a `ConfigError`. */
-export function parseConfig<T extends object>(configClass: new () => T, environment: Environment): T {
+/** Apps that are started with the environment of another, which may still add to it what is not set. */
+type ChildConfigs = readonly (new () => object)[];
+
+/**
+ * Reads and checks the environment of one app. An empty variable counts as not set. What `children` would stumble
+ * over later, started with the same environment, is named at once with all the rest. Throws a `ConfigError`.
+ */
+export function parseConfig<T extends object>(
+  configClass: new () => T,
+  environment: Environment,
+  children: ChildConfigs = [],
+): T {
+  const { config, problems } = read(configClass, environment);
+  for (const child of children) {
+    const wrong = read(child, environment).problems.filter(({ variable }) => environment[variable]);
+    problems.push(...wrong);
+  }
+  const told = new Set(problems.map(({ text }) => text));
+  if (told.size > 0) throw new ConfigError([...told]);
+  return config;
+}
+
+interface Problem {
+  variable: string;
+  text: string;
+}
+
+function read<T extends object>(
+  configClass: new () => T,
+  environment: Environment,
+): { config: T; problems: Problem[] } {
   const variables = variablesOf(configClass);
   const plain: Record<string, string> = {};
   for (const variable of variables) {
@@ -24,10 +53,10 @@ export function parseConfig<T extends object>(configClass: new () => T, environm
   const config = plainToInstance(configClass, plain);
   const problems = validateSync(config).map((error) => {
     const variable = variables.find((candidate) => candidate.property === error.property);
-    return variable ? describe(variable, environment) : Object.values(error.constraints ?? {}).join(' ');
+    const text = variable ? describe(variable, environment) : Object.values(error.constraints ?? {}).join(' ');
+    return { variable: variable?.name ?? '', text };
   });
-  if (problems.length > 0) throw new ConfigError(problems);
-  return config;
+  return { config, problems };
 }
 
 function describe(variable: VariableDescription, environment: Environment): string {
@@ -38,9 +67,9 @@ function describe(variable: VariableDescription, environment: Environment): stri
 }
 
 /** The config of this process; a bad environment is told on stderr and ends the process with 1. */
-export function loadConfig<T extends object>(configClass: new () => T, environment: Environment = process.env): T {
+export function loadConfig<T extends object>(configClass: new () => T, children: ChildConfigs = []): T {
   try {
-    return parseConfig(configClass, environment);
+    return parseConfig(configClass, process.env, children);
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     process.stderr.write(`${error.message}\n`);

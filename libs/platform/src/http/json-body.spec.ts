@@ -23,9 +23,25 @@ describe('parseJsonBody', () => {
   it('answers the value of any JSON', () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 5, noUnicodeString: false }), (value) => {
-        const text = JSON.stringify(value);
+        const text = JSON.stringify(value).replaceAll(String.raw`\u0000`, '');
         const expected: unknown = JSON.parse(text);
         expect(parseJsonBody(Buffer.from(text))).toEqual(expected);
+      }),
+    );
+  });
+
+  it('refuses whatever bytes it cannot read by INVALID_REQUEST and nothing else', () => {
+    const noise = fc.oneof(
+      fc.uint8Array({ maxLength: 64 }),
+      fc.string().map((text) => Buffer.from(`{"a":${text}`)),
+    );
+    fc.assert(
+      fc.property(noise, (bytes) => {
+        try {
+          parseJsonBody(Buffer.from(bytes));
+        } catch (error) {
+          expect(error).toMatchObject({ code: 'INVALID_REQUEST' });
+        }
       }),
     );
   });
@@ -39,6 +55,12 @@ describe('parseJsonBody', () => {
   it('names the field that holds half a surrogate pair', () => {
     expect(refusal(String.raw`{"messages":[{"content":"a\ud800b"}]}`).param).toBe('messages[0].content');
     expect(refusal(String.raw`{"a":{"\udc00":1}}`).message).toContain('surrogate');
+  });
+
+  it('names the field that holds a NUL character, which no queue on PostgreSQL can carry', () => {
+    const error = refusal(String.raw`{"messages":[{"content":"a\u0000b"}]}`);
+    expect([error.param, error.message]).toEqual(['messages[0].content', 'messages[0].content holds a NUL character.']);
+    expect(refusal(String.raw`{"a":{"\u0000":1}}`).code).toBe('INVALID_REQUEST');
   });
 
   it('refuses 10 000 levels of nesting without recursing into them', () => {

@@ -21,6 +21,8 @@ function refuse(message: string, param: string | null, issue: ErrorIssue): Platf
 
 function checkText(text: string): void {
   if (!text.isWellFormed()) throw new BodyFault('invalid_string', 'holds half of a surrogate pair');
+  // PostgreSQL keeps it in no text and no JSON, and the queue would refuse the job.
+  if (text.includes('\0')) throw new BodyFault('invalid_string', 'holds a NUL character');
 }
 
 /** Walks the parsed value once: recursion is bounded by `deepestNesting`, which is why depth is checked here first. */
@@ -75,8 +77,8 @@ function nameOf(path: (string | number)[]): string {
 
 /**
  * The JSON of a request body. Refuses what cannot be carried on: bytes that are not UTF-8, broken JSON (with its
- * position), nesting beyond 64 levels, numbers beyond a double, strings with half a surrogate pair. `__proto__`
- * keys are dropped. Throws `INVALID_REQUEST` naming the field.
+ * position), nesting beyond 64 levels, numbers beyond a double, strings with half a surrogate pair or a NUL character.
+ * `__proto__` keys are dropped. Throws `INVALID_REQUEST` naming the field.
  */
 export function parseJsonBody(bytes: Buffer): unknown {
   if (!isUtf8(bytes)) {

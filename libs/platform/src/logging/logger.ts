@@ -1,5 +1,6 @@
 import { logLevelOfEnvironment } from '#platform/config';
-import { pino } from 'pino';
+import { type DestinationStream, type LoggerOptions, pino } from 'pino';
+import { serializeError } from './error-serializer.js';
 
 /** What every part of the house logs with. Never prompts, outputs, keys or payloads. */
 export type Logger = pino.Logger;
@@ -11,14 +12,15 @@ const redacted = ['authorization', 'headers.authorization', '*.authorization', '
  * A logger of one JSON object per line on stdout: `level` (a word), `time` (ISO), `name`, `msg`. Add `requestId` with
  * `logger.child({ requestId })`. `npm start` turns the lines of its children into readable ones.
  */
-export function createLogger(name: string, options: { level?: string } = {}): Logger {
-  return pino({
+export function createLogger(name: string, options: { level?: string; stream?: DestinationStream } = {}): Logger {
+  const settings: LoggerOptions = {
     name,
     level: options.level ?? logLevelOfEnvironment(),
     base: undefined,
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label) => ({ level: label }) },
-    serializers: { error: pino.stdSerializers.err, err: pino.stdSerializers.err },
+    serializers: { error: serializeError, err: serializeError },
     redact: { paths: redacted, censor: '[redacted]' },
-  });
+  };
+  return options.stream ? pino(settings, options.stream) : pino(settings);
 }

@@ -4,7 +4,7 @@ import type { ModelPrice } from '#billing';
 import { PlatformError } from '#common';
 import { callerOf, validateWire } from '#platform/http';
 import type { ResolvedModel } from '#model-registry';
-import type { TextPricing } from '#model-registry/manifest';
+import type { ModelManifest, TextConstraints, TextPricing } from '#model-registry/manifest';
 import { chatJob } from '../contract/chat.job.js';
 import { ChatCompletionRequest } from '../contract/chat.request.js';
 import { admitAffordable } from './chat.admission.js';
@@ -15,6 +15,7 @@ import { type ChatModel, normalizeChat, type NormalizedChat } from './chat.norma
 import { type ChatAnswerHead, ChatAnswerGatherer } from './chat.presenter.js';
 import { type ChatServices, chatServices } from './chat.services.js';
 import { ChatStream } from './chat.stream.js';
+import { refusal } from './chat.support.js';
 
 const defaultMaxChoices = 4;
 /** Models whose manifest names no context are held to this many tokens. */
@@ -24,7 +25,7 @@ const defaultContextLength = 2048;
 interface OpenedChat {
   wire: ChatCompletionRequest;
   exchange: ChatExchange;
-  ends: Omit<ExchangeEnds, 'lost'>;
+  ends: ExchangeEnds;
   head: ChatAnswerHead;
 }
 
@@ -45,8 +46,17 @@ function chatModel({ manifest, suffix }: ResolvedModel): ChatModel {
     maxCompletionTokens: manifest.maxCompletionTokens ?? contextLength,
     contextLength,
     systemPrompt: manifest.systemPrompt ?? null,
+    constraints: (manifest.constraints as TextConstraints | undefined) ?? null,
     suffix,
   };
+}
+
+const clientKeyHeader = 'x-service-tee-client-pub-key';
+
+/** A sealed request to a model that cannot open it would be answered as if its ciphertext were the prompt. */
+function refuseSealed({ headers }: FastifyRequest, { id, capabilities }: ModelManifest): void {
+  if (headers[clientKeyHeader] === undefined || capabilities.supportsE2EE) return;
+  throw refusal(`The model ${id} does not support end-to-end encryption.`, clientKeyHeader, 'unsupported');
 }
 
 /** Aborts when the connection closes before the answer is out. */
@@ -67,17 +77,13 @@ export class ChatController {
   @ChatApiDocument()
   async complete(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const opened = await this.open(request, reply);
-    const { lost, release } = this.services.watchHolder(opened.head.modelId);
-    const ends = { ...opened.ends, lost };
     try {
-      if (opened.wire.stream === true) await this.stream(opened, ends, reply);
-      else await this.answer(opened, ends, reply);
+      if (opened.wire.stream === true) await this.stream(opened, reply);
+      else await this.answer(opened, reply);
     } catch (error) {
       // Nobody is left to read an answer.
       if (!(error instanceof CallerGone)) throw error;
       reply.hijack();
-    } finally {
-      release();
     }
   }
 
@@ -87,6 +93,7 @@ export class ChatController {
     const resolved = await this.services.resolve(wire.model);
     const { manifest } = resolved;
     void reply.headers(modelHeaders(resolved));
+    refuseSealed(request, manifest);
     const chat = normalizeChat(wire, chatModel(resolved));
     if (resolved.offline) {
       throw new PlatformError('MODEL_OFFLINE', `No worker holds the model ${manifest.id} at the moment.`, 'model');
@@ -94,7 +101,8 @@ export class ChatController {
     const price = await this.services.price(manifest.id);
     const exchange = await this.admit(request, reply, { chat, resolved, price, stream: wire.stream === true });
     const { settings, stopping } = this.services;
-    const ends = { gone, stopping, deadlineMs: settings.deadlineMs };
+    const watchHolder = () => this.services.watchHolder(manifest.id);
+    const ends = { gone, stopping, watchHolder, deadlineMs: settings.deadlineMs };
     return { wire, exchange, ends, head: this.head(request, chat, price) };
   }
 
@@ -152,13 +160,13 @@ export class ChatController {
     };
   }
 
-  private async answer({ exchange, head }: OpenedChat, ends: ExchangeEnds, reply: FastifyReply): Promise<void> {
+  private async answer({ exchange, ends, head }: OpenedChat, reply: FastifyReply): Promise<void> {
     const gatherer = new ChatAnswerGatherer(head);
     const usage = await exchange.run(ends, (event) => gatherer.add(event));
     void reply.status(200).send(gatherer.answer(usage));
   }
 
-  private async stream({ wire, exchange, head }: OpenedChat, ends: ExchangeEnds, reply: FastifyReply): Promise<void> {
+  private async stream({ wire, exchange, ends, head }: OpenedChat, reply: FastifyReply): Promise<void> {
     const { keepAliveMs, stalledMs } = this.services.settings;
     const includeUsage = wire.stream_options?.include_usage === true;
     const stream = new ChatStream(reply, head, { keepAliveMs, stalledMs, includeUsage });

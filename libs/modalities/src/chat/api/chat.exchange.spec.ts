@@ -40,8 +40,14 @@ function setUp() {
   const gone = new AbortController();
   const stopping = new AbortController();
   const lost = new AbortController();
-  const ends = { gone: gone.signal, stopping: stopping.signal, lost: lost.signal, deadlineMs: 60_000 };
-  return { slot, calls, gone, stopping, lost, ends, exchange: new ChatExchange(slot, job) };
+  const watches = { open: 0, opened: 0 };
+  const watchHolder = () => {
+    watches.open += 1;
+    watches.opened += 1;
+    return { lost: lost.signal, release: () => void (watches.open -= 1) };
+  };
+  const ends = { gone: gone.signal, stopping: stopping.signal, watchHolder, deadlineMs: 60_000 };
+  return { slot, calls, gone, stopping, lost, watches, ends, exchange: new ChatExchange(slot, job) };
 }
 
 const delta: MailboxEvent = { type: 'text-delta' };
@@ -115,16 +121,21 @@ describe('ChatExchange', () => {
     expect(calls).toEqual(['cancel']);
   });
 
-  it('gives up a started job that no worker is left to finish, and waits with one that is queued', async () => {
+  it('gives up a started job that no worker is left to finish', async () => {
     const { slot, lost, ends, exchange } = setUp();
     slot.feed({ type: 'job-started' }, delta);
     const run = exchange.run(ends, () => lost.abort());
     await expect(run).rejects.toMatchObject({ code: 'MODEL_OFFLINE' });
-    const queued = setUp();
-    const waiting = queued.exchange.run(queued.ends, () => undefined);
-    queued.lost.abort();
-    queued.slot.feed({ type: 'job-started' }, finished);
-    await expect(waiting).resolves.toEqual(usage);
+  });
+
+  it('watches over the worker of a job from its start to its end, and never while it waits', async () => {
+    const { slot, watches, ends, exchange } = setUp();
+    const run = exchange.run(ends, () => expect(watches).toEqual({ open: 1, opened: 2 }));
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(watches.opened).toBe(0);
+    slot.feed({ type: 'job-started' }, { type: 'job-started' }, delta, finished);
+    await run;
+    expect(watches.open).toBe(0);
   });
 
   it('cancels the job when the listener fails', async () => {

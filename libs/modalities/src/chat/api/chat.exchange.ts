@@ -9,13 +9,22 @@ const noUsage: TokenUsage = { promptTokens: 0, cachedTokens: 0, completionTokens
 /** Thrown when the caller has left: nobody is there to read an answer. */
 export class CallerGone extends Error {}
 
+/** Aborts when nobody alive holds the model; watched until released. */
+export interface HolderLease {
+  lost: AbortSignal;
+  release: () => void;
+}
+
 export interface ExchangeEnds {
   /** The caller's connection. */
   gone: AbortSignal;
   /** The process stops and its grace is over. */
   stopping: AbortSignal;
-  /** No live worker holds the model: a job that had been started is dead, one that waits is not. */
-  lost: AbortSignal;
+  /**
+   * Begins to watch whether any live worker holds the model. Called when the job starts: from then on it dies with
+   * its worker, while one that waits is not lost.
+   */
+  watchHolder: () => HolderLease;
   /** How long the answer may take, in ms from now. */
   deadlineMs: number;
 }
@@ -33,7 +42,7 @@ function isChatEvent(event: SlotEvent): event is ChatEvent {
  */
 export class ChatExchange {
   private interruption: Error | null = null;
-  private started = false;
+  private holder: HolderLease | null = null;
 
   constructor(
     private readonly slot: MailboxSlot,
@@ -48,7 +57,7 @@ export class ChatExchange {
   async run(ends: ExchangeEnds, onEvent: ExchangeListener): Promise<TokenUsage> {
     const release = this.watch(ends);
     try {
-      const usage = await this.follow(onEvent);
+      const usage = await this.follow(ends, onEvent);
       if (usage !== null) {
         this.job.ended();
         return usage;
@@ -59,15 +68,16 @@ export class ChatExchange {
       throw error instanceof JobFailure ? error.reason : error;
     } finally {
       release();
+      this.holder?.release();
       this.slot.close();
     }
   }
 
-  private async follow(onEvent: ExchangeListener): Promise<TokenUsage | null> {
+  private async follow(ends: ExchangeEnds, onEvent: ExchangeListener): Promise<TokenUsage | null> {
     for await (const event of this.slot as AsyncIterable<SlotEvent>) {
       if (this.interruption !== null) return null;
       if (isChatEvent(event)) await onEvent(event);
-      else if (event.type === 'job-started') this.start();
+      else if (event.type === 'job-started') this.start(ends);
       else if (event.type === 'job-finished') return (event as JobFinishedEvent).usage ?? noUsage;
       else if (event.type === 'job-failed')
         throw new JobFailure(PlatformError.fromWire((event as JobFailedEvent).error));
@@ -75,21 +85,27 @@ export class ChatExchange {
     return null;
   }
 
-  private start(): void {
-    this.started = true;
+  private start({ watchHolder }: ExchangeEnds): void {
     this.job.started();
+    // A job that was given back starts again, on a worker that is watched anew.
+    this.holder?.release();
+    this.holder = watchHolder();
+    const { lost } = this.holder;
+    const onLost = (): void =>
+      this.interrupt(new PlatformError('MODEL_OFFLINE', 'The worker that made this answer is gone.'));
+    if (lost.aborted) onLost();
+    else lost.addEventListener('abort', onLost, { once: true });
   }
 
-  private watch({ gone, stopping, lost, deadlineMs }: ExchangeEnds): () => void {
-    const interrupt = (reason: Error): void => {
-      this.interruption ??= reason;
-      this.slot.close();
-    };
+  private interrupt(reason: Error): void {
+    this.interruption ??= reason;
+    this.slot.close();
+  }
+
+  private watch({ gone, stopping, deadlineMs }: ExchangeEnds): () => void {
+    const interrupt = (reason: Error): void => this.interrupt(reason);
     const onGone = (): void => interrupt(new CallerGone());
     const onStop = (): void => interrupt(new PlatformError('SERVICE_UNAVAILABLE', 'The service is restarting.'));
-    const onLost = (): void => {
-      if (this.started) interrupt(new PlatformError('MODEL_OFFLINE', 'The worker that made this answer is gone.'));
-    };
     const timer = setTimeout(
       () =>
         interrupt(new PlatformError('REQUEST_TIMEOUT', 'The answer took too long. Streaming shows it as it is made.')),
@@ -97,14 +113,12 @@ export class ChatExchange {
     );
     gone.addEventListener('abort', onGone, { once: true });
     stopping.addEventListener('abort', onStop, { once: true });
-    lost.addEventListener('abort', onLost, { once: true });
     if (gone.aborted) onGone();
     if (stopping.aborted) onStop();
     return () => {
       clearTimeout(timer);
       gone.removeEventListener('abort', onGone);
       stopping.removeEventListener('abort', onStop);
-      lost.removeEventListener('abort', onLost);
     };
   }
 }

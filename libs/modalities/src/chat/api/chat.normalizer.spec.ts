@@ -1,24 +1,17 @@
+import { validateSync } from 'class-validator';
+import { plainToInstance } from 'class-transformer';
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { PlatformError } from '#common';
+import { noCapabilities } from '#model-registry/manifest';
 import { validateWire } from '#platform/http';
+import { ChatJobPayload } from '../contract/chat.job.js';
 import { ChatCompletionRequest } from '../contract/chat.request.js';
 import { type ChatModel, normalizeChat, type NormalizedChat } from './chat.normalizer.js';
 
 const nothing = {
-  optimizedForCode: false,
-  supportsFunctionCalling: false,
-  supportsAudioInput: false,
-  supportsReasoning: false,
-  supportsReasoningEffort: false,
-  supportsResponseSchema: false,
-  supportsMultipleImages: false,
-  supportsVision: false,
-  supportsVideoInput: false,
-  supportsWebSearch: false,
+  ...noCapabilities,
   supportsLogProbs: true,
-  supportsTeeAttestation: false,
-  supportsE2EE: false,
-  supportsXSearch: false,
   quantization: 'int4',
 } as const;
 
@@ -29,6 +22,7 @@ const model: ChatModel = {
   maxCompletionTokens: 128,
   contextLength: 256,
   systemPrompt: 'Be kind.',
+  constraints: null,
   suffix: {},
 };
 
@@ -102,9 +96,24 @@ describe('what a chat request may hold', () => {
   });
 
   it('ignores a max_tokens of zero or less, and lets max_completion_tokens beat it', () => {
-    expect(normalize({ max_tokens: -1 }).payload.maxTokens).toBeUndefined();
-    expect(normalize({ max_tokens: 0 }).payload.maxTokens).toBeUndefined();
+    expect(normalize({ max_tokens: -1 }).payload.maxTokens).toBe(model.maxCompletionTokens);
+    expect(normalize({ max_tokens: 0 }).payload.maxTokens).toBe(model.maxCompletionTokens);
     expect(normalize({ max_tokens: 9, max_completion_tokens: 5 }).payload.maxTokens).toBe(5);
+  });
+
+  it('takes from the model what the caller leaves open, and nothing else', () => {
+    const constraints = {
+      temperature: { default: 0.7 },
+      top_p: { default: 0.95 },
+      repetition_penalty: { default: 1.1 },
+    };
+    const sampling = (changes: object) => normalize(changes, { constraints }).payload.sampling;
+    expect(sampling({})).toEqual({ temperature: 0.7, topP: 0.95, repetitionPenalty: 1.1 });
+    expect(sampling({ temperature: 0, top_p: null })).toMatchObject({ temperature: 0, topP: 0.95 });
+  });
+
+  it('holds an answer nobody bounded to the most that the model may give', () => {
+    expect(normalize({}).payload.maxTokens).toBe(model.maxCompletionTokens);
   });
 
   it('takes null for every optional field, and fields nobody documents', () => {
@@ -239,5 +248,55 @@ describe('the conversation', () => {
       },
       topLogprobs: 3,
     });
+  });
+});
+
+describe('whatever a request holds', () => {
+  const wild = fc.jsonValue({ maxDepth: 2 });
+  const near = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<unknown> =>
+    fc.oneof({ weight: 40, arbitrary }, { weight: 1, arbitrary: wild });
+  const part = near(fc.record({ type: near(fc.constant('text')), text: near(fc.string({ minLength: 1 })) }));
+  const message = near(
+    fc.record({
+      role: near(fc.constantFrom('system', 'developer', 'user', 'assistant')),
+      content: near(fc.oneof(fc.string(), fc.array(part, { minLength: 1, maxLength: 3 }))),
+      tool_call_id: near(fc.string()),
+    }),
+  );
+  const request = fc.record(
+    {
+      model: near(fc.constant('tiny')),
+      messages: near(fc.array(message, { minLength: 1, maxLength: 4 })),
+      n: near(fc.integer({ min: 1, max: 4 })),
+      max_tokens: near(fc.integer({ min: -2, max: 128 })),
+      stop: near(fc.array(fc.string(), { minLength: 1, maxLength: 4 })),
+      temperature: near(fc.double({ min: 0, max: 2, noNaN: true })),
+      seed: near(fc.integer({ min: 1 })),
+      logprobs: near(fc.constant(true)),
+      top_logprobs: near(fc.integer({ min: 0, max: 20 })),
+      tools: near(fc.constant(null)),
+      tool_choice: near(fc.constant(null)),
+      response_format: near(fc.constant(null)),
+      reasoning: near(fc.constant(null)),
+      service_parameters: near(fc.constant(null)),
+    },
+    { requiredKeys: ['model', 'messages'] },
+  );
+
+  it('is either refused by the contract’s errors or becomes a payload the worker accepts', () => {
+    let accepted = 0;
+    fc.assert(
+      fc.property(request, (body) => {
+        try {
+          const { payload } = normalizeChat(validateWire(ChatCompletionRequest, body), model);
+          expect(validateSync(plainToInstance(ChatJobPayload, payload))).toEqual([]);
+          accepted += 1;
+        } catch (error) {
+          expect(error).toBeInstanceOf(PlatformError);
+        }
+      }),
+      { numRuns: 500 },
+    );
+    expect(accepted).toBeGreaterThan(0);
   });
 });

@@ -1,4 +1,5 @@
 import { PlatformError } from '#common';
+import type { TextConstraints } from '#model-registry/manifest';
 import type { ChatJobMessage, ChatJobPayload, SamplingOptions } from '../contract/chat.job.js';
 import type { ChatMessage } from '../contract/chat.message.js';
 import { promptBytes } from '../contract/chat.meter.js';
@@ -12,6 +13,8 @@ export interface ChatModel extends ChatModelLimits {
   contextLength: number;
   /** Prepended unless the caller switches it off. */
   systemPrompt: string | null;
+  /** Sampling of callers who say nothing of their own; what `GET /models` tells of the model. */
+  constraints: TextConstraints | null;
   /** Pairs of the model suffix, `name=value`. */
   suffix: Record<string, string>;
 }
@@ -63,28 +66,31 @@ function conversation(messages: ChatMessage[], systemPrompt: string | null): Cha
   return [{ role: 'system', content: system.join('\n\n') }, ...given.slice(leading)];
 }
 
-function samplingOf(request: ChatCompletionRequest): SamplingOptions {
+function samplingOf(request: ChatCompletionRequest, { constraints }: ChatModel): SamplingOptions {
   const wire: Record<keyof SamplingOptions, number | null | undefined> = {
-    temperature: request.temperature,
-    topP: request.top_p,
+    temperature: request.temperature ?? constraints?.temperature.default,
+    topP: request.top_p ?? constraints?.top_p.default,
     topK: request.top_k,
     minP: request.min_p,
     minTemperature: request.min_temp,
     maxTemperature: request.max_temp,
-    frequencyPenalty: request.frequency_penalty,
-    presencePenalty: request.presence_penalty,
-    repetitionPenalty: request.repetition_penalty,
+    frequencyPenalty: request.frequency_penalty ?? constraints?.frequency_penalty?.default,
+    presencePenalty: request.presence_penalty ?? constraints?.presence_penalty?.default,
+    repetitionPenalty: request.repetition_penalty ?? constraints?.repetition_penalty?.default,
     seed: request.seed,
   };
   // Zero is a value, null is none.
   return Object.fromEntries(Object.entries(wire).filter(([, value]) => typeof value === 'number'));
 }
 
-/** `max_completion_tokens` beats `max_tokens`, of which zero or less is ignored. */
-function outputLimit(request: ChatCompletionRequest): number | undefined {
+/**
+ * `max_completion_tokens` beats `max_tokens`, of which zero or less is ignored. Without either the model's own limit
+ * holds: it is what the request is quoted at.
+ */
+function outputLimit(request: ChatCompletionRequest, { maxCompletionTokens }: ChatModel): number {
   if (typeof request.max_completion_tokens === 'number') return request.max_completion_tokens;
   const older = request.max_tokens ?? 0;
-  return older > 0 ? older : undefined;
+  return older > 0 ? older : maxCompletionTokens;
 }
 
 function stopStrings(stop: ChatCompletionRequest['stop']): string[] {
@@ -110,13 +116,12 @@ export function normalizeChat(request: ChatCompletionRequest, model: ChatModel):
   const systemPrompt = parameters.include_service_system_prompt ? model.systemPrompt : null;
   const messages = conversation(request.messages, systemPrompt);
   if (promptBytes({ messages }) > model.contextLength * longestTokenBytes) throw contextOverflow(model.contextLength);
-  const maxTokens = outputLimit(request);
   const enableThinking = thinking(request, parameters);
   const payload: ChatJobPayload = {
     messages,
-    sampling: samplingOf(request),
+    sampling: samplingOf(request, model),
     n: request.n ?? 1,
-    ...(maxTokens === undefined ? {} : { maxTokens }),
+    maxTokens: outputLimit(request, model),
     stop: stopStrings(request.stop),
     stopTokenIds: request.stop_token_ids ?? [],
     topLogprobs: request.logprobs === true ? (request.top_logprobs ?? 0) : null,

@@ -97,5 +97,5 @@ export const chatJob = defineJob({
   modality: 'chat',
   payload: ChatJobPayload,
   result: ChatJobResult,
-  policy: { attempts: 1, lockMs: 30_000, deadlineMs: 600_000, stalledMax: 0, concurrency: 32 },
+  policy: { attempts: 1, lockMs: 10_000, deadlineMs: 600_000, stalledMax: 0, concurrency: 32 },
 });

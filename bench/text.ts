@@ -3,11 +3,12 @@ import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { modelsFolder } from '#model-store';
-import { casesFor } from './cases.js';
-import { contenderNames, startLineup } from './lineup.js';
-import { type CaseResult, type PrefixResult, runCase, runPrefixCase, type RunOptions } from './run-cases.js';
-import { platformRatios, resultTable } from './text-report.js';
-import { prepareWeights } from './weights.js';
+import { machineFacts } from './report.js';
+import { casesFor } from './text/cases.js';
+import { contenderNames, startLineup } from './text/lineup.js';
+import { type CaseResult, type PrefixResult, runCase, runPrefixCase, type RunOptions } from './text/run-cases.js';
+import { platformRatios, resultTable } from './text/text-report.js';
+import { prepareWeights } from './text/weights.js';
 
 const { values } = parseArgs({
   options: {
@@ -62,7 +63,8 @@ try {
   await Promise.all(contenders.map((contender) => contender.close()));
 }
 
-const report = { bench: 'text', model: values.model, threads: Number(values.threads), results, prefix };
+const startedAt = new Date().toISOString();
+const report = { bench: 'text', startedAt, machine: machineFacts(), settings: values, results, prefix };
 if (values.output !== undefined) {
   await mkdir(dirname(values.output), { recursive: true });
   await writeFile(values.output, `${JSON.stringify(report, null, 2)}\n`);

@@ -1,0 +1,65 @@
+import { request as httpRequest } from 'node:http';
+import fastify, { type FastifyInstance } from 'fastify';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { PlatformError } from '#common';
+import type { AccountsService } from '#accounts';
+import { addAuthGuard } from './auth.guard.js';
+
+const accounts = {
+  authenticate: (bearer: string) =>
+    bearer === 'slk_good'
+      ? Promise.resolve({ accountId: 'account', apiKeyId: 'key', kind: 'INFERENCE' })
+      : Promise.reject(new PlatformError('AUTHENTICATION_FAILED', 'The API key is not valid.')),
+} as unknown as AccountsService;
+
+let server: FastifyInstance;
+
+beforeAll(async () => {
+  server = fastify();
+  addAuthGuard(server, accounts);
+  server.setErrorHandler((error, _request, reply) =>
+    reply.status(error instanceof PlatformError && error.code === 'UNAUTHORIZED' ? 403 : 401).send(),
+  );
+  server.get('/api/v1/things', ({ caller }) => ({ caller }));
+  server.get('/api/v1/accounts', { config: { access: 'admin' } }, () => ({}));
+  server.get('/health/live', () => ({}));
+  await server.listen({ port: 0, host: '127.0.0.1' });
+});
+
+afterAll(async () => {
+  await server.close();
+});
+
+/** The path is sent as it stands; `fetch` would tidy it. */
+async function statusOf(path: string, key?: string): Promise<number> {
+  const address = server.server.address();
+  const port = typeof address === 'object' && address !== null ? address.port : 0;
+  const headers = key === undefined ? {} : { authorization: `Bearer ${key}` };
+  return new Promise((resolve, reject) => {
+    const call = httpRequest({ host: '127.0.0.1', port, path, headers }, (response) => {
+      response.resume();
+      resolve(response.statusCode ?? 0);
+    });
+    call.once('error', reject).end();
+  });
+}
+
+describe('the auth guard', () => {
+  it.each(['/api/v1/things', '/%61pi/v1/things', '/api/%76%31/things', 'http://elsewhere/api/v1/things'])(
+    'asks for a key however the address is written: %s',
+    async (path) => {
+      expect(await statusOf(path)).toBe(401);
+      expect(await statusOf(path, 'slk_bad')).toBe(401);
+      expect(await statusOf(path, 'slk_good')).toBe(200);
+    },
+  );
+
+  it.each(['/api/v1/accounts', '/%61pi/v1/accounts'])('lets no INFERENCE key into %s', async (path) => {
+    expect(await statusOf(path, 'slk_good')).toBe(403);
+  });
+
+  it('leaves what lies outside the base path alone', async () => {
+    expect(await statusOf('/health/live')).toBe(200);
+    expect(await statusOf('/nowhere')).toBe(404);
+  });
+});

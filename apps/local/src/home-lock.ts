@@ -1,0 +1,38 @@
+import { hostname } from 'node:os';
+import { withFileLock } from '#model-store';
+import { lockFile } from './home.js';
+import type { MergedLog } from './merged-log.js';
+import { StartRefusal } from './start-refusal.js';
+
+/** A copy that was killed leaves its lock behind; so often it is looked whether it is renewed. */
+const heartbeatMs = 500;
+
+/** Runs `work` as the only copy on this home. Rejects with a `StartRefusal` when another one runs. */
+export async function withHome(
+  home: string,
+  log: MergedLog,
+  signal: AbortSignal,
+  work: () => Promise<void>,
+): Promise<void> {
+  const onWait = ({ pid, host }: { pid: number; host: string }): void => {
+    const elsewhere = host !== hostname();
+    if (elsewhere || isAlive(pid)) {
+      const where = elsewhere ? `process ${pid} on ${host}` : `process ${pid}`;
+      throw new StartRefusal(
+        `Sluice already runs on ${home} (${where}). Stop it first, or use another home: SLUICE_HOME=… npm start`,
+      );
+    }
+    log.note(`the last copy on this home was killed (process ${pid}); waiting for its lock to run out`);
+  };
+  await withFileLock({ path: lockFile(home), onWait, heartbeatMs, signal }, work);
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    // EPERM: it lives, and belongs to somebody else.
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}

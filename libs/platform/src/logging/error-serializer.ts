@@ -1,0 +1,26 @@
+/** What a log keeps of an error. */
+export interface LoggedError {
+  type: string;
+  message: string;
+  code?: string;
+  stack?: string;
+  cause?: LoggedError;
+}
+
+const deepestCause = 3;
+
+/**
+ * Only these members, never all of them: errors of database and Redis clients carry the arguments of the command that
+ * failed, and with them what callers wrote.
+ */
+export function serializeError(error: unknown, depth = 0): LoggedError {
+  if (!(error instanceof Error)) return { type: typeof error, message: String(error) };
+  const { code } = error as { code?: unknown };
+  return {
+    type: error.constructor.name,
+    message: error.message,
+    ...(typeof code === 'string' ? { code } : {}),
+    stack: error.stack,
+    ...(error.cause !== undefined && depth < deepestCause ? { cause: serializeError(error.cause, depth + 1) } : {}),
+  };
+}

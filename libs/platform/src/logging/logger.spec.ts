@@ -1,0 +1,63 @@
+import { Writable } from 'node:stream';
+import { describe, expect, it } from 'vitest';
+import { serializeError } from './error-serializer.js';
+import { createLogger } from './logger.js';
+
+/** A logger and the entries it wrote. */
+function recorded(level = 'info') {
+  const entries: Record<string, unknown>[] = [];
+  const stream = new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      entries.push(JSON.parse(chunk.toString()) as Record<string, unknown>);
+      done();
+    },
+  });
+  return { logger: createLogger('api', { level, stream }), entries };
+}
+
+describe('createLogger', () => {
+  it('writes level and time for people and machines, and the request id of a child', () => {
+    const { logger, entries } = recorded();
+    logger.child({ requestId: 'r-1' }).info({ model: 'm' }, 'done');
+    logger.debug('not shown');
+    expect(entries).toEqual([
+      {
+        level: 'info',
+        time: expect.stringMatching(/^\d{4}-.*Z$/) as string,
+        name: 'api',
+        requestId: 'r-1',
+        model: 'm',
+        msg: 'done',
+      },
+    ]);
+  });
+
+  it('keeps the arguments of a failed command out of the log', () => {
+    const { logger, entries } = recorded();
+    const error = Object.assign(new Error('out of memory'), { command: { args: ['a secret prompt'] }, code: 'OOM' });
+    logger.warn({ error: new Error('outer', { cause: error }) }, 'failed');
+    expect(JSON.stringify(entries)).not.toContain('secret');
+    expect(entries[0]).toMatchObject({ error: { message: 'outer', cause: { message: 'out of memory', code: 'OOM' } } });
+  });
+
+  it('censors credentials that reach it by mistake', () => {
+    const { logger, entries } = recorded();
+    logger.info(
+      { headers: { authorization: 'Bearer slk_x' }, caller: { apiKey: 'slk_y' }, job: { payload: 'words' } },
+      '',
+    );
+    expect(JSON.stringify(entries)).not.toMatch(/slk_|words/);
+  });
+});
+
+describe('serializeError', () => {
+  it('ends at a circle of causes', () => {
+    const error = new Error('round');
+    error.cause = error;
+    expect(JSON.stringify(serializeError(error)).match(/"message":"round"/g)).toHaveLength(4);
+  });
+
+  it('takes what is no error', () => {
+    expect(serializeError('words')).toEqual({ type: 'string', message: 'words' });
+  });
+});

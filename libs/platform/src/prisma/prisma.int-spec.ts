@@ -1,0 +1,55 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createMigratedDatabase, startPostgres, type TestDatabase } from '#test/postgres';
+import { Prisma } from './generated/client.js';
+import { PrismaService } from './prisma.service.js';
+
+describe('PrismaService', () => {
+  let database: TestDatabase;
+  let prisma: PrismaService;
+
+  beforeEach(async () => {
+    database = await createMigratedDatabase();
+    prisma = new PrismaService({ url: database.url });
+  });
+
+  afterEach(async () => {
+    await prisma.$disconnect();
+    await database.drop();
+  });
+
+  it('finds every column of the schema in the migrated database', async () => {
+    const names = Object.values(Prisma.ModelName);
+    expect(names.length).toBeGreaterThan(0);
+    for (const name of names) {
+      const property = (name.charAt(0).toLowerCase() + name.slice(1)) as Uncapitalize<typeof name>;
+      const model = prisma[property] as { findMany(): Promise<object[]> };
+      expect(await model.findMany()).toEqual([]);
+    }
+  });
+});
+
+describe('PrismaService on a server that goes away', () => {
+  it('fails while it is away and works when it is back', async () => {
+    const server = await startPostgres();
+    const prisma = new PrismaService({ url: server.url });
+    try {
+      await prisma.ping();
+      await server.stop();
+      await expect(prisma.ping()).rejects.toThrow();
+      await server.start();
+      await expect
+        .poll(
+          () =>
+            prisma.ping().then(
+              () => 'up',
+              () => 'down',
+            ),
+          { timeout: 20_000 },
+        )
+        .toBe('up');
+    } finally {
+      await prisma.$disconnect();
+      await server.close();
+    }
+  });
+});

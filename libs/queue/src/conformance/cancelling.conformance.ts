@@ -1,0 +1,133 @@
+import { describe, expect, it } from 'vitest';
+import type { JobReport } from '../transport.js';
+import {
+  type EchoHandler,
+  usage,
+  done,
+  echoJob,
+  beat,
+  codeOfLast,
+  readAll,
+  deferred,
+  until,
+} from './echo-job.conformance.js';
+import { type World, envelopeFor, consume, collectOutcomes } from './world.conformance.js';
+
+export function describeCancelling(world: () => World): void {
+  describe('cancelling', () => {
+    /** Runs until its signal aborts, then reports the usage so far. */
+    const untilAborted: EchoHandler = ({ signal }) =>
+      new Promise((resolve) => {
+        const stop = () => resolve({ usage, cancelled: true, executionMs: 7 });
+        if (signal.aborted) stop();
+        else signal.addEventListener('abort', stop);
+      });
+
+    it('stops a running job and reports its usage', async () => {
+      const { api, worker } = await world().openPair();
+      const outcomes = await collectOutcomes(api);
+      await consume(worker, untilAborted);
+      const envelope = envelopeFor(api);
+      const slot = api.mailbox.open(envelope.requestId);
+      const reader = slot[Symbol.asyncIterator]();
+      await api.producer.enqueue(echoJob(), envelope);
+      expect((await reader.next()).value).toEqual({ type: 'job-started' });
+      await api.cancelBus.cancel(envelope.requestId);
+      expect((await reader.next()).value).toMatchObject({ type: 'job-failed', error: { code: 'JOB_CANCELLED' } });
+      await until(() => outcomes.length > 0);
+      expect(outcomes).toMatchObject([
+        { status: 'cancelled', error: { code: 'JOB_CANCELLED' }, usage, executionMs: 7 },
+      ]);
+    });
+
+    it('keeps a job from running when the cancel came before its pickup', async () => {
+      const { api, worker } = await world().openPair();
+      const outcomes = await collectOutcomes(api);
+      const envelope = envelopeFor(api);
+      let heard = false;
+      worker.cancelBus.subscribe(() => {
+        heard = true;
+      });
+      await api.cancelBus.cancel(envelope.requestId);
+      await until(() => heard);
+      let ran = false;
+      await api.producer.enqueue(echoJob(), envelope);
+      await consume(worker, async () => {
+        ran = true;
+        return done;
+      });
+      await until(() => outcomes.length > 0);
+      expect(outcomes).toMatchObject([{ status: 'cancelled', usage: null }]);
+      expect(ran).toBe(false);
+    });
+
+    it('happens by itself at the deadline, with the usage so far', async () => {
+      const { api, worker } = await world().openPair();
+      const outcomes = await collectOutcomes(api);
+      await consume(worker, untilAborted);
+      const envelope = envelopeFor(api, { deadlineAtMs: Date.now() + 400 });
+      const slot = api.mailbox.open(envelope.requestId);
+      await api.producer.enqueue(echoJob(), envelope);
+      expect(codeOfLast(await readAll(slot))).toBe('REQUEST_TIMEOUT');
+      await until(() => outcomes.length > 0);
+      expect(outcomes).toMatchObject([{ status: 'failed', error: { code: 'REQUEST_TIMEOUT' }, usage }]);
+    });
+
+    it('happens by itself when the api that waits is gone, running or queued', async () => {
+      const { api, worker } = await world().openPair();
+      const outcomes = await collectOutcomes(worker);
+      const { transport: lost, cable } = await world().openMortal('api-2');
+      await lost.mailbox.start();
+      await lost.presence.join(() => beat('api-2', lost.mailbox.address));
+      await until(() => worker.presence.list().some(({ processId }) => processId === 'api-2'));
+      await worker.consume({ definition: echoJob(), modelId: 'tiny-1.5', handler: untilAborted, concurrency: 1 });
+      const envelopes = [envelopeFor(lost), envelopeFor(lost)];
+      await api.producer.enqueueBulk(echoJob(), envelopes);
+      await until(async () => (await api.producer.counts('echo', 'tiny-1.5')).active === 1);
+      cable.cut();
+      await until(() => outcomes.length === 2);
+      expect(outcomes).toMatchObject([{ status: 'cancelled' }, { status: 'cancelled' }]);
+    });
+
+    it('gives running jobs back as MODEL_AT_CAPACITY when the worker stops and its grace is over', async () => {
+      const { api, worker } = await world().openPair();
+      const outcomes = await collectOutcomes(api);
+      const consumer = await consume(worker, untilAborted);
+      const envelope = envelopeFor(api);
+      const slot = api.mailbox.open(envelope.requestId);
+      const reader = slot[Symbol.asyncIterator]();
+      await api.producer.enqueue(echoJob(), envelope);
+      await reader.next();
+      await consumer.close(50);
+      expect((await reader.next()).value).toMatchObject({ error: { code: 'MODEL_AT_CAPACITY' } });
+      await until(() => outcomes.length > 0);
+      expect(outcomes).toMatchObject([{ status: 'failed', usage }]);
+    });
+
+    it('is not needed when running jobs end within the grace, and no further job is taken', async () => {
+      const { api, worker } = await world().openPair();
+      const release = deferred<JobReport>();
+      const runs: string[] = [];
+      const consumer = await worker.consume({
+        definition: echoJob(),
+        modelId: 'tiny-1.5',
+        concurrency: 1,
+        handler: ({ envelope }) => {
+          runs.push(envelope.requestId);
+          return release.promise;
+        },
+      });
+      const envelopes = [envelopeFor(api), envelopeFor(api)];
+      const [first, second] = envelopes.map(({ requestId }) => api.mailbox.open(requestId));
+      await api.producer.enqueueBulk(echoJob(), envelopes);
+      await until(() => runs.length === 1);
+      const closing = consumer.close(10_000);
+      release.resolve(done);
+      await closing;
+      expect((await readAll(first)).at(-1)).toEqual({ type: 'job-finished', usage });
+      expect(runs).toHaveLength(1);
+      expect((await api.producer.counts('echo', 'tiny-1.5')).waiting).toBe(1);
+      second?.close();
+    });
+  });
+}

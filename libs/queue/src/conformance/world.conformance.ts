@@ -1,0 +1,81 @@
+import { randomBytes } from 'node:crypto';
+import { createTransport } from '../create-transport.js';
+import type { JobEnvelope, JobPolicy } from '../job-definition.js';
+import type { Outcome, QueueTransport, TransportOptions } from '../transport.js';
+import { type EchoHandler, echoJob, type EchoPayload, presence } from './echo-job.conformance.js';
+import { Cable } from './store-cable.conformance.js';
+
+/** A store that the suite may stop and start; each `open` is one process. */
+export interface ConformanceStore {
+  readonly url: string;
+  stop(): Promise<void>;
+  start(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** The processes of one test, on the store of the suite. */
+export class World {
+  private namespace = '';
+  private readonly opened: QueueTransport[] = [];
+  private readonly cables: Cable[] = [];
+
+  constructor(readonly store: ConformanceStore) {}
+
+  readonly open = async (clientName = 'test', options: Partial<TransportOptions> = {}): Promise<QueueTransport> => {
+    const common = { url: this.store.url, namespace: this.namespace, presence, warn: () => undefined };
+    const transport = await createTransport({ ...common, clientName, ...options });
+    this.opened.push(transport);
+    return transport;
+  };
+
+  /** A process that can die: `cut` its cable. */
+  readonly openMortal = async (clientName: string): Promise<{ transport: QueueTransport; cable: Cable }> => {
+    const cable = await Cable.to(this.store.url);
+    this.cables.push(cable);
+    return { transport: await this.open(clientName, { url: cable.url }), cable };
+  };
+
+  /** An api and a worker of a fresh installation. */
+  readonly openPair = async (): Promise<{ api: QueueTransport; worker: QueueTransport }> => {
+    this.namespace = `t${randomBytes(5).toString('hex')}`;
+    const api = await this.open('api');
+    const worker = await this.open('worker');
+    await api.mailbox.start();
+    return { api, worker };
+  };
+
+  async closeProcesses(): Promise<void> {
+    for (const cable of this.cables) cable.mend();
+    await Promise.all(this.opened.splice(0).map((transport) => transport.close()));
+    await Promise.all(this.cables.splice(0).map((cable) => cable.close()));
+  }
+}
+
+export function envelopeFor(
+  api: QueueTransport,
+  parts: Partial<JobEnvelope<EchoPayload>> = {},
+): JobEnvelope<EchoPayload> {
+  return {
+    requestId: `${randomBytes(8).toString('hex')}-TST`,
+    modality: 'echo',
+    modelId: 'tiny-1.5',
+    attempt: 1,
+    deadlineAtMs: Date.now() + 60_000,
+    replyTo: api.mailbox.address,
+    payload: { text: 'a', count: 1 },
+    ...parts,
+  };
+}
+
+export function consume(worker: QueueTransport, handler: EchoHandler, policy: Partial<JobPolicy> = {}) {
+  return worker.consume({ definition: echoJob(policy), modelId: 'tiny-1.5', handler });
+}
+
+/** Outcomes in the order they were processed. */
+export async function collectOutcomes(transport: QueueTransport): Promise<Outcome[]> {
+  const outcomes: Outcome[] = [];
+  await transport.outcomes.process(async (outcome) => {
+    outcomes.push(outcome);
+  });
+  return outcomes;
+}

@@ -1,0 +1,167 @@
+import { request as httpRequest } from 'node:http';
+import { brotliDecompressSync, gunzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { type Platform, startPlatform } from '#test/platform';
+
+/* What stands around the answers: headers, packing, documents, health, metrics, limits. */
+
+let platform: Platform;
+
+beforeAll(async () => {
+  platform = await startPlatform({ env: { SLUICE_QUEUE_LIMIT: '2' } });
+});
+
+afterAll(async () => {
+  await platform?.stop();
+});
+
+interface RawAnswer {
+  status: number;
+  headers: Record<string, string | string[] | undefined>;
+  body: Buffer;
+}
+
+/** A request whose answer is left packed, as `fetch` would not. */
+async function ask(
+  path: string,
+  options: { method?: string; headers?: Record<string, string>; body?: string } = {},
+): Promise<RawAnswer> {
+  const { method = 'GET', headers = {}, body } = options;
+  return await new Promise((resolve, reject) => {
+    const call = httpRequest(`${platform.origin}${path}`, { method, headers }, (response) => {
+      const parts: Buffer[] = [];
+      response.on('data', (part: Buffer) => parts.push(part));
+      response.on('end', () =>
+        resolve({ status: response.statusCode ?? 0, headers: response.headers, body: Buffer.concat(parts) }),
+      );
+    });
+    call.once('error', reject).end(body);
+  });
+}
+
+async function chat(content: string, headers: Record<string, string> = {}): Promise<RawAnswer> {
+  return await ask('/api/v1/chat/completions', {
+    method: 'POST',
+    headers: { authorization: `Bearer ${platform.inferenceKey}`, 'content-type': 'application/json', ...headers },
+    body: JSON.stringify({ model: 'tiny-llama', messages: [{ role: 'user', content }] }),
+  });
+}
+
+describe('every answer', () => {
+  it.each([['/api/v1/models'], ['/health/live'], ['/nowhere'], ['/api/v1/%zz'], ['/docs'], ['/metrics']])(
+    'from %s names its request and build, and is safe in a browser',
+    async (path) => {
+      const { headers } = await ask(path);
+      expect(headers['cf-ray']).toMatch(/^[0-9a-f]{16}-SLC$/);
+      expect(headers['x-service-version']).toMatch(/^\d{8}\.\d{6}$/);
+      expect(headers['x-content-type-options']).toBe('nosniff');
+      expect(headers.date).toBeDefined();
+    },
+  );
+
+  it('has an id of its own', async () => {
+    const ids = await Promise.all(
+      Array.from({ length: 20 }, async () => (await ask('/health/live')).headers['cf-ray']),
+    );
+    expect(new Set(ids).size).toBe(20);
+  });
+});
+
+describe('packing', () => {
+  it.each([
+    ['gzip', gunzipSync],
+    ['br', brotliDecompressSync],
+  ])('is done with %s when JSON is large and the caller takes it', async (encoding, unpack) => {
+    const { headers, body } = await chat('[[tokens=200]]', { 'accept-encoding': encoding });
+    expect(headers['content-encoding']).toBe(encoding);
+    expect(JSON.parse(unpack(body).toString())).toMatchObject({ object: 'chat.completion' });
+  });
+
+  it('is left out where nobody asked, and on what is not JSON', async () => {
+    expect((await chat('[[tokens=200]]')).headers['content-encoding']).toBeUndefined();
+    expect(
+      (await ask('/metrics', { headers: { 'accept-encoding': 'gzip' } })).headers['content-encoding'],
+    ).toBeUndefined();
+  });
+});
+
+describe('the documents', () => {
+  it('are the same in JSON and YAML, open to everybody', async () => {
+    const json = JSON.parse((await ask('/api/v1/openapi.json')).body.toString()) as {
+      paths: object;
+      servers: object[];
+    };
+    expect(parse((await ask('/api/v1/openapi.yaml')).body.toString())).toEqual(json);
+    expect(Object.keys(json.paths)).toEqual(expect.arrayContaining(['/chat/completions', '/models']));
+    expect(json.servers).toEqual([{ url: '/api/v1' }]);
+  });
+
+  it('are shown by a page that fetches nothing from elsewhere', async () => {
+    const { headers, body } = await ask('/docs');
+    expect(headers['content-type']).toContain('text/html');
+    const links = [...body.toString().matchAll(/(?:src|href)="([^"]+)"/g)].map(([, link]) => link ?? '');
+    expect(links.length).toBeGreaterThan(2);
+    for (const link of links) expect((await ask(link)).status, link).toBe(200);
+    expect(body.toString()).not.toMatch(/https?:\/\//);
+  });
+});
+
+describe('access', () => {
+  it('to the models is open, but a wrong key is told', async () => {
+    expect((await ask('/api/v1/models')).status).toBe(200);
+    expect((await ask('/api/v1/models', { headers: { authorization: 'Bearer slk_wrong' } })).status).toBe(401);
+  });
+
+  it('to models needs a key, of either kind', async () => {
+    expect((await chat('x', { authorization: `Bearer ${platform.adminKey}` })).status).toBe(200);
+    const { status, headers } = await ask('/api/v1/chat/completions', { method: 'POST' });
+    expect([status, headers['www-authenticate']]).toEqual([401, 'Bearer']);
+  });
+
+  it('is not opened by scripts of other origins', async () => {
+    const { headers } = await ask('/api/v1/models', { headers: { origin: 'https://example.org' } });
+    expect(headers['access-control-allow-origin']).toBeUndefined();
+  });
+});
+
+describe('operations', () => {
+  it('are told by health and metrics', async () => {
+    expect(JSON.parse((await ask('/health/ready')).body.toString())).toEqual({
+      status: 'ok',
+      checks: { database: 'ok', queue: 'ok' },
+    });
+    await chat('[[tokens=1]]');
+    const metrics = (await ask('/metrics')).body.toString();
+    expect(metrics).toMatch(
+      /sluice_http_request_duration_seconds_count\{[^}]*route="\/api\/v1\/chat\/completions"[^}]*status="200"/,
+    );
+    expect(metrics).toContain('sluice_queue_jobs{modality="chat",model="tiny-llama",state="waiting"');
+    expect(metrics).not.toContain(platform.inferenceKey);
+  });
+
+  it('turn callers away with a time to come back when a queue is full', async () => {
+    // More than the worker runs at once, all let in together before any of them waits.
+    const burst = Array.from({ length: 80 }, () => chat('[[tokens=20 delay=100]]'));
+    let refused: RawAnswer | null = null;
+    const tryOne = async (): Promise<number> => {
+      const answer = await chat('[[tokens=1]]');
+      if (answer.status !== 200) refused = answer;
+      return answer.status;
+    };
+    await expect.poll(tryOne, { timeout: 30_000 }).toBe(503);
+    expect(refused).toMatchObject({ headers: { 'retry-after': '5' } });
+    expect(String((refused as RawAnswer | null)?.body)).toContain('MODEL_AT_CAPACITY');
+    const statuses = (await Promise.all(burst)).map(({ status }) => status);
+    expect(statuses.filter((status) => status !== 200 && status !== 503)).toEqual([]);
+    await platform.closedJobs();
+  });
+});
+
+describe('a sealed request', () => {
+  it('is refused by a model that cannot open it', async () => {
+    const { status, body } = await chat('04ab', { 'x-service-tee-client-pub-key': '04' });
+    expect(status).toBe(400);
+    expect(body.toString()).toContain('end-to-end encryption');
+  });
+});
