@@ -1,6 +1,7 @@
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { deterministicWords } from '#test/deterministic-engine';
+import { expectInvariant } from '#test/invariant';
 import { type Platform, startPlatform } from '#test/platform';
 
 /* The official client against the real processes, on the deterministic engine. */
@@ -14,7 +15,12 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  await platform?.stop();
+  try {
+    await platform?.closedJobs();
+    if (platform) await expectInvariant(platform);
+  } finally {
+    await platform?.stop();
+  }
 });
 
 const model = 'tiny-llama';
