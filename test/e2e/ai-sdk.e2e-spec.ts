@@ -2,6 +2,7 @@ import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import { generateText, streamText } from 'ai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { deterministicWords } from '#test/deterministic-engine';
+import { expectInvariant } from '#test/invariant';
 import { type Platform, startPlatform } from '#test/platform';
 
 /* The AI SDK against the real processes. */
@@ -13,7 +14,12 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  await platform?.stop();
+  try {
+    await platform?.closedJobs();
+    if (platform) await expectInvariant(platform);
+  } finally {
+    await platform?.stop();
+  }
 });
 
 function model() {

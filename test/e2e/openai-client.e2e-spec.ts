@@ -1,6 +1,7 @@
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { deterministicWords } from '#test/deterministic-engine';
+import { expectInvariant } from '#test/invariant';
 import { type Platform, startPlatform } from '#test/platform';
 import { redisAvailable } from '#test/redis';
 
@@ -17,7 +18,12 @@ function open(transport: 'postgres' | 'redis'): void {
     client = new OpenAI({ apiKey: platform.inferenceKey, baseURL: platform.baseUrl, maxRetries: 0 });
   });
   afterAll(async () => {
-    await platform?.stop();
+    try {
+      await platform?.closedJobs();
+      if (platform) await expectInvariant(platform);
+    } finally {
+      await platform?.stop();
+    }
   });
 }
 

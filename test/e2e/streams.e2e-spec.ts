@@ -1,5 +1,6 @@
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { expectInvariant } from '#test/invariant';
 import { type Platform, startPlatform } from '#test/platform';
 
 /* The product's own engine on tiny generated models: many streams at once, and no mark left by one on another. */
@@ -19,7 +20,12 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  await platform?.stop();
+  try {
+    await platform?.closedJobs();
+    if (platform) await expectInvariant(platform);
+  } finally {
+    await platform?.stop();
+  }
 });
 
 interface Wish {

@@ -91,7 +91,7 @@ export class AdmissionService {
     };
     try {
       if (steps.length === 0) return await jobs.insert(row);
-      return await jobs.prisma.$transaction(async (transaction) => {
+      return await jobs.transaction(async (transaction) => {
         const job = await jobs.insert(row, transaction);
         for (const step of steps) await step.admit(transaction, job, payload, request.quote);
         return job;

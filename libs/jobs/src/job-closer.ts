@@ -14,7 +14,7 @@ export class JobCloser {
   /** The closed row, or null when this closing does not count. */
   async close(closing: JobClosing): Promise<ClosedJob | null> {
     if (this.steps.length === 0) return this.jobs.close(closing);
-    return this.jobs.prisma.$transaction(async (transaction) => {
+    return this.jobs.transaction(async (transaction) => {
       const job = await this.jobs.close(closing, transaction);
       if (job) for (const step of this.steps) await step.close(transaction, job);
       return job;

@@ -33,9 +33,17 @@ interface ClosedRow {
 
 type Queries = PrismaService | JobTransaction;
 
+/** In ms. A burst on one account is admitted one by one; whoever waits longer than this is better told so. */
+const transactionLimits = { maxWait: 5_000, timeout: 10_000 } as const;
+
 /** The row and everything that moves its state. Every time is the database's. */
 export class JobsRepository {
-  constructor(readonly prisma: PrismaService) {}
+  constructor(private readonly prisma: PrismaService) {}
+
+  /** Runs `work` in one transaction; rolls back when it rejects. */
+  async transaction<Result>(work: (transaction: JobTransaction) => Promise<Result>): Promise<Result> {
+    return this.prisma.$transaction(work, transactionLimits);
+  }
 
   /** Row and payload in one statement; with `transaction`, part of it. */
   async insert(job: NewJob, transaction: Queries = this.prisma): Promise<AdmittedJob> {
