@@ -1,12 +1,20 @@
 import type { ChatServices } from '#modalities/chat/api';
 import type { ApiServices } from './api-services.js';
 import { openaiError } from './http/error-envelope.js';
+import { regionOf } from './http/caller-region.js';
 
 /** What the chat slice asks of its process. */
 export function chatServicesOf(services: ApiServices): ChatServices {
   const { registry, prices, transport, admission, jobs, holders, drain, logger, config } = services;
   return {
-    resolve: (name) => registry.resolve({ name, type: 'text', allowOffline: true }),
+    resolve: (name, headers) =>
+      registry.resolve({
+        name,
+        type: 'text',
+        allowOffline: true,
+        betaAccess: config.betaModels,
+        region: regionOf(headers, config.regionHeader),
+      }),
     price: (modelId) => prices.current(modelId),
     openSlot: (requestId) => transport.mailbox.open(requestId),
     replyTo: () => transport.mailbox.address,

@@ -51,7 +51,10 @@ function environments(options: ServicesOptions): Record<'api' | 'worker' | 'ops'
   const trusted = { ...everybody, DATABASE_URL: databaseUrl, SLUICE_SECRET_KEY: secretKey };
   const grace = { SLUICE_SHUTDOWN_GRACE_MS: String(graceMs), SLUICE_DRAIN_MS: String(graceMs) };
   return {
-    api: childEnvironment({ ...trusted, HOST: config.host, PORT: String(port) }, grace),
+    api: childEnvironment(
+      { ...trusted, HOST: config.host, PORT: String(port) },
+      { ...grace, SLUICE_BETA_MODELS: 'true' },
+    ),
     worker: childEnvironment(
       { ...everybody, DATABASE_URL: null, SLUICE_SECRET_KEY: null },
       { ...grace, SLUICE_WORKER_PORT: '0' },

@@ -34,6 +34,42 @@ describe('draftManifest', () => {
     ]);
   });
 
+  it.each([
+    [
+      { temperature: 0.6, top_p: 0.9, repetition_penalty: 1.1 },
+      { temperature: 0.6, top_p: 0.9, repetition_penalty: 1.1 },
+    ],
+    [
+      { do_sample: false, temperature: 0.6 },
+      { temperature: 0, top_p: 1 },
+    ],
+    [
+      { temperature: null, eos_token_id: 2 },
+      { temperature: 1, top_p: 1 },
+    ],
+    [null, { temperature: 1, top_p: 1 }],
+  ])('takes the sampling of generation_config.json %j', async (generation, sampling) => {
+    await server.addPackage('sampled', '1.0.0', {
+      'config.json': config,
+      'onnx/model.onnx': graph,
+      ...(generation === null ? {} : { 'generation_config.json': Buffer.from(JSON.stringify(generation)) }),
+    });
+    const { constraints } = await draftManifest('npm:sampled@1.0.0', { npm: { registry: server.url } });
+    const expected = Object.entries(sampling).map(([name, value]) => [name, { default: value }]);
+    expect(constraints).toEqual(Object.fromEntries(expected));
+  });
+
+  it('takes the sampling of a hub repository', async () => {
+    const generation = Buffer.from(JSON.stringify({ temperature: 0.6 }));
+    const files = { 'config.json': config, 'generation_config.json': generation, 'onnx/model.onnx': graph };
+    server.addRepository('team/tiny', 'c'.repeat(40), files);
+    server.addRepository('team/plain', 'd'.repeat(40), { 'config.json': config, 'onnx/model.onnx': graph });
+    const temperatureOf = async (name: string): Promise<unknown> =>
+      (await draftManifest(`hf:team/${name}@main`, { hubEndpoint: server.url })).constraints?.['temperature'];
+    expect(await temperatureOf('tiny')).toEqual({ default: 0.6 });
+    expect(await temperatureOf('plain')).toEqual({ default: 1 });
+  });
+
   it('refuses what holds no decoder graph, no configuration, or is no container of weights', async () => {
     await server.addPackage('plain', '1.0.0', { 'config.json': config, 'index.js': graph });
     await server.addPackage('bare', '1.0.0', { 'onnx/model.onnx': graph });

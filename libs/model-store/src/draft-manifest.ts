@@ -1,4 +1,4 @@
-import { type ModelManifest, validateManifest } from '#model-registry/manifest';
+import { type ModelManifest, type TextConstraints, validateManifest } from '#model-registry/manifest';
 import type { SourceSettings } from './source/source-settings.js';
 
 /** What an operator may say about a model that comes without a manifest. */
@@ -16,7 +16,7 @@ const defaultContextLimit = 8_192;
 
 /**
  * A manifest for a text model on the hub or in a package, from what is found there. A start to edit, not a judgement:
- * prices are those given (default 0), the context is what `config.json` says up to 8,192 tokens.
+ * prices are those given (default 0), the context is what `config.json` says up to 8,192 tokens, the sampling what `generation_config.json` says.
  */
 export async function draftManifest(
   uri: string,
@@ -46,10 +46,28 @@ export async function draftManifest(
     contextLength,
     maxCompletionTokens: contextLength,
     capabilities: { supportsLogProbs: true, quantization: quantizationOf(found.graphFile) },
-    constraints: { temperature: { default: 0.7 }, top_p: { default: 0.95 } },
+    constraints: constraintsOf(found.generation),
     pricing: { input: price(options.inputPriceUsd), output: price(options.outputPriceUsd) },
   };
   return validateManifest(draft, uri);
+}
+
+/**
+ * The sampling its authors recommend, read as the model host reads it: the api sends these defaults with requests that
+ * name none, so anything else would silently replace it. What the file does not say is neutral.
+ */
+function constraintsOf(generation: Record<string, unknown>): TextConstraints {
+  const temperature = generation['do_sample'] === false ? 0 : numberOr(generation['temperature'], 1);
+  const penalty = generation['repetition_penalty'];
+  return {
+    temperature: { default: temperature },
+    top_p: { default: numberOr(generation['top_p'], 1) },
+    ...(typeof penalty === 'number' ? { repetition_penalty: { default: penalty } } : {}),
+  };
+}
+
+function numberOr(value: unknown, otherwise: number): number {
+  return typeof value === 'number' ? value : otherwise;
 }
 
 function toId(name: string): string {

@@ -60,7 +60,6 @@ export class BufferedSlot implements MailboxSlot, AsyncIterator<MailboxEvent, un
     this.onClose();
   }
 
-  /** Ends the iteration with an error, after what is already buffered. */
   fail(error: PlatformError): void {
     if (this.complete || this.failure !== null) return;
     this.failure = error;

@@ -1,4 +1,4 @@
-import type { TokenUsage, WireError } from '#common';
+import type { PlatformError, TokenUsage, WireError } from '#common';
 import type { JobDefinition, JobEnvelope } from './job-definition.js';
 
 /*
@@ -154,6 +154,8 @@ export interface Mailbox {
  */
 export interface MailboxSlot extends AsyncIterable<MailboxEvent> {
   close(): void;
+  /** Ends the iteration with an error, after what is already buffered; of no effect when that holds the final event. */
+  fail(error: PlatformError): void;
 }
 
 /** Tells every worker to stop a request. Lossy by nature: the deadline and the presence check stand behind it. */

@@ -70,7 +70,7 @@ export function openaiError(error: PlatformError): {
   return { message: error.message, type, param: error.param, code: named };
 }
 
-/** The answer to an error, in the envelope of the route at `url`. */
+/** The answer to an error, in the envelope of the route `url`; an address stands in where there is no route. */
 export function errorAnswer(error: PlatformError, url: string): ErrorAnswer {
   const code = publicCodes[error.code] ?? error.code;
   const status = errorEntry(code).status ?? 500;

@@ -1,11 +1,17 @@
 import type { ArgumentsHost } from '@nestjs/common';
 import { describe, expect, it, vi } from 'vitest';
+import { PlatformError } from '#common';
 import type { Logger } from '#platform/logging';
 import { ErrorFilter } from './error.filter.js';
 import { RouteTable } from './route-table.js';
 
-function caught(exception: unknown, readableAborted: boolean) {
-  const request = { id: 'f00d', url: '/api/v1/chat/completions', raw: { readableAborted } };
+const chatPath = '/api/v1/chat/completions';
+
+function caught(
+  exception: unknown,
+  { readableAborted = false, url = chatPath, route = chatPath as string | null } = {},
+) {
+  const request = { id: 'f00d', url, routeOptions: route === null ? {} : { url: route }, raw: { readableAborted } };
   const reply = { raw: { headersSent: false }, status: vi.fn(), headers: vi.fn(), send: vi.fn() };
   reply.status.mockReturnValue(reply);
   const http = { getRequest: () => request, getResponse: () => reply };
@@ -13,18 +19,33 @@ function caught(exception: unknown, readableAborted: boolean) {
   new ErrorFilter(new RouteTable(), logger as unknown as Logger).catch(exception, {
     switchToHttp: () => http,
   } as unknown as ArgumentsHost);
-  return { logged: [...logger.error.mock.calls, ...logger.warn.mock.calls], status: reply.status.mock.calls[0]?.[0] };
+  const logged = [...logger.error.mock.calls, ...logger.warn.mock.calls];
+  return { logged, status: reply.status.mock.calls[0]?.[0], body: reply.send.mock.calls[0]?.[0] };
 }
 
 describe('ErrorFilter', () => {
   it('logs what broke in here, with the id the caller was given', () => {
-    const { logged, status } = caught(new Error('a bug'), false);
+    const { logged, status } = caught(new Error('a bug'));
     expect([logged.length, status]).toEqual([1, 500]);
     expect(logged[0]?.[0]).toMatchObject({ requestId: 'f00d' });
   });
 
   it('does not call it a failure when a caller hangs up in the middle of a body', () => {
-    const { logged, status } = caught(Object.assign(new Error('aborted'), { code: 'ECONNRESET' }), true);
+    const { logged, status } = caught(Object.assign(new Error('aborted'), { code: 'ECONNRESET' }), {
+      readableAborted: true,
+    });
     expect([logged, status]).toEqual([[], 400]);
+  });
+
+  it.each([
+    ['/%61pi/v1/chat/completions', chatPath, true],
+    ['http://host/api/v1/chat/completions', chatPath, true],
+    ['/api/v1/models/%2e', '/api/v1/models/:id', true],
+    ['/%61pi/v1/billing/balance', '/api/v1/billing/balance', false],
+    ['/api/v1/models/no/such', null, true],
+    ['/nothing', null, false],
+  ])('answers %s in the envelope of the route it led to', (url, route, isOpenai) => {
+    const { body } = caught(new PlatformError('INVALID_REQUEST', 'No.'), { url, route });
+    expect(body).toMatchObject(isOpenai ? { error: { code: 'INVALID_REQUEST' } } : { code: 'INVALID_REQUEST' });
   });
 });

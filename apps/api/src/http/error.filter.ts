@@ -33,7 +33,8 @@ export class ErrorFilter implements ExceptionFilter {
       reply.raw.destroy();
       return;
     }
-    const { status, headers, body } = errorAnswer(error, request.url);
+    // By the route that was found: `/%61pi/v1/…` and `http://host/api/v1/…` lead there too. Without one, by the address.
+    const { status, headers, body } = errorAnswer(error, request.routeOptions.url ?? request.url);
     void reply.status(status).headers(headers);
     if (error.code === 'PAYLOAD_TOO_LARGE') void readToEnd(request.raw).then(() => reply.send(body));
     else void reply.send(body);

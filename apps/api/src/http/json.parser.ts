@@ -1,22 +1,40 @@
-import type { FastifyInstance } from 'fastify';
+import { NotFoundException } from '@nestjs/common';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { PlatformError } from '#common';
 import { parseJsonBody } from '#platform/http';
 
 /** Bytes of a JSON body at most, as the contract's largest route has it (gaps, 4). */
 export const bodyLimitBytes = 35 * 1024 * 1024;
 
-/** Bodies are JSON and nothing else; every other content type is a 415. */
+/** What can be read as UTF-8 without changing a character. */
+const readableCharsets = new Set(['utf-8', 'utf8', 'us-ascii']);
+
+function refuseUnreadable({ headers }: FastifyRequest): void {
+  const encoding = headers['content-encoding'] ?? 'identity';
+  // Unpacking here would let a few bytes become gigabytes.
+  if (encoding !== 'identity') {
+    throw new PlatformError('INVALID_CONTENT_TYPE', 'Compressed bodies are not taken.', 'content-encoding');
+  }
+  const [, charset = 'utf-8'] = /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(headers['content-type'] ?? '') ?? [];
+  if (!readableCharsets.has(charset.toLowerCase())) {
+    throw new PlatformError('INVALID_CONTENT_TYPE', 'The body must be sent in UTF-8.', 'content-type');
+  }
+}
+
+/**
+ * Bodies are JSON in UTF-8 and nothing else; every other content type is a 415. What is sent to an address that does
+ * not exist is not read at all: that it is broken, too, would be the lesser news.
+ */
 export function addJsonParser(server: FastifyInstance): void {
+  server.addHook('preParsing', async (request) => {
+    if (request.is404) throw new NotFoundException();
+  });
   server.removeAllContentTypeParsers();
   const settings = { parseAs: 'buffer', bodyLimit: bodyLimitBytes } as const;
   for (const contentType of ['application/json', /^application\/[\w.+-]+\+json/]) {
     server.addContentTypeParser<Buffer>(contentType, settings, (request, body, done) => {
       try {
-        const encoding = request.headers['content-encoding'] ?? 'identity';
-        // Unpacking here would let a few bytes become gigabytes.
-        if (encoding !== 'identity') {
-          throw new PlatformError('INVALID_CONTENT_TYPE', 'Compressed bodies are not taken.', 'content-encoding');
-        }
+        refuseUnreadable(request);
         done(null, parseJsonBody(body));
       } catch (error) {
         done(PlatformError.from(error));

@@ -175,6 +175,18 @@ describe('a supervised model host', () => {
     expect(supervisor.state).toBe('gone');
   });
 
+  it('hands back at once, when it drains, what waits for a host that is not ready', async () => {
+    const supervisor = new HostSupervisor({ load, launch });
+    supervisors.push(supervisor);
+    supervisor.start();
+    const waiting = run(supervisor, request('a', 'hello'));
+    // Far longer than this test may take.
+    const drained = supervisor.drain(600_000);
+    await expect(waiting.result).rejects.toMatchObject({ code: 'MODEL_AT_CAPACITY' });
+    await drained;
+    expect([supervisor.state, supervisor.running]).toEqual(['gone', 0]);
+  });
+
   it('lets two drain it at once', async () => {
     const supervisor = await ready();
     const running = run(supervisor, request('a', '[[tokens=20 delay=5]]'));

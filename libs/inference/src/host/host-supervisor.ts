@@ -145,16 +145,24 @@ export class HostSupervisor implements TextGenerationRunner {
     return run.result;
   }
 
-  /** Takes no new requests, waits for the running ones, hands back what is left after `graceMs`, ends the child. */
+  /**
+   * Takes no new requests, waits for the running ones, hands back what is left after `graceMs`, ends the child. What
+   * waits for a host that is not ready is handed back at once: it will not start here any more.
+   */
   async drain(graceMs: number): Promise<void> {
     if (this.currentState === 'gone') return;
+    const mayEnd = this.currentState === 'ready' || this.currentState === 'draining';
     this.enter('draining', null);
-    await this.runsEnded(graceMs);
+    if (mayEnd) await this.runsEnded(graceMs);
+    this.handBack();
+    // Two may drain at once: a model that is being unloaded, and the worker that stops meanwhile.
+    await (this.leaving ??= this.leave());
+  }
+
+  private handBack(): void {
     for (const run of this.runs.values()) {
       run.fail(new PlatformError('MODEL_AT_CAPACITY', 'This worker was stopped before the answer was complete.'));
     }
-    // Two may drain at once: a model that is being unloaded, and the worker that stops meanwhile.
-    await (this.leaving ??= this.leave());
   }
 
   private submit(run: HostRun): void {

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { BatchScheduler } from './batch-scheduler.js';
 import { FakeGraphSession, type FakeOptions, greedyAlone } from './fake-graph-session.js';
 import { openDecoder } from './open-decoder.js';
@@ -321,6 +321,41 @@ describe('BatchScheduler', () => {
     expect(poisoned.failure).toMatchObject({ code: 'INFERENCE_FAILED' });
     expect(healthy.tokens).toEqual(greedyAlone(promptOf(6), 30));
     expect(after.tokens).toEqual(greedyAlone(promptOf(7, 3), 30));
+  });
+
+  it.each(['copyPrefix', 'openRow'] as const)(
+    'fails only the sequence for which %s finds no memory',
+    async (method) => {
+      const harness = start();
+      const noMemory = (): never => {
+        throw new RangeError('Array buffer allocation failed');
+      };
+      const unlucky: RecordingListener[] = [];
+      const stream = harness.submit(promptOf(60), { maxNewTokens: 40 }, (_, count) => {
+        if (count !== 2) return undefined;
+        vi.spyOn(harness.decoder, method).mockImplementationOnce(noMemory);
+        unlucky.push(harness.submit(promptOf(60)));
+        return undefined;
+      });
+      await stream.done;
+      const [failed] = await Promise.all(unlucky.map(({ done }) => done));
+      expect(failed?.failure).toMatchObject({ code: 'INFERENCE_FAILED' });
+      expect(stream.tokens).toEqual(greedyAlone(promptOf(60), 40));
+      const next = await harness.submit(promptOf(60), { maxNewTokens: 4 }).done;
+      expect(next.tokens).toEqual(greedyAlone(promptOf(60), 4));
+      expect(harness.scheduler.stats()).toMatchObject({ running: 0, waiting: 0 });
+    },
+  );
+
+  it('computes a prefix again that there was no memory to keep', async () => {
+    const harness = start();
+    vi.spyOn(harness.decoder, 'retain').mockImplementationOnce(() => {
+      throw new RangeError('Array buffer allocation failed');
+    });
+    const first = await harness.submit(promptOf(60), { maxNewTokens: 4 }).done;
+    expect([first.end, harness.scheduler.stats().cacheTokens]).toEqual(['length', 0]);
+    const second = await harness.submit(promptOf(60), { maxNewTokens: 4 }).done;
+    expect([second.cachedTokens, second.tokens]).toEqual([0, first.tokens]);
   });
 
   it('ends only the sequence whose listener throws', async () => {

@@ -3,7 +3,7 @@ import type { EngineStats } from '../engines/text-generation.js';
 import type { LogitsBatch } from '../sampling/logits-batch.js';
 import { undecided } from '../sampling/narrow-draw.js';
 import { scoreToken } from '../sampling/token-score.js';
-import type { Decoder, LogitsWanted } from './decoder.js';
+import type { CacheRow, Decoder, LogitsWanted } from './decoder.js';
 import { defaultChunkTokens } from './open-decoder.js';
 import { PrefillPlanner, waitsForOlder } from './prefill-planner.js';
 import { type FoundPrefix, type HeldPrefix, longestPrefix, minimumReuse, PrefixStore } from './prefix-store.js';
@@ -150,15 +150,30 @@ export class BatchScheduler implements SequenceScheduler {
       const found = this.findPrefix(next);
       if (found) this.prefixes.touch(found.holder);
       this.prefixes.shrinkTo(this.options.cacheTokens - reserved);
-      next.row = this.decoder.openRow();
+      if (!this.open(next)) {
+        reserved -= next.reservedTokens;
+        continue;
+      }
       this.prefilling.push(next);
       this.waiting.shift();
+    }
+  }
+
+  /** False when there was no memory for a row: that fails this sequence, and no other. */
+  private open(sequence: RunningSequence): boolean {
+    try {
+      sequence.row = this.decoder.openRow();
+      return true;
+    } catch (error) {
+      this.fail(sequence, error);
+      return false;
     }
   }
 
   private async prefillStep(): Promise<void> {
     this.startPrompts();
     const chosen = this.planner.choose(this.prefilling.filter((sequence) => sequence.hasStarted));
+    if (chosen.length === 0) return;
     const parts = chosen.flatMap((sequence) => {
       const take = Math.min(sequence.remainingPrompt, this.chunkTokens);
       const tokenIds = sequence.request.promptIds.subarray(sequence.prefilled, sequence.prefilled + take);
@@ -181,17 +196,27 @@ export class BatchScheduler implements SequenceScheduler {
 
   /** Copies to new prompts what some row holds of them, but for those that had better wait for more. */
   private startPrompts(): void {
-    this.prefilling.forEach((sequence, index) => {
-      if (sequence.hasStarted || !sequence.row) return;
+    // A copy of the list: a copy that fails takes its sequence out.
+    [...this.prefilling].forEach((sequence, index, all) => {
+      if (sequence.hasStarted) return;
       const found = this.findPrefix(sequence);
-      if (waitsForOlder(sequence, this.prefilling.slice(0, index), found?.length ?? 0)) return;
+      if (waitsForOlder(sequence, all.slice(0, index), found?.length ?? 0)) return;
       sequence.hasStarted = true;
-      if (!found) return;
-      this.decoder.copyPrefix({ from: found.holder.row, to: sequence.row, length: found.length });
-      this.prefixes.touch(found.holder);
-      sequence.prefilled = found.length;
-      sequence.cachedTokens = found.length;
+      if (found) this.reuse(sequence, found);
     });
+  }
+
+  private reuse(sequence: RunningSequence, { holder, length }: FoundPrefix): void {
+    if (!sequence.row) return;
+    try {
+      this.decoder.copyPrefix({ from: holder.row, to: sequence.row, length });
+    } catch (error) {
+      // Where there is no memory for a part of the prompt, there is none for all of it.
+      return this.fail(sequence, error);
+    }
+    this.prefixes.touch(holder);
+    sequence.prefilled = length;
+    sequence.cachedTokens = length;
   }
 
   private async decodeStep(): Promise<void> {
@@ -300,7 +325,18 @@ export class BatchScheduler implements SequenceScheduler {
   /** What a finished row holds was reserved for it, so there is room to keep it until somebody needs the place. */
   private keepOrRelease({ row, ids }: HeldPrefix): void {
     if (row.reusableLength < minimumReuse) return this.decoder.release(row);
-    this.prefixes.add({ ids: ids.slice(), row: this.decoder.retain(row) });
+    const kept = this.retained(row);
+    if (kept) this.prefixes.add({ ids: ids.slice(), row: kept });
+    else this.decoder.release(row);
+  }
+
+  /** Null when there is no memory for a copy: a prefix that cannot be kept is computed again, which costs nobody. */
+  private retained(row: CacheRow): CacheRow | null {
+    try {
+      return this.decoder.retain(row);
+    } catch {
+      return null;
+    }
   }
 
   private reservedTokens(): number {

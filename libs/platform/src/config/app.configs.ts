@@ -5,7 +5,7 @@ import {
   type ValidatorConstraintInterface,
 } from 'class-validator';
 import { BaseConfig, DatabaseConfig, QueueConfig } from './base.config.js';
-import { IntegerVariable, ListVariable, TextVariable } from './variable.js';
+import { BooleanVariable, IntegerVariable, ListVariable, TextVariable } from './variable.js';
 
 const anyPort = { min: 0, max: 65_535 } as const;
 const oneDayMs = 86_400_000;
@@ -58,6 +58,22 @@ export class ApiConfig extends DatabaseConfig {
     default: '',
   })
   corsOrigins!: string[];
+
+  @TextVariable('SLUICE_REGION_HEADER', {
+    about:
+      'Header in which a proxy names the caller’s country in two letters, for `regionRestrictions` of models; ' +
+      'default: none, and no region is refused.',
+    optional: true,
+    pattern: /^[A-Za-z0-9-]{1,64}$/,
+    expected: 'the name of a header: letters, digits and -',
+  })
+  regionHeader?: string;
+
+  @BooleanVariable('SLUICE_BETA_MODELS', {
+    about: 'Whether callers may use models in closed beta (`betaModel`); `npm start` sets it to true.',
+    default: false,
+  })
+  betaModels!: boolean;
 
   @IntegerVariable('SLUICE_SHUTDOWN_GRACE_MS', {
     about: 'How long open answers may go on after a stop signal, in ms.',

@@ -81,6 +81,17 @@ describe('parseConfig', () => {
     ]);
   });
 
+  it('keeps closed betas closed and knows no region header, unless told', () => {
+    expect(parseConfig(ApiConfig, complete)).toMatchObject({ betaModels: false, regionHeader: undefined });
+    const told = { ...complete, SLUICE_BETA_MODELS: 'true', SLUICE_REGION_HEADER: 'X-Country' };
+    expect(parseConfig(ApiConfig, told)).toMatchObject({ betaModels: true, regionHeader: 'X-Country' });
+    const wrong = { ...complete, SLUICE_BETA_MODELS: 'maybe', SLUICE_REGION_HEADER: 'X Country' };
+    expect(problemsOf(ApiConfig, wrong).map((problem) => problem.split(' ', 1)[0])).toEqual([
+      'SLUICE_REGION_HEADER',
+      'SLUICE_BETA_MODELS',
+    ]);
+  });
+
   it('keeps the home absolute', () => {
     expect(parseConfig(LocalConfig, { SLUICE_HOME: 'some where' }).home).toBe(resolve('some where'));
   });

@@ -90,7 +90,7 @@ export class ChatController {
   private async open(request: FastifyRequest, reply: FastifyReply): Promise<OpenedChat> {
     const gone = goneSignal(reply);
     const wire = validateWire(ChatCompletionRequest, request.body);
-    const resolved = await this.services.resolve(wire.model);
+    const resolved = await this.services.resolve(wire.model, request.headers);
     const { manifest } = resolved;
     void reply.headers(modelHeaders(resolved));
     refuseSealed(request, manifest);

@@ -7,6 +7,7 @@ import { CallerGone, ChatExchange } from './chat.exchange.js';
 class FedSlot implements MailboxSlot {
   private readonly events: MailboxEvent[] = [];
   private wake: () => void = () => undefined;
+  private failure: PlatformError | null = null;
   closed = false;
 
   feed(...events: MailboxEvent[]): void {
@@ -19,11 +20,17 @@ class FedSlot implements MailboxSlot {
     this.wake();
   }
 
+  fail(error: PlatformError): void {
+    this.failure = error;
+    this.wake();
+  }
+
   async *[Symbol.asyncIterator](): AsyncGenerator<MailboxEvent, undefined> {
     for (;;) {
       const event = this.events.shift();
       if (this.closed) return undefined;
       if (event !== undefined) yield event;
+      else if (this.failure !== null) throw this.failure;
       else await new Promise<void>((resolve) => (this.wake = resolve));
     }
   }
@@ -122,10 +129,26 @@ describe('ChatExchange', () => {
   });
 
   it('gives up a started job that no worker is left to finish', async () => {
-    const { slot, lost, ends, exchange } = setUp();
-    slot.feed({ type: 'job-started' }, delta);
-    const run = exchange.run(ends, () => lost.abort());
+    const { slot, calls, lost, ends, exchange } = setUp();
+    slot.feed({ type: 'job-started' }, delta, delta);
+    let seen = 0;
+    const run = exchange.run(ends, () => {
+      seen += 1;
+      lost.abort();
+    });
     await expect(run).rejects.toMatchObject({ code: 'MODEL_OFFLINE' });
+    expect([seen, calls]).toEqual([2, ['started', 'cancel']]);
+  });
+
+  it('reads to the end what a worker sent before it left', async () => {
+    const { slot, calls, lost, ends, exchange } = setUp();
+    slot.feed({ type: 'job-started' }, delta, delta, finished);
+    let seen = 0;
+    const run = exchange.run(ends, () => {
+      seen += 1;
+      lost.abort();
+    });
+    expect([await run, seen, calls]).toEqual([usage, 2, ['started']]);
   });
 
   it('watches over the worker of a job from its start to its end, and never while it waits', async () => {

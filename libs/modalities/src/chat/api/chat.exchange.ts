@@ -91,8 +91,9 @@ export class ChatExchange {
     this.holder?.release();
     this.holder = watchHolder();
     const { lost } = this.holder;
+    // What it sent before it left is still an answer, perhaps a whole one: the reader may be slower than the worker.
     const onLost = (): void =>
-      this.interrupt(new PlatformError('MODEL_OFFLINE', 'The worker that made this answer is gone.'));
+      this.slot.fail(new PlatformError('MODEL_OFFLINE', 'The worker that made this answer is gone.'));
     if (lost.aborted) onLost();
     else lost.addEventListener('abort', onLost, { once: true });
   }

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import type { ModelPrice } from '#billing';
 import type { OpenRequest } from '#jobs';
 import type { ResolvedModel } from '#model-registry';
@@ -6,8 +7,11 @@ import type { MailboxSlot } from '#queue';
 
 /** What the chat routes need of the process they run in; the app wires it. */
 export interface ChatServices {
-  /** The text model a name means, also one that no worker holds. Rejects as `ModelRegistryService.resolve` does. */
-  resolve(model: string): Promise<ResolvedModel>;
+  /**
+   * The text model a name means to the caller who sent `headers`, also one that no worker holds. Rejects as
+   * `ModelRegistryService.resolve` does.
+   */
+  resolve(model: string, headers: IncomingHttpHeaders): Promise<ResolvedModel>;
   openSlot(requestId: string): MailboxSlot;
   /** Where workers send the events of a job. */
   replyTo(): string;
