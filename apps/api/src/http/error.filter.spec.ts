@@ -1,4 +1,5 @@
 import type { ArgumentsHost } from '@nestjs/common';
+import { fastify } from 'fastify';
 import { describe, expect, it, vi } from 'vitest';
 import { PlatformError } from '#common';
 import type { Logger } from '#platform/logging';
@@ -11,12 +12,17 @@ function caught(
   exception: unknown,
   { readableAborted = false, url = chatPath, route = chatPath as string | null } = {},
 ) {
-  const request = { id: 'f00d', url, routeOptions: route === null ? {} : { url: route }, raw: { readableAborted } };
-  const reply = { raw: { headersSent: false }, status: vi.fn(), headers: vi.fn(), send: vi.fn() };
+  const routeOptions = route === null ? {} : { url: route };
+  const request = { id: 'f00d', url, is404: route === null, routeOptions, raw: { readableAborted } };
+  const reply = { raw: { headersSent: false }, header: vi.fn(), status: vi.fn(), headers: vi.fn(), send: vi.fn() };
   reply.status.mockReturnValue(reply);
   const http = { getRequest: () => request, getResponse: () => reply };
   const logger = { error: vi.fn(), warn: vi.fn() };
-  new ErrorFilter(new RouteTable(), logger as unknown as Logger).catch(exception, {
+  const routes = new RouteTable();
+  const server = fastify();
+  routes.attach(server);
+  server.post(chatPath, () => 'x');
+  new ErrorFilter(routes, logger as unknown as Logger).catch(exception, {
     switchToHttp: () => http,
   } as unknown as ArgumentsHost);
   const logged = [...logger.error.mock.calls, ...logger.warn.mock.calls];
@@ -47,5 +53,12 @@ describe('ErrorFilter', () => {
   ])('answers %s in the envelope of the route it led to', (url, route, isOpenai) => {
     const { body } = caught(new PlatformError('INVALID_REQUEST', 'No.'), { url, route });
     expect(body).toMatchObject(isOpenai ? { error: { code: 'INVALID_REQUEST' } } : { code: 'INVALID_REQUEST' });
+  });
+
+  it('tells a wrong method from a wrong address, also before the body is read', () => {
+    const nothing = new PlatformError('NOT_FOUND', 'There is nothing at this address.');
+    expect(caught(nothing, { url: chatPath, route: null }).status).toBe(405);
+    expect(caught(nothing, { url: '/nowhere', route: null }).status).toBe(404);
+    expect(caught(nothing, { url: chatPath, route: chatPath }).status).toBe(404);
   });
 });

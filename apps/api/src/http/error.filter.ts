@@ -50,7 +50,10 @@ export class ErrorFilter implements ExceptionFilter {
   }
 
   private translate(exception: unknown, request: FastifyRequest, reply: FastifyReply): PlatformError {
-    if (exception instanceof PlatformError) return exception;
+    if (exception instanceof PlatformError) {
+      const isNoRoute = exception.code === 'NOT_FOUND' && request.is404;
+      return isNoRoute ? this.notFound(request, reply) : exception;
+    }
     // The caller hung up while sending: nobody reads the answer, and nothing here is broken.
     if (request.raw.readableAborted) {
       return new PlatformError('INVALID_REQUEST', 'The connection ended in the middle of the request.');

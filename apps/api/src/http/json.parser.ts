@@ -1,4 +1,3 @@
-import { NotFoundException } from '@nestjs/common';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { PlatformError } from '#common';
 import { parseJsonBody } from '#platform/http';
@@ -27,7 +26,7 @@ function refuseUnreadable({ headers }: FastifyRequest): void {
  */
 export function addJsonParser(server: FastifyInstance): void {
   server.addHook('preParsing', async (request) => {
-    if (request.is404) throw new NotFoundException();
+    if (request.is404) throw new PlatformError('NOT_FOUND', 'There is nothing at this address.');
   });
   server.removeAllContentTypeParsers();
   const settings = { parseAs: 'buffer', bodyLimit: bodyLimitBytes } as const;
