@@ -148,7 +148,7 @@ describe('ChatExchange', () => {
       seen += 1;
       lost.abort();
     });
-    expect([await run, seen, calls]).toEqual([usage, 2, ['started']]);
+    expect([await run, seen, calls]).toEqual([usage, 2, ['started', 'ended']]);
   });
 
   it('watches over the worker of a job from its start to its end, and never while it waits', async () => {
