@@ -1,6 +1,7 @@
 import { logLevelOfEnvironment } from '#platform/config';
 import { type DestinationStream, type LoggerOptions, pino } from 'pino';
 import { serializeError } from './error-serializer.js';
+import { stdoutDestination } from './stdout-destination.js';
 
 /** What every part of the house logs with. Never prompts, outputs, keys or payloads. */
 export type Logger = pino.Logger;
@@ -22,5 +23,5 @@ export function createLogger(name: string, options: { level?: string; stream?: D
     serializers: { error: serializeError, err: serializeError },
     redact: { paths: redacted, censor: '[redacted]' },
   };
-  return options.stream ? pino(settings, options.stream) : pino(settings);
+  return pino(settings, options.stream ?? stdoutDestination());
 }
