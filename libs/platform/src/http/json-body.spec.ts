@@ -24,6 +24,8 @@ describe('parseJsonBody', () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 5, noUnicodeString: false }), (value) => {
         const text = JSON.stringify(value).replaceAll(String.raw`\u0000`, '');
+        // Dropped on purpose, see below.
+        fc.pre(!text.includes('"__proto__"'));
         const expected: unknown = JSON.parse(text);
         expect(parseJsonBody(Buffer.from(text))).toEqual(expected);
       }),
