@@ -1,4 +1,5 @@
 import { hostname } from 'node:os';
+import { isProcessAlive } from '#common';
 import { withFileLock } from '#model-store';
 import { lockFile } from './home.js';
 import type { MergedLog } from './merged-log.js';
@@ -16,7 +17,7 @@ export async function withHome(
 ): Promise<void> {
   const onWait = ({ pid, host }: { pid: number; host: string }): void => {
     const elsewhere = host !== hostname();
-    if (elsewhere || isAlive(pid)) {
+    if (elsewhere || isProcessAlive(pid)) {
       const where = elsewhere ? `process ${pid} on ${host}` : `process ${pid}`;
       throw new StartRefusal(
         `Sluice already runs on ${home} (${where}). Stop it first, or use another home: SLUICE_HOME=… npm start`,
@@ -25,14 +26,4 @@ export async function withHome(
     log.note(`the last copy on this home was killed (process ${pid}); waiting for its lock to run out`);
   };
   await withFileLock({ path: lockFile(home), onWait, heartbeatMs, signal }, work);
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    // EPERM: it lives, and belongs to somebody else.
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
-  }
 }

@@ -2,5 +2,6 @@ export * from './clock.js';
 export * from './errors/error-table.js';
 export * from './errors/platform-error.js';
 export * from './money.js';
+export * from './process-alive.js';
 export * from './request-id.js';
 export * from './usage.js';

@@ -3,6 +3,7 @@ import { mkdir, open, readFile, rename, rm, stat, utimes } from 'node:fs/promise
 import { hostname } from 'node:os';
 import { dirname } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { isProcessAlive } from '#common';
 
 export interface FileLockOptions {
   path: string;
@@ -89,7 +90,7 @@ async function isAbandoned(options: FileLockOptions, holder: LockOwner | null): 
 
 function whereabouts(holder: LockOwner | null): keyof typeof missedBeats {
   if (holder?.host !== hostname()) return 'elsewhere';
-  return isAlive(holder.pid) ? 'aliveHere' : 'goneHere';
+  return isProcessAlive(holder.pid) ? 'aliveHere' : 'goneHere';
 }
 
 async function ageMs(path: string): Promise<number | null> {
@@ -98,16 +99,6 @@ async function ageMs(path: string): Promise<number | null> {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
     throw error;
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    // EPERM: it lives, and belongs to somebody else.
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
   }
 }
 

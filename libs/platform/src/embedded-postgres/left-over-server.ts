@@ -2,6 +2,7 @@ import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
+import { isProcessAlive } from '#common';
 
 /**
  * Deals with `postmaster.pid` of a run that was killed. A server that still runs is stopped: whoever calls this holds
@@ -16,18 +17,10 @@ export async function clearLeftOverServer(dataFolder: string, user: string, pass
   if (lines === null) return;
   const pid = Number(lines[0]);
   const port = Number(lines[3]);
-  if (isAlive(pid) && ((await answers(port, user, password)) || (await isPostgres(pid)))) await stopServer(pid);
+  const isId = Number.isSafeInteger(pid) && pid > 1;
+  if (isId && isProcessAlive(pid) && ((await answers(port, user, password)) || (await isPostgres(pid))))
+    await stopServer(pid);
   await rm(file, { force: true });
-}
-
-function isAlive(pid: number): boolean {
-  if (!Number.isSafeInteger(pid) || pid <= 1) return false;
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
-  }
 }
 
 /** Only the server of this very folder knows this password. */
@@ -60,7 +53,7 @@ async function isPostgres(pid: number): Promise<boolean> {
 
 async function stopServer(pid: number): Promise<void> {
   process.kill(pid, 'SIGINT');
-  for (let waitedMs = 0; isAlive(pid); waitedMs += 50) {
+  for (let waitedMs = 0; isProcessAlive(pid); waitedMs += 50) {
     if (waitedMs >= 15_000) throw new Error(`A left-over PostgreSQL (process ${pid}) does not stop.`);
     await sleep(50);
   }
