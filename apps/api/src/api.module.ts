@@ -1,12 +1,12 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { RouterModule } from '@nestjs/core';
 import { ModelRegistryService } from '#model-registry';
-import { chatServices } from '#modalities/chat/api';
+import { inferenceServices } from '#jobs';
 import { Readiness } from '#platform/health';
 import { Metrics } from '#platform/metrics';
 import type { ApiServices } from './api-services.js';
-import { chatServicesOf } from './chat-services.js';
 import { apiControllers } from './controllers.js';
+import { inferenceServicesOf } from './inference-services.js';
 import { OperationsController } from './operations.controller.js';
 
 /** The routes under `/api/v1`. */
@@ -22,7 +22,7 @@ export class ApiModule {
       controllers: apiControllers,
       providers: [
         { provide: ModelRegistryService, useValue: services.registry },
-        { provide: chatServices, useValue: chatServicesOf(services) },
+        { provide: inferenceServices, useValue: inferenceServicesOf(services) },
       ],
     };
     return {

@@ -1,4 +1,4 @@
-import type { NanoUsd, TokenUsage } from '#common';
+import type { NanoUsd, JobUsage } from '#common';
 import type { Pricing } from './pricing.js';
 
 /** One position of a charge, as it will stand in the ledger and in the caller's usage history. */
@@ -15,7 +15,7 @@ export interface ChargeLine {
 export interface MeteredJob {
   modality: string;
   modelId: string;
-  usage: TokenUsage;
+  usage: JobUsage;
   /** As it was when the job was admitted; null: free. */
   pricing: Pricing | null;
 }

@@ -1,4 +1,4 @@
-import { type ErrorCode, errorEntry, type TokenUsage } from '#common';
+import { type ErrorCode, errorEntry, type JobUsage } from '#common';
 import type { Prisma } from '#platform/prisma';
 import type { Meter } from './charge-line.js';
 import { LedgerRepository } from './ledger.repository.js';
@@ -10,7 +10,7 @@ export interface SettleableJob {
   modality: string;
   modelId: string;
   errorCode: ErrorCode | null;
-  usage: TokenUsage | null;
+  usage: JobUsage | null;
 }
 
 /**

@@ -7,3 +7,15 @@ export interface TokenUsage {
   /** Of the completion, how many were reasoning. */
   reasoningTokens: number;
 }
+
+/** What one job used. `units` counts what is not tokens, by the names its slice's meter knows: `images`, `characters`… */
+export interface JobUsage extends TokenUsage {
+  units?: Readonly<Record<string, number>>;
+}
+
+export const noTokens: TokenUsage = Object.freeze({
+  promptTokens: 0,
+  cachedTokens: 0,
+  completionTokens: 0,
+  reasoningTokens: 0,
+});

@@ -6,4 +6,5 @@ export { JobsRepository, type OpenJob } from './jobs.repository.js';
 export * from './jobs.service.js';
 export * from './outcome.processor.js';
 export * from './payload-cipher.js';
+export * from './requests/index.js';
 export * from './sweeps/index.js';

@@ -1,4 +1,4 @@
-import type { ErrorCode, TokenUsage } from '#common';
+import type { ErrorCode, JobUsage } from '#common';
 import type { Prisma } from '#platform/prisma';
 
 /** `queued → running → succeeded | failed | cancelled | expired`; `running` may be skipped by quick jobs. */
@@ -15,7 +15,7 @@ export interface JobClosing {
   attempt: number;
   state: ClosedState;
   errorCode: ErrorCode | null;
-  usage: TokenUsage | null;
+  usage: JobUsage | null;
   /** Ms the engine worked on it. */
   executionMs: number;
 }

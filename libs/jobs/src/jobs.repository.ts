@@ -70,6 +70,7 @@ export class JobsRepository {
    */
   async close(closing: JobClosing, transaction: Queries = this.prisma): Promise<ClosedJob | null> {
     const { requestId, attempt, state, errorCode, usage, executionMs } = closing;
+    const units = usage?.units === undefined ? null : JSON.stringify(usage.units);
     const rows = await transaction.$queryRaw<ClosedRow[]>`
       WITH closed AS (
         UPDATE jobs
@@ -80,7 +81,7 @@ export class JobsRepository {
                cached_tokens = ${usage?.cachedTokens ?? null}::int,
                completion_tokens = ${usage?.completionTokens ?? null}::int,
                reasoning_tokens = ${usage?.reasoningTokens ?? null}::int,
-               execution_ms = ${executionMs}::int
+               usage_units = ${units}::jsonb, execution_ms = ${executionMs}::int
          WHERE request_id = ${requestId} AND attempt = ${attempt}::int AND state IN ('queued', 'running')
         RETURNING request_id, account_id, api_key_id, modality, model_id
       ), dropped AS (

@@ -1,3 +1,4 @@
+import { noTokens } from '#common';
 import type { Logger } from '#platform/logging';
 import type { QueueTransport } from '#queue';
 import type { JobsRepository, OpenJob } from './jobs.repository.js';
@@ -70,7 +71,7 @@ export class JobsService {
       retries: 0,
       status: 'cancelled',
       error: { code: 'JOB_CANCELLED', message: 'The caller left before the job started.' },
-      usage: { promptTokens: 0, cachedTokens: 0, completionTokens: 0, reasoningTokens: 0 },
+      usage: noTokens,
       executionMs: 0,
       finishedAtMs: Date.now(),
     });

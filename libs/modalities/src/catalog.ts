@@ -1,5 +1,5 @@
 import type { JobDefinition } from '#queue';
-import type { TokenUsage } from '#common';
+import type { JobUsage } from '#common';
 import type { TextPricing } from '#model-registry/manifest';
 import { chatChargeLines, chatJob } from '#modalities/chat/contract';
 
@@ -19,7 +19,7 @@ export type ModalityName = keyof typeof catalog;
 interface MeteredUsage {
   modality: string;
   modelId: string;
-  usage: TokenUsage;
+  usage: JobUsage;
   pricing: object | null;
 }
 

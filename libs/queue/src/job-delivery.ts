@@ -1,4 +1,4 @@
-import { type Clock, errorEntry, PlatformError, type TokenUsage } from '#common';
+import { type Clock, errorEntry, PlatformError, type JobUsage } from '#common';
 import type { JobEnvelope } from './job-definition.js';
 import { backOffMs, pause } from './store-call.js';
 import type {
@@ -31,7 +31,7 @@ export type DeliveryEnd = { kind: 'complete' | 'lost' } | { kind: 'failed' | 're
 interface Verdict {
   status: Outcome['status'];
   error: PlatformError | null;
-  usage: TokenUsage | null;
+  usage: JobUsage | null;
   executionMs: number;
 }
 
@@ -146,7 +146,7 @@ export function workerLost(): PlatformError {
   return new PlatformError('DEVICE_LOST', 'The worker that ran this request was lost.');
 }
 
-function verdictOf(error: PlatformError, usage: TokenUsage | null, executionMs: number): Verdict {
+function verdictOf(error: PlatformError, usage: JobUsage | null, executionMs: number): Verdict {
   return { status: error.code === 'JOB_CANCELLED' ? 'cancelled' : 'failed', error, usage, executionMs };
 }
 

@@ -1,4 +1,4 @@
-import type { PlatformError, TokenUsage, WireError } from '#common';
+import type { PlatformError, JobUsage, WireError } from '#common';
 import type { JobDefinition, JobEnvelope } from './job-definition.js';
 
 /*
@@ -75,7 +75,7 @@ export interface RunningJob<Payload extends object = object> {
 
 /** What a handler reports when it ends well: the consumer turns it into an outcome before completing the job. */
 export interface JobReport {
-  usage: TokenUsage | null;
+  usage: JobUsage | null;
   /** True when the job ended early because its signal aborted; what was produced is in `usage`. */
   cancelled: boolean;
   /** Ms the engine worked on it. */
@@ -97,7 +97,7 @@ export interface Outcome {
   retries: number;
   status: 'succeeded' | 'failed' | 'cancelled';
   error: WireError | null;
-  usage: TokenUsage | null;
+  usage: JobUsage | null;
   executionMs: number;
   /** Ms since the epoch by the worker's clock; for display only. */
   finishedAtMs: number;
@@ -124,7 +124,7 @@ export interface JobStartedEvent extends MailboxEvent {
 
 export interface JobFinishedEvent extends MailboxEvent {
   type: 'job-finished';
-  usage: TokenUsage | null;
+  usage: JobUsage | null;
 }
 
 export interface JobFailedEvent extends MailboxEvent {

@@ -2,18 +2,27 @@ import { Controller, Inject, Post, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ModelPrice } from '#billing';
 import { PlatformError } from '#common';
-import { callerOf, validateWire } from '#platform/http';
+import {
+  balanceHeaders,
+  CallerGone,
+  type ExchangeEnds,
+  exchangeEnds,
+  type InferenceServices,
+  inferenceServices,
+  type JobExchange,
+  modelHeaders,
+  openExchange,
+} from '#jobs';
+import { callerOf, goneSignal, validateWire } from '#platform/http';
 import type { ResolvedModel } from '#model-registry';
 import type { ModelManifest, TextConstraints, TextPricing } from '#model-registry/manifest';
+import type { ChatEvent } from '../contract/chat.events.js';
 import { chatJob } from '../contract/chat.job.js';
 import { ChatCompletionRequest } from '../contract/chat.request.js';
 import { admitAffordable } from './chat.admission.js';
 import { ChatApiDocument } from './chat.document.js';
-import { CallerGone, ChatExchange, type ExchangeEnds } from './chat.exchange.js';
-import { balanceHeaders, modelHeaders } from './chat.headers.js';
 import { type ChatModel, normalizeChat, type NormalizedChat } from './chat.normalizer.js';
 import { type ChatAnswerHead, ChatAnswerGatherer } from './chat.presenter.js';
-import { type ChatServices, chatServices } from './chat.services.js';
 import { ChatStream } from './chat.stream.js';
 import { refusal } from './chat.support.js';
 
@@ -24,7 +33,7 @@ const defaultContextLength = 2048;
 /** One request on its way: what the wire said and what it became. */
 interface OpenedChat {
   wire: ChatCompletionRequest;
-  exchange: ChatExchange;
+  exchange: JobExchange<ChatEvent>;
   ends: ExchangeEnds;
   head: ChatAnswerHead;
 }
@@ -59,19 +68,9 @@ function refuseSealed({ headers }: FastifyRequest, { id, capabilities }: ModelMa
   throw refusal(`The model ${id} does not support end-to-end encryption.`, clientKeyHeader, 'unsupported');
 }
 
-/** Aborts when the connection closes before the answer is out. */
-function goneSignal(reply: FastifyReply): AbortSignal {
-  const controller = new AbortController();
-  if (reply.raw.destroyed || reply.raw.socket?.destroyed === true) controller.abort();
-  reply.raw.once('close', () => {
-    if (!reply.raw.writableFinished) controller.abort();
-  });
-  return controller.signal;
-}
-
 @Controller('chat')
 export class ChatController {
-  constructor(@Inject(chatServices) private readonly services: ChatServices) {}
+  constructor(@Inject(inferenceServices) private readonly services: InferenceServices) {}
 
   @Post('completions')
   @ChatApiDocument()
@@ -90,7 +89,7 @@ export class ChatController {
   private async open(request: FastifyRequest, reply: FastifyReply): Promise<OpenedChat> {
     const gone = goneSignal(reply);
     const wire = validateWire(ChatCompletionRequest, request.body);
-    const resolved = await this.services.resolve(wire.model, request.headers);
+    const resolved = await this.services.resolve(wire.model, 'text', request.headers);
     const { manifest } = resolved;
     void reply.headers(modelHeaders(resolved));
     refuseSealed(request, manifest);
@@ -100,52 +99,35 @@ export class ChatController {
     }
     const price = await this.services.price(manifest.id);
     const exchange = await this.admit(request, reply, { chat, resolved, price, stream: wire.stream === true });
-    const { settings, stopping } = this.services;
-    const watchHolder = () => this.services.watchHolder(manifest.id);
-    const ends = { gone, stopping, watchHolder, deadlineMs: settings.deadlineMs };
+    const deadlineMs = this.services.settings.chatDeadlineMs;
+    const ends = exchangeEnds(this.services, { modelId: manifest.id, gone, deadlineMs });
     return { wire, exchange, ends, head: this.head(request, chat, price) };
   }
 
-  /** Opens the slot before the job, so that no event can be missed. */
   private async admit(
     request: FastifyRequest,
     reply: FastifyReply,
     { chat, resolved, price, stream }: Admissible,
-  ): Promise<ChatExchange> {
+  ): Promise<JobExchange<ChatEvent>> {
     const { services } = this;
-    const requestId = request.id;
-    const slot = services.openSlot(requestId);
-    try {
-      const { deadlineMs } = services.settings;
-      const replyTo = services.replyTo();
-      const caller = callerOf(request);
-      const { contextLength, maxCompletionTokens } = chatModel(resolved);
-      const tariff = { contextLength, maxCompletionTokens, pricing: price.pricing as TextPricing | null };
-      const job = {
-        requestId,
-        caller,
-        definition: chatJob,
-        modelId: resolved.manifest.id,
-        deadlineMs,
-        replyTo,
-        stream,
-      };
-      await admitAffordable(
+    const { contextLength, maxCompletionTokens } = chatModel(resolved);
+    const tariff = { contextLength, maxCompletionTokens, pricing: price.pricing as TextPricing | null };
+    const job = {
+      requestId: request.id,
+      caller: callerOf(request),
+      definition: chatJob,
+      modelId: resolved.manifest.id,
+      deadlineMs: services.settings.chatDeadlineMs,
+      replyTo: services.replyTo(),
+      stream,
+    };
+    return await openExchange<ChatEvent>(services, request.id, () =>
+      admitAffordable(
         { request: job, payload: chat.payload, tariff, price },
         (opened) => services.admit(opened),
         (quote) => void reply.headers(balanceHeaders(quote)),
-      );
-    } catch (error) {
-      slot.close();
-      throw error;
-    }
-    return new ChatExchange(slot, {
-      started: () => services.markStarted(requestId),
-      ended: () => services.markEnded(requestId),
-      cancel: async () => {
-        await services.cancel(requestId).catch((error: unknown) => services.cancelFailed(requestId, error));
-      },
-    });
+      ),
+    );
   }
 
   private head(request: FastifyRequest, chat: NormalizedChat, price: ModelPrice): ChatAnswerHead {

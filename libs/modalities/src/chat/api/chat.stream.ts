@@ -1,8 +1,8 @@
 import type { FastifyReply } from 'fastify';
 import { PlatformError, type TokenUsage } from '#common';
+import { CallerGone } from '#jobs';
 import { sseData, SseWriter, type SseWriterOptions } from '#platform/http';
 import type { ChatEvent } from '../contract/chat.events.js';
-import { CallerGone } from './chat.exchange.js';
 import { type ChatAnswerHead, ChatChunkPresenter } from './chat.presenter.js';
 
 /** The streamed answer of one request: chunks while it runs, then either `[DONE]` or an error frame. */

@@ -1,2 +1,1 @@
 export { ChatController } from './chat.controller.js';
-export * from './chat.services.js';

@@ -1,16 +1,16 @@
-import type { ChatServices } from '#modalities/chat/api';
+import type { InferenceServices } from '#jobs';
 import type { ApiServices } from './api-services.js';
 import { openaiError } from './http/error-envelope.js';
 import { regionOf } from './http/caller-region.js';
 
-/** What the chat slice asks of its process. */
-export function chatServicesOf(services: ApiServices): ChatServices {
+/** What every slice asks of its process. */
+export function inferenceServicesOf(services: ApiServices): InferenceServices {
   const { registry, prices, transport, admission, jobs, holders, drain, logger, config } = services;
   return {
-    resolve: (name, headers) =>
+    resolve: (name, type, headers) =>
       registry.resolve({
         name,
-        type: 'text',
+        type,
         allowOffline: true,
         betaAccess: config.betaModels,
         region: regionOf(headers, config.regionHeader),
@@ -27,7 +27,7 @@ export function chatServicesOf(services: ApiServices): ChatServices {
     watchHolder: (modelId) => holders.watch(modelId),
     stopping: drain.expired,
     settings: {
-      deadlineMs: config.chatDeadlineMs,
+      chatDeadlineMs: config.chatDeadlineMs,
       keepAliveMs: config.keepAliveMs,
       stalledMs: config.stalledMs,
     },

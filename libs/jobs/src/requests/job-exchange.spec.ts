@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { PlatformError } from '#common';
 import type { MailboxEvent, MailboxSlot } from '#queue';
-import { CallerGone, ChatExchange } from './chat.exchange.js';
+import { CallerGone, JobExchange } from './job-exchange.js';
 
 /** A mailbox slot fed by hand. */
 class FedSlot implements MailboxSlot {
@@ -54,7 +54,7 @@ function setUp() {
     return { lost: lost.signal, release: () => void (watches.open -= 1) };
   };
   const ends = { gone: gone.signal, stopping: stopping.signal, watchHolder, deadlineMs: 60_000 };
-  return { slot, calls, gone, stopping, lost, watches, ends, exchange: new ChatExchange(slot, job) };
+  return { slot, calls, gone, stopping, lost, watches, ends, exchange: new JobExchange(slot, job) };
 }
 
 const delta: MailboxEvent = { type: 'text-delta' };

@@ -1,17 +1,19 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { ModelPrice } from '#billing';
-import type { OpenRequest } from '#jobs';
-import type { ResolvedModel } from '#model-registry';
 import type { ErrorIssue, PlatformError } from '#common';
+import type { ResolvedModel } from '#model-registry';
+import type { ModelType } from '#model-registry/manifest';
 import type { MailboxSlot } from '#queue';
+import type { OpenRequest } from '../admission.service.js';
+import type { HolderLease } from './job-exchange.js';
 
-/** What the chat routes need of the process they run in; the app wires it. */
-export interface ChatServices {
+/** What the routes of every slice need of the process they run in; the app wires it. */
+export interface InferenceServices {
   /**
-   * The text model a name means to the caller who sent `headers`, also one that no worker holds. Rejects as
+   * The model of a type that a name means to the caller who sent `headers`, also one that no worker holds. Rejects as
    * `ModelRegistryService.resolve` does.
    */
-  resolve(model: string, headers: IncomingHttpHeaders): Promise<ResolvedModel>;
+  resolve(model: string, type: ModelType, headers: IncomingHttpHeaders): Promise<ResolvedModel>;
   openSlot(requestId: string): MailboxSlot;
   /** Where workers send the events of a job. */
   replyTo(): string;
@@ -28,20 +30,20 @@ export interface ChatServices {
   /** Body of an error frame, in OpenAI's words. */
   errorFrame(error: PlatformError): { error: object; issues?: ErrorIssue[] };
   /** Watches whether anybody alive holds a model, until released. */
-  watchHolder(modelId: string): { lost: AbortSignal; release: () => void };
+  watchHolder(modelId: string): HolderLease;
   /** Aborts when the process stops and its grace is over. */
   stopping: AbortSignal;
-  settings: ChatSettings;
+  settings: RequestSettings;
 }
 
-export interface ChatSettings {
-  /** How long an answer may take, in ms. */
-  deadlineMs: number;
+export interface RequestSettings {
+  /** How long an answer of a text model may take, in ms. */
+  chatDeadlineMs: number;
   /** Silence after which a stream gets a comment, in ms. */
   keepAliveMs: number;
   /** How long a reader may take nothing, in ms. */
   stalledMs: number;
 }
 
-/** Token of `ChatServices` for Nest. */
-export const chatServices = Symbol('ChatServices');
+/** Token of `InferenceServices` for Nest. */
+export const inferenceServices = Symbol('InferenceServices');

@@ -1,10 +1,5 @@
-import { PlatformError, type TokenUsage } from '#common';
+import { type JobUsage, noTokens, PlatformError } from '#common';
 import type { JobFailedEvent, JobFinishedEvent, MailboxEvent, MailboxSlot } from '#queue';
-import type { ChatEvent } from '../contract/chat.events.js';
-
-type SlotEvent = MailboxEvent | ChatEvent | JobFinishedEvent | JobFailedEvent;
-
-const noUsage: TokenUsage = { promptTokens: 0, cachedTokens: 0, completionTokens: 0, reasoningTokens: 0 };
 
 /** Thrown when the caller has left: nobody is there to read an answer. */
 export class CallerGone extends Error {}
@@ -30,17 +25,13 @@ export interface ExchangeEnds {
 }
 
 /** Takes the events of the exchange; the next one comes when it has resolved. */
-type ExchangeListener = (event: ChatEvent) => Promise<void> | void;
-
-function isChatEvent(event: SlotEvent): event is ChatEvent {
-  return event.type === 'prompt-ready' || event.type === 'text-delta' || event.type === 'choice-finished';
-}
+type ExchangeListener<Event> = (event: Event) => Promise<void> | void;
 
 /**
- * Carries the events of one job from its mailbox to `onEvent`, until the job ends or somebody ends it: the caller,
+ * Carries the events of one job, those that its slice defines, from its mailbox to `onEvent`, until the job ends or somebody ends it: the caller,
  * the deadline, the process. Whatever ends it early also cancels the job, so that no model works for nobody.
  */
-export class ChatExchange {
+export class JobExchange<Event extends MailboxEvent> {
   private interruption: Error | null = null;
   private holder: HolderLease | null = null;
 
@@ -54,7 +45,7 @@ export class ChatExchange {
    * `SERVICE_UNAVAILABLE` when the process stops, or `CallerGone`. The next event is taken when `onEvent` has
    * resolved: the pace of the reader is the pace of the exchange.
    */
-  async run(ends: ExchangeEnds, onEvent: ExchangeListener): Promise<TokenUsage> {
+  async run(ends: ExchangeEnds, onEvent: ExchangeListener<Event>): Promise<JobUsage> {
     const release = this.watch(ends);
     try {
       const usage = await this.follow(ends, onEvent);
@@ -73,14 +64,15 @@ export class ChatExchange {
     }
   }
 
-  private async follow(ends: ExchangeEnds, onEvent: ExchangeListener): Promise<TokenUsage | null> {
-    for await (const event of this.slot as AsyncIterable<SlotEvent>) {
+  private async follow(ends: ExchangeEnds, onEvent: ExchangeListener<Event>): Promise<JobUsage | null> {
+    for await (const event of this.slot) {
       if (this.interruption !== null) return null;
-      if (isChatEvent(event)) await onEvent(event);
-      else if (event.type === 'job-started') this.start(ends);
-      else if (event.type === 'job-finished') return (event as JobFinishedEvent).usage ?? noUsage;
+      if (event.type === 'job-started') this.start(ends);
+      else if (event.type === 'job-finished') return (event as JobFinishedEvent).usage ?? noTokens;
       else if (event.type === 'job-failed')
         throw new JobFailure(PlatformError.fromWire((event as JobFailedEvent).error));
+      // What the queue itself does not send, the slice's own processor did.
+      else await onEvent(event as Event);
     }
     return null;
   }

@@ -1,0 +1,52 @@
+import type { JobUsage } from '#common';
+import type { MailboxEvent } from '#queue';
+import type { OpenRequest } from '../admission.service.js';
+import type { InferenceServices } from './inference-services.js';
+import { type ExchangeEnds, JobExchange } from './job-exchange.js';
+
+/** Opens the slot of a request before `admit` lets its job in, so that no event can be missed. Rejects as `admit` does. */
+export async function openExchange<Event extends MailboxEvent>(
+  services: InferenceServices,
+  requestId: string,
+  admit: () => Promise<unknown>,
+): Promise<JobExchange<Event>> {
+  const slot = services.openSlot(requestId);
+  try {
+    await admit();
+  } catch (error) {
+    slot.close();
+    throw error;
+  }
+  return new JobExchange(slot, {
+    started: () => services.markStarted(requestId),
+    ended: () => services.markEnded(requestId),
+    cancel: async () => {
+      await services.cancel(requestId).catch((error: unknown) => services.cancelFailed(requestId, error));
+    },
+  });
+}
+
+/** Who and what may end an exchange early. */
+export function exchangeEnds(
+  services: InferenceServices,
+  { modelId, gone, deadlineMs }: { modelId: string; gone: AbortSignal; deadlineMs: number },
+): ExchangeEnds {
+  return { gone, stopping: services.stopping, watchHolder: () => services.watchHolder(modelId), deadlineMs };
+}
+
+/**
+ * One request from its admission to its last event, for slices whose answer is one body. Resolves with what it used;
+ * rejects as `InferenceServices.admit` and `JobExchange.run` do.
+ */
+export async function runRequest<Event extends MailboxEvent>(
+  services: InferenceServices,
+  job: Omit<OpenRequest, 'replyTo' | 'stream'>,
+  { gone, onEvent }: { gone: AbortSignal; onEvent: (event: Event) => Promise<void> | void },
+): Promise<JobUsage> {
+  const { requestId, modelId, definition } = job;
+  const deadlineMs = job.deadlineMs ?? definition.policy.deadlineMs;
+  const exchange = await openExchange<Event>(services, requestId, () =>
+    services.admit({ ...job, deadlineMs, replyTo: services.replyTo(), stream: false }),
+  );
+  return await exchange.run(exchangeEnds(services, { modelId, gone, deadlineMs }), onEvent);
+}
