@@ -1,11 +1,13 @@
 import type { PrismaService } from '#platform/prisma';
-import type { ApiKeyKind, ApiKeyRecord } from './api-key.js';
+import type { AccountTier, ApiKeyKind, ApiKeyRecord, ModelPrivacy } from './api-key.js';
 
 /** A key as authentication needs it; both judgements are the database's clock's, not ours. */
 export interface KeyLookup {
   id: string;
   accountId: string;
   kind: ApiKeyKind;
+  tier: AccountTier;
+  modelPrivacy: ModelPrivacy;
   active: boolean;
   /** Ms until it expires; null: never. */
   expiresInMs: number | null;
@@ -24,6 +26,8 @@ interface LookupRow {
   id: string;
   account_id: string;
   kind: ApiKeyKind;
+  tier: AccountTier;
+  model_privacy: ModelPrivacy;
   active: boolean;
   expires_in_ms: number | null;
 }
@@ -36,16 +40,18 @@ export class AccountsRepository {
 
   async findKey(keyHash: Uint8Array<ArrayBuffer>): Promise<KeyLookup | null> {
     const rows = await this.prisma.$queryRaw<LookupRow[]>`
-      SELECT id, account_id, kind::text AS kind,
-             revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now()) AS active,
-             (extract(epoch FROM expires_at - now()) * 1000)::float8 AS expires_in_ms
-        FROM api_keys WHERE key_hash = ${keyHash}`;
+      SELECT k.id, k.account_id, k.kind::text AS kind, a.tier::text AS tier, k.model_privacy::text AS model_privacy,
+             k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now()) AS active,
+             (extract(epoch FROM k.expires_at - now()) * 1000)::float8 AS expires_in_ms
+        FROM api_keys k JOIN accounts a ON a.id = k.account_id WHERE k.key_hash = ${keyHash}`;
     const row = rows[0];
     if (!row) return null;
     return {
       id: row.id,
       accountId: row.account_id,
       kind: row.kind,
+      tier: row.tier,
+      modelPrivacy: row.model_privacy,
       active: row.active,
       expiresInMs: row.expires_in_ms,
     };

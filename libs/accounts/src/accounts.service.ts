@@ -1,7 +1,16 @@
 import { type Clock, PlatformError, systemClock } from '#common';
 import type { PrismaService } from '#platform/prisma';
 import { AccountsRepository, type KeyLookup } from './accounts.repository.js';
-import { type ApiKeyKind, type ApiKeyRecord, hashApiKey, lastSixOf, looksLikeApiKey, newApiKey } from './api-key.js';
+import {
+  type AccountTier,
+  type ApiKeyKind,
+  type ApiKeyRecord,
+  hashApiKey,
+  lastSixOf,
+  looksLikeApiKey,
+  type ModelPrivacy,
+  newApiKey,
+} from './api-key.js';
 import { KeyCache } from './key-cache.js';
 
 /** Who is calling. */
@@ -9,6 +18,8 @@ export interface Caller {
   accountId: string;
   apiKeyId: string;
   kind: ApiKeyKind;
+  tier: AccountTier;
+  modelPrivacy: ModelPrivacy;
 }
 
 export interface CreateKeyOptions {
@@ -46,7 +57,8 @@ export class AccountsService {
     if (!key.active) {
       throw new PlatformError('AUTHENTICATION_FAILED_INACTIVE_KEY', 'The API key was revoked or has expired.');
     }
-    return { accountId: key.accountId, apiKeyId: key.id, kind: key.kind };
+    const { accountId, id, kind, tier, modelPrivacy } = key;
+    return { accountId, apiKeyId: id, kind, tier, modelPrivacy };
   }
 
   /** The key is in the answer and nowhere else. */

@@ -3,6 +3,12 @@ import { createHash, randomBytes } from 'node:crypto';
 /** What a key may do: `INFERENCE` runs models, `ADMIN` manages the account as well. */
 export type ApiKeyKind = 'INFERENCE' | 'ADMIN';
 
+/** Which rate limits an account has. */
+export type AccountTier = 'default' | 'partner';
+
+/** Which models a key may call; `PRIVATE_TEXT` holds text and embedding models to it alone. */
+export type ModelPrivacy = 'ALL' | 'PRIVATE_TEXT' | 'PRIVATE_ONLY';
+
 /** What the house keeps of a key; the key itself is shown once and never stored. */
 export interface ApiKeyRecord {
   id: string;

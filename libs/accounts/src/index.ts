@@ -1,2 +1,2 @@
 export * from './accounts.service.js';
-export type { ApiKeyKind, ApiKeyRecord } from './api-key.js';
+export type { AccountTier, ApiKeyKind, ApiKeyRecord, ModelPrivacy } from './api-key.js';

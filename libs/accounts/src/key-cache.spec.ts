@@ -3,7 +3,15 @@ import type { KeyLookup } from './accounts.repository.js';
 import { KeyCache } from './key-cache.js';
 
 const hash = new Uint8Array([1, 2, 3]);
-const active: KeyLookup = { id: 'k', accountId: 'a', kind: 'ADMIN', active: true, expiresInMs: null };
+const active: KeyLookup = {
+  id: 'k',
+  accountId: 'a',
+  kind: 'ADMIN',
+  tier: 'default',
+  modelPrivacy: 'ALL',
+  active: true,
+  expiresInMs: null,
+};
 
 describe('KeyCache', () => {
   let nowMs: number;

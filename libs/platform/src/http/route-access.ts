@@ -10,6 +10,10 @@ export interface RequestCaller {
   accountId: string;
   apiKeyId: string;
   kind: 'INFERENCE' | 'ADMIN';
+  /** Which rate limits the account has. */
+  tier: 'default' | 'partner';
+  /** Which models the key may call. */
+  modelPrivacy: 'ALL' | 'PRIVATE_TEXT' | 'PRIVATE_ONLY';
 }
 
 declare module 'fastify' {
