@@ -34,7 +34,8 @@ describe('dependencies', () => {
   });
 
   it('run no install script that package.json does not decide on', () => {
-    const scripted = Object.entries(lockfile.packages).filter(([, entry]) => entry.hasInstallScript);
+    // The entry without a path is this project; npm notes its own script down or not, as it likes.
+    const scripted = Object.entries(lockfile.packages).filter(([path, entry]) => path !== '' && entry.hasInstallScript);
     const names = scripted.map(([path]) => path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length));
     expect(names.filter((name) => !Object.hasOwn(manifest.allowScripts, name))).toEqual([]);
   });
