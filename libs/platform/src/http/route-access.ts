@@ -2,6 +2,9 @@ import type { FastifyRequest } from 'fastify';
 import { PlatformError } from '#common';
 import { RouteConfig } from '@nestjs/platform-fastify';
 
+/** Where Nest's adapter keeps the settings of a route; it does not export the name. */
+const settingsKey = '__fastify_route_config__';
+
 /** Who may call a route: anybody, any valid key, or keys of kind `ADMIN`. */
 export type RouteAccess = 'public' | 'inference' | 'admin';
 
@@ -28,9 +31,25 @@ export function callerOf(request: FastifyRequest): RequestCaller {
   return request.caller;
 }
 
+/** How an answer that was lost can be made again from the job it was about; see `Billed`. */
+export type AnswerOfJob = (job: { requestId: string; modelId: string }) => object;
+
 /** What a route says of itself; read by the hooks of the api before the body is. */
 export interface RouteSettings {
   access?: RouteAccess;
+  /** A POST that costs something: it takes an `Idempotency-Key` (docs/idempotency.md). */
+  billed?: true;
+  /** With `billed`, of routes that only start a job: their answer follows from the job's row alone. */
+  answerOfJob?: AnswerOfJob;
+}
+
+/** Adds to the settings of a route; Nest's own decorator would replace what another has said. */
+function routeSettings(settings: RouteSettings): MethodDecorator {
+  return (target, key, descriptor) => {
+    const handler = descriptor.value as object;
+    const known = Reflect.getMetadata(settingsKey, handler) as RouteSettings | undefined;
+    return RouteConfig({ ...known, ...settings })(target, key, descriptor) as void;
+  };
 }
 
 /**
@@ -38,5 +57,14 @@ export interface RouteSettings {
  * routes too.
  */
 export function Access(access: RouteAccess): MethodDecorator {
-  return RouteConfig({ access } satisfies RouteSettings);
+  return routeSettings({ access });
+}
+
+/**
+ * Declares a POST that costs something: whoever repeats it with the same `Idempotency-Key` and body gets the first
+ * answer and pays nothing, whatever the answer is, JSON, bytes or events. `answerOfJob` is for routes that only start a
+ * job whose id is the request's: where a replica died before it could answer, the answer is made again from the job.
+ */
+export function Billed({ answerOfJob }: { answerOfJob?: AnswerOfJob } = {}): MethodDecorator {
+  return routeSettings(answerOfJob === undefined ? { billed: true } : { billed: true, answerOfJob });
 }
