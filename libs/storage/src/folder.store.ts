@@ -1,0 +1,230 @@
+import { randomBytes } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { link, mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { pipeline } from 'node:stream';
+import { ArtifactClerk } from './artifact-clerk.js';
+import { type ArtifactKind, artifactPath, type ArtifactRecord, hourOf, parseArtifactId } from './artifact.js';
+import type {
+  ArtifactContent,
+  ArtifactStore,
+  ByteRange,
+  NewArtifactOptions,
+  OpenArtifact,
+  PutOptions,
+} from './artifact-store.js';
+import { chunksOf, ContentCheck, ContentMeter } from './content-reader.js';
+import { damaged, folderError, isMissingFile, mediaNotFound, tooLarge } from './storage-error.js';
+
+/** Age at which a half-written file belongs to nobody: its writer was killed. */
+const abandonedMs = 3_600_000;
+
+/**
+ * Artifacts in a folder of this machine, which every process of the installation must share.
+ *
+ *   <root>/<hour>/<id>        the bytes, by the hour they expire in
+ *   <root>/<hour>/<id>.json   the record; written last, so that what has one is whole
+ *   <root>/partial/           what is being written
+ */
+export class FolderStore implements ArtifactStore {
+  private readonly partial: string;
+
+  constructor(
+    private readonly root: string,
+    private readonly clerk: ArtifactClerk = new ArtifactClerk(),
+  ) {
+    this.partial = join(root, 'partial');
+  }
+
+  reserve(kind: ArtifactKind, lifetimeMs?: number): string {
+    return this.clerk.newId(kind, lifetimeMs);
+  }
+
+  async put(content: ArtifactContent, options: NewArtifactOptions): Promise<ArtifactRecord> {
+    return await this.putReserved(this.reserve(options.kind, options.lifetimeMs), content, options);
+  }
+
+  async putReserved(id: string, content: ArtifactContent, options: PutOptions): Promise<ArtifactRecord> {
+    this.clerk.expiryOf(id);
+    const part = join(this.partial, `${id}.${randomBytes(6).toString('hex')}`);
+    try {
+      await mkdir(this.partial, { recursive: true, mode: 0o700 });
+      const measured = await writeWhole(part, content, options);
+      const record = this.clerk.record(id, { contentType: options.contentType, ...measured });
+      return await this.keep(record, (target) => rename(part, target));
+    } catch (error) {
+      await rm(part, { force: true });
+      throw folderError(error);
+    }
+  }
+
+  async find(id: string): Promise<ArtifactRecord | null> {
+    const parsed = parseArtifactId(id);
+    if (parsed === null || parsed.expiresAtMs <= this.clerk.clock.nowMs()) return null;
+    try {
+      return JSON.parse(await readFile(`${this.pathOf(id, parsed.expiresAtMs)}.json`, 'utf8')) as ArtifactRecord;
+    } catch (error) {
+      if (isMissingFile(error)) return null;
+      throw folderError(error);
+    }
+  }
+
+  async open(id: string, range?: ByteRange): Promise<OpenArtifact> {
+    const { record, path } = await this.locate(id);
+    if (range !== undefined) {
+      return { record, stream: createReadStream(path, { start: range.first, end: range.last }) };
+    }
+    const check = new ContentCheck(record);
+    // Errors of either end destroy both; who reads the check sees them.
+    return { record, stream: pipeline(createReadStream(path), check, () => undefined) };
+  }
+
+  async read(id: string, maxBytes: number): Promise<{ record: ArtifactRecord; bytes: Buffer }> {
+    const { record, path } = await this.locate(id);
+    if (record.bytes > maxBytes) throw tooLarge(maxBytes);
+    try {
+      const bytes = await readFile(path);
+      const meter = new ContentMeter();
+      meter.add(bytes);
+      if (meter.bytes !== record.bytes || meter.sha256() !== record.sha256) throw damaged();
+      return { record, bytes };
+    } catch (error) {
+      throw isMissingFile(error) ? mediaNotFound() : folderError(error);
+    }
+  }
+
+  async withFile<Result>(id: string, use: (path: string, record: ArtifactRecord) => Promise<Result>): Promise<Result> {
+    const { record, path } = await this.locate(id);
+    return await use(path, record);
+  }
+
+  async copy(id: string, options: { kind: ArtifactKind; lifetimeMs?: number }): Promise<ArtifactRecord> {
+    const { record, path } = await this.locate(id);
+    const copy = this.clerk.record(this.reserve(options.kind, options.lifetimeMs), record);
+    try {
+      // The bytes of an artifact never change, so two names may share them.
+      return await this.keep(copy, (target) => link(path, target));
+    } catch (error) {
+      throw isMissingFile(error) ? mediaNotFound() : folderError(error);
+    }
+  }
+
+  async delete(id: string): Promise<void> {
+    const parsed = parseArtifactId(id);
+    if (parsed === null) return;
+    const path = this.pathOf(id, parsed.expiresAtMs);
+    try {
+      await rm(`${path}.json`, { force: true });
+      await rm(path, { force: true });
+    } catch (error) {
+      throw folderError(error);
+    }
+  }
+
+  async sweep(): Promise<number> {
+    const nowMs = this.clerk.clock.nowMs();
+    try {
+      const hours = await listFolder(this.root);
+      let deleted = 0;
+      for (const hour of hours.filter((name) => /^\d{8}$/.test(name) && name <= hourOf(nowMs))) {
+        deleted += await this.sweepHour(join(this.root, hour), nowMs, hour < hourOf(nowMs));
+      }
+      await this.sweepPartial(nowMs);
+      return deleted;
+    } catch (error) {
+      throw folderError(error);
+    }
+  }
+
+  async ping(): Promise<void> {
+    const probe = join(this.partial, `ping.${randomBytes(6).toString('hex')}`);
+    try {
+      await mkdir(this.partial, { recursive: true, mode: 0o700 });
+      await writeFile(probe, '');
+      await rm(probe);
+    } catch (error) {
+      throw folderError(error);
+    }
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  private pathOf(id: string, expiresAtMs: number): string {
+    return join(this.root, artifactPath(id, expiresAtMs));
+  }
+
+  private async locate(id: string): Promise<{ record: ArtifactRecord; path: string }> {
+    const record = await this.find(id);
+    if (record === null) throw mediaNotFound();
+    return { record, path: this.pathOf(id, record.expiresAtMs) };
+  }
+
+  /** Gives finished bytes their place, then their record; until it is there nobody finds them. */
+  private async keep(record: ArtifactRecord, place: (target: string) => Promise<void>): Promise<ArtifactRecord> {
+    const path = this.pathOf(record.id, record.expiresAtMs);
+    const part = join(this.partial, `${record.id}.${randomBytes(6).toString('hex')}.json`);
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    try {
+      await place(path);
+      await writeFile(part, JSON.stringify(record), { mode: 0o600, flush: true });
+      await rename(part, `${path}.json`);
+    } catch (error) {
+      await Promise.all([rm(part, { force: true }), rm(`${path}.json`, { force: true }), rm(path, { force: true })]);
+      throw error;
+    }
+    return record;
+  }
+
+  private async sweepHour(folder: string, nowMs: number, isOver: boolean): Promise<number> {
+    const names = await listFolder(folder);
+    const due = names.filter((name) => {
+      const parsed = parseArtifactId(name);
+      return parsed !== null && parsed.expiresAtMs <= nowMs;
+    });
+    for (const name of due) {
+      await rm(join(folder, `${name}.json`), { force: true });
+      await rm(join(folder, name), { force: true });
+    }
+    if (isOver) await rm(folder, { recursive: true, force: true });
+    return due.length;
+  }
+
+  private async sweepPartial(nowMs: number): Promise<void> {
+    for (const name of await listFolder(this.partial)) {
+      const path = join(this.partial, name);
+      const found = await stat(path).catch(() => null);
+      if (found !== null && found.mtimeMs < nowMs - abandonedMs) await rm(path, { force: true });
+    }
+  }
+}
+
+async function listFolder(path: string): Promise<string[]> {
+  try {
+    return await readdir(path);
+  } catch (error) {
+    if (isMissingFile(error)) return [];
+    throw error;
+  }
+}
+
+/** Writes to the disk itself, so that a rename after it never shows an empty file. */
+async function writeWhole(
+  path: string,
+  content: ArtifactContent,
+  { maxBytes, signal }: PutOptions,
+): Promise<{ bytes: number; sha256: string }> {
+  const meter = new ContentMeter(maxBytes);
+  const handle = await open(path, 'wx', 0o600);
+  try {
+    for await (const chunk of chunksOf(content, signal)) {
+      meter.add(chunk);
+      for (let offset = 0; offset < chunk.length;) offset += (await handle.write(chunk, offset)).bytesWritten;
+    }
+    await handle.datasync();
+  } finally {
+    await handle.close();
+  }
+  return { bytes: meter.bytes, sha256: meter.sha256() };
+}

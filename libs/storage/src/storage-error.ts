@@ -1,0 +1,49 @@
+import { PlatformError } from '#common';
+
+export function mediaNotFound(): PlatformError {
+  return new PlatformError('MEDIA_NOT_FOUND', 'There is no such media (any more).');
+}
+
+export function tooLarge(maxBytes: number): PlatformError {
+  return new PlatformError('PAYLOAD_TOO_LARGE', `The media is larger than ${maxBytes} bytes.`);
+}
+
+/** Bytes that are not the ones that were stored: a disk fault, or somebody wrote to the store. */
+export function damaged(): PlatformError {
+  return new PlatformError('UNKNOWN_ERROR', 'The stored media is damaged.');
+}
+
+const fullCodes = new Set(['ENOSPC', 'EDQUOT', 'EFBIG']);
+
+function storageFull(cause: unknown): PlatformError {
+  return new PlatformError('STORAGE_FULL', 'The service has no room to store media at the moment.', null, { cause });
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error ? String((error as NodeJS.ErrnoException).code ?? error.name) : '';
+}
+
+export function isMissingFile(error: unknown): boolean {
+  return codeOf(error) === 'ENOENT';
+}
+
+/** What the disk said, as what a caller may read. */
+export function folderError(error: unknown): Error {
+  if (error instanceof PlatformError) return error;
+  if (error instanceof Error && error.name === 'AbortError') return error;
+  if (fullCodes.has(codeOf(error))) return storageFull(error);
+  return unavailable(error);
+}
+
+export function unavailable(cause: unknown): PlatformError {
+  return new PlatformError('SERVICE_UNAVAILABLE', 'The media storage does not answer at the moment.', null, { cause });
+}
+
+/** Object stores that are out of room say so in several ways. */
+export function objectStoreError(error: unknown): Error {
+  if (error instanceof PlatformError) return error;
+  if (!(error instanceof Error)) return unavailable(error);
+  const status = (error as { $metadata?: { httpStatusCode?: number } }).$metadata?.httpStatusCode;
+  if (status === 507 || /StorageFull|QuotaExceeded|NoSpace/i.test(error.name)) return storageFull(error);
+  return unavailable(error);
+}
