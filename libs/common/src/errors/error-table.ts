@@ -43,6 +43,8 @@ export const errorTable = {
   NOT_FOUND: { status: 404, ...invalid, type: 'not_found_error' },
   MEDIA_NOT_FOUND: { status: 404, ...invalid, type: 'not_found_error' },
   METHOD_NOT_ALLOWED: { status: 405, ...invalid },
+  IDEMPOTENCY_KEY_IN_USE: { status: 409, ...invalid, type: 'conflict_error' },
+  IDEMPOTENT_ANSWER_LOST: { status: 409, ...invalid, type: 'conflict_error' },
   MODEL_RETIRED: { status: 410, ...invalid, type: 'not_found_error' },
   MEDIA_EXPIRED: { status: 410, ...invalid, type: 'not_found_error' },
   PAYLOAD_TOO_LARGE: { status: 413, ...invalid },
