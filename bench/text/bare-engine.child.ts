@@ -15,9 +15,9 @@ let engine: TextGenerationEngine | null = null;
 
 async function load(options: HostLoadOptions): Promise<null> {
   const loaded = await loadFamilyEngine(options, (events) => {
-    for (const [id, event] of events) listeners.get(id)?.(event);
+    for (const [id, event] of events) listeners.get(id)?.(event as TextGenerationEvent);
   });
-  engine = loaded.engine;
+  engine = loaded.engine as TextGenerationEngine;
   return null;
 }
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type {
-  EngineStats,
+  TextEngineStats,
   GeneratedTokenLogprob,
   TextGenerationEngine,
   TextGenerationEvent,
@@ -109,7 +109,7 @@ export class DeterministicEngine implements TextGenerationEngine {
     this.schedule(0);
   }
 
-  stats(): EngineStats {
+  stats(): TextEngineStats {
     return {
       slots: this.options.slots,
       running: this.running.size,

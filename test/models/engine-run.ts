@@ -34,8 +34,8 @@ export class EngineRun {
         modelId: manifest.id,
         directory: folder,
         graphFile: manifest.graphFile,
-        engine: 'text-generation',
         family: manifest.family,
+        familyOptions: manifest.familyOptions ?? {},
         providers: ['cpu'],
         intraOpThreads: 2,
         slots,
@@ -43,10 +43,10 @@ export class EngineRun {
         cacheTokens: manifest.cacheTokens ?? slots * contextLength,
       },
       (events) => {
-        for (const [id, event] of events) run.listeners.get(id)?.(event);
+        for (const [id, event] of events) run.listeners.get(id)?.(event as TextGenerationEvent);
       },
     );
-    run.engine = loaded.engine;
+    run.engine = loaded.engine as TextGenerationEngine;
     return run;
   }
 

@@ -9,7 +9,7 @@ import type { Logger } from '#platform/logging';
 import { Metrics, registerQueueGauges } from '#platform/metrics';
 import { PrismaService } from '#platform/prisma';
 import { createTransport, type QueueTransport } from '#queue';
-import { catalog, meterJob } from '#modalities';
+import { meterJob, modalitiesOf } from '#modalities';
 import { HolderWatch } from './holder-watch.js';
 import { Drain } from './http/drain.js';
 
@@ -91,12 +91,13 @@ async function joinPresence(transport: QueueTransport): Promise<void> {
 function watchQueues(metrics: Metrics, registry: ModelRegistryService, transport: QueueTransport): void {
   registerQueueGauges(metrics, async () => {
     const models = await registry.inventory();
-    const chats = models.filter(({ manifest }) => manifest.type === 'text');
+    const queues = models.flatMap(({ manifest }) =>
+      modalitiesOf(manifest.type).map((modality) => ({ modality, modelId: manifest.id })),
+    );
     return await Promise.all(
-      chats.map(async ({ manifest }) => {
-        const { modality } = catalog.chat;
-        const { waiting, active, delayed, prioritized } = await transport.producer.counts(modality, manifest.id);
-        return { modality, modelId: manifest.id, waiting: waiting + delayed + prioritized, active };
+      queues.map(async ({ modality, modelId }) => {
+        const { waiting, active, delayed, prioritized } = await transport.producer.counts(modality, modelId);
+        return { modality, modelId, waiting: waiting + delayed + prioritized, active };
       }),
     );
   });

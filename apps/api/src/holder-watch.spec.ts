@@ -8,7 +8,7 @@ let notify: (beats: PresenceBeat[]) => void;
 function holding(...modelIds: string[]): PresenceBeat {
   const models = modelIds.map((modelId) => ({
     modelId,
-    modality: 'chat',
+    modalities: ['chat'],
     state: 'ready' as const,
     slots: 1,
     running: 0,

@@ -9,8 +9,7 @@ import {
   RequeueLostSweep,
   SweepRunner,
 } from '#jobs';
-import { meterJob } from '#modalities';
-import { chatJob } from '#modalities/chat/contract';
+import { catalog, meterJob } from '#modalities';
 import type { OpsConfig } from '#platform/config';
 import type { Logger } from '#platform/logging';
 import { type Metrics, registerQueueGauges } from '#platform/metrics';
@@ -29,7 +28,7 @@ export interface OpsParts {
 const expireGraceMs = 15_000;
 
 const definitions: ReadonlyMap<string, JobDefinition<object, object>> = new Map(
-  [chatJob].map((definition) => [definition.modality, definition]),
+  Object.values(catalog).map((definition) => [definition.modality, definition]),
 );
 
 /** What runs in ops: the outcome processor and the sweeps, counted. */
@@ -88,8 +87,9 @@ function registerJobGauges({ transport, metrics }: OpsParts, jobs: JobsRepositor
   });
   registerQueueGauges(metrics, async () => {
     const held = transport.presence.list().flatMap((beat) => beat.models);
-    const queues = new Map(held.map(({ modality, modelId }) => [`${modality}.${modelId}`, { modality, modelId }]));
-    for (const { modality, modelId } of await jobs.countOpen()) {
+    const ofHeld = held.flatMap(({ modalities, modelId }) => modalities.map((modality) => ({ modality, modelId })));
+    const queues = new Map<string, { modality: string; modelId: string }>();
+    for (const { modality, modelId } of [...ofHeld, ...(await jobs.countOpen())]) {
       queues.set(`${modality}.${modelId}`, { modality, modelId });
     }
     return Promise.all(

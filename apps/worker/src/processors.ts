@@ -1,39 +1,40 @@
-import type { TextGenerationRunner } from '#inference/host';
+import type { TaskRunner, TextGenerationRunner } from '#inference/host';
 import { catalog, type ModalityName, type ProcessorsOf } from '#modalities';
-import type { ChatJobPayload } from '#modalities/chat/contract';
 import { ChatProcessor } from '#modalities/chat/worker';
-import type { ModelType } from '#model-registry/manifest';
-import type { ConsumerOptions, JobConsumer, JobReport, QueueTransport, RunningJob } from '#queue';
+import type { ModelManifest } from '#model-registry/manifest';
+import type { JobConsumer, JobReport, QueueTransport, RunningJob } from '#queue';
 
 /** Runs the jobs of one slice on the host of one model. */
 interface JobProcessor<Payload extends object> {
   process(job: RunningJob<Payload>): Promise<JobReport>;
 }
 
-/** The worker's part of every slice; a slice without one does not compile. */
-export const processors = {
-  chat: (runner: TextGenerationRunner): JobProcessor<ChatJobPayload> => new ChatProcessor(runner),
-} satisfies ProcessorsOf<(runner: TextGenerationRunner) => JobProcessor<never>>;
-
-const modalities: Partial<Record<ModelType, ModalityName>> = { text: 'chat' };
-
-/** The slice whose jobs a model of this type runs; null for types that this worker cannot host. */
-export function modalityOf(type: ModelType): ModalityName | null {
-  return modalities[type] ?? null;
+/** What a processor may build on. */
+export interface ProcessorParts {
+  /** The model's host. */
+  runner: TextGenerationRunner & TaskRunner;
+  manifest: ModelManifest;
 }
 
-/** Starts taking the jobs of one model. */
-export function openConsumer(
-  transport: QueueTransport,
-  options: { modality: ModalityName; modelId: string; runner: TextGenerationRunner; concurrency: number },
-): Promise<JobConsumer> {
-  const { modality, modelId, runner, concurrency } = options;
-  const processor = processors[modality](runner);
-  const consumer: ConsumerOptions<ChatJobPayload, object> = {
+/** The worker's part of every slice; a slice without one does not compile. */
+export const processors = {
+  chat: ({ runner }) => new ChatProcessor(runner),
+} satisfies ProcessorsOf<(parts: ProcessorParts) => JobProcessor<never>>;
+
+export interface ConsumerWish extends ProcessorParts {
+  modality: ModalityName;
+  concurrency: number;
+}
+
+/** Starts taking the jobs of one modality and model. */
+export function openConsumer(transport: QueueTransport, wish: ConsumerWish): Promise<JobConsumer> {
+  const { modality, manifest, concurrency } = wish;
+  const processor: JobProcessor<never> = processors[modality](wish);
+  return transport.consume<object, object>({
     definition: catalog[modality],
-    modelId,
-    handler: (job) => processor.process(job),
+    modelId: manifest.id,
+    // The consumer has checked the payload against the class of this very definition.
+    handler: (job) => processor.process(job as RunningJob<never>),
     concurrency,
-  };
-  return transport.consume(consumer);
+  });
 }

@@ -8,7 +8,7 @@ import { openConsumer } from './processors.js';
 
 export interface ServedModelOptions {
   model: InstalledModel;
-  modality: ModalityName;
+  modalities: readonly ModalityName[];
   transport: QueueTransport;
   launch: HostLauncher;
   settings: HostSettings;
@@ -21,10 +21,10 @@ export interface ServedModelOptions {
 /** After so many failed restarts in a row the model counts as offline until it is back. */
 const restartsInSilence = 3;
 
-/** One model of this worker: its host, and once that is ready, the consumer of its queue. */
+/** One model of this worker: its host, and once that is ready, the consumers of its queues. */
 export class ServedModel {
   private readonly supervisor: HostSupervisor;
-  private consumer: JobConsumer | null = null;
+  private readonly consumers = new Map<ModalityName, JobConsumer>();
   private opening: Promise<void> | null = null;
   private closing = false;
   private failedRestarts = 0;
@@ -56,7 +56,7 @@ export class ServedModel {
     const { report, running } = this.supervisor;
     return {
       modelId: this.id,
-      modality: this.options.modality,
+      modalities: [...this.options.modalities],
       state: this.heldState(),
       slots: report?.slots ?? 0,
       running,
@@ -72,7 +72,7 @@ export class ServedModel {
     this.closing = true;
     this.options.onChange();
     await this.opening;
-    await this.consumer?.close(graceMs);
+    await Promise.all([...this.consumers.values()].map((consumer) => consumer.close(graceMs)));
     await this.supervisor.drain(afterAbortMs);
     this.options.onChange();
   }
@@ -82,7 +82,7 @@ export class ServedModel {
     if (this.closing || state === 'draining' || state === 'gone') return 'draining';
     if (state === 'ready') return 'ready';
     // A host that died is back in a moment, and requests wait for it: no reason to turn callers away.
-    return this.consumer !== null && this.failedRestarts < restartsInSilence ? 'ready' : 'loading';
+    return this.consumers.size > 0 && this.failedRestarts < restartsInSilence ? 'ready' : 'loading';
   }
 
   private hostChanged({ state, reason }: HostStateChange): void {
@@ -106,25 +106,24 @@ export class ServedModel {
       fields,
       `${this.id} runs on ${provider}${why}, ${slots} slots, loaded in ${fields.loadMs} ms`,
     );
-    if (this.consumer === null && !this.closing) this.opening ??= this.openConsumer(slots);
+    if (this.consumers.size === 0 && !this.closing) this.opening ??= this.openConsumers(slots);
   }
 
   /** Jobs are taken only once the model can run them. */
-  private async openConsumer(slots: number): Promise<void> {
-    const { transport, modality } = this.options;
+  private async openConsumers(slots: number): Promise<void> {
+    const { transport, modalities, model } = this.options;
     // A few more than fit: the next prompt waits in the host, not behind a round trip, when a slot is free.
     const concurrency = slots + Math.ceil(slots / 4);
     try {
-      this.consumer = await openConsumer(transport, {
-        modality,
-        modelId: this.id,
-        runner: this.supervisor,
-        concurrency,
-      });
+      for (const modality of modalities) {
+        if (this.consumers.has(modality)) continue;
+        const wish = { modality, manifest: model.manifest, runner: this.supervisor, concurrency };
+        this.consumers.set(modality, await openConsumer(transport, wish));
+      }
     } catch (error) {
-      this.options.logger.error({ model: this.id, error }, 'the queue of the model could not be opened');
+      this.options.logger.error({ model: this.id, error }, 'the queues of the model could not be opened');
       setTimeout(() => {
-        if (!this.closing) this.opening = this.openConsumer(slots);
+        if (!this.closing) this.opening = this.openConsumers(slots);
       }, reopenMs);
     }
     this.options.onChange();

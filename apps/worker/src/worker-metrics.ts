@@ -1,5 +1,5 @@
 import { type EngineReading, type Metrics, registerEngineGauges } from '#platform/metrics';
-import type { EngineStats, HostReport } from '#inference/host';
+import type { AnyEngineStats, HostReport } from '#inference/host';
 import type { ServedModel } from './served-model.js';
 
 /** What each host last told, as gauges: totals start anew with a new host, as counters of a new process do. */
@@ -13,7 +13,9 @@ export function registerWorkerMetrics(metrics: Metrics, models: () => ServedMode
       read: (observe) => {
         for (const model of models()) {
           const stats = model.host.report?.stats;
-          if (stats) observe({ model: model.id }, pick(stats));
+          const value = stats ? pick(stats) : undefined;
+          // Only engines of text have a cache and tokens.
+          if (value !== undefined) observe({ model: model.id }, value);
         }
       },
     });
@@ -37,7 +39,7 @@ function engineReading(model: ServedModel): EngineReading[] {
   return [{ modelId: model.id, provider, slots, running, residentBytes }];
 }
 
-const statGauges: { name: string; help: string; pick: (stats: EngineStats) => number }[] = [
+const statGauges: { name: string; help: string; pick: (stats: AnyEngineStats) => number | undefined }[] = [
   { name: 'sluice_engine_running_sequences', help: 'Choices in the batch now.', pick: (stats) => stats.running },
   { name: 'sluice_engine_waiting_sequences', help: 'Choices waiting for a slot.', pick: (stats) => stats.waiting },
   { name: 'sluice_engine_cache_tokens', help: 'Tokens of cache in use.', pick: (stats) => stats.cacheTokens },

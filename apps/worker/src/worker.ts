@@ -4,7 +4,7 @@ import type { Logger } from '#platform/logging';
 import type { QueueTransport } from '#queue';
 import type { HostSettings } from './host-options.js';
 import { type InstalledModel, InstalledModels, isSelected } from './models-folder.js';
-import { modalityOf } from './processors.js';
+import { modalitiesOf } from '#modalities';
 import { ServedModel } from './served-model.js';
 
 export interface WorkerOptions {
@@ -86,7 +86,7 @@ export class Worker {
 
   private isWanted({ manifest }: InstalledModel): boolean {
     if (!isSelected(manifest, this.options.models)) return false;
-    if (modalityOf(manifest.type) !== null) return true;
+    if (modalitiesOf(manifest.type).length > 0) return true;
     this.reportOnce(
       `${manifest.id}: ${manifest.type}`,
       `${manifest.id} is a model of type ${manifest.type}, which this worker does not run`,
@@ -95,11 +95,10 @@ export class Worker {
   }
 
   private load(model: InstalledModel): void {
-    const modality = modalityOf(model.manifest.type);
-    if (modality === null) return;
+    const modalities = modalitiesOf(model.manifest.type);
     const { transport, launch, settings, logger, timings } = this.options;
     const onChange = () => void transport.presence.announce();
-    const served = new ServedModel({ model, modality, transport, launch, settings, logger, timings, onChange });
+    const served = new ServedModel({ model, modalities, transport, launch, settings, logger, timings, onChange });
     this.served.set(served.id, served);
     served.start();
   }

@@ -1,3 +1,6 @@
+export * from './engines/engine.js';
+export * from './engines/engine-stats.js';
+export * from './engines/task.js';
 export * from './engines/text-generation.js';
 export * from './scheduler/sequence.js';
 export * from './host/host-protocol.js';

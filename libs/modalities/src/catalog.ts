@@ -1,6 +1,6 @@
 import type { JobDefinition } from '#queue';
 import type { JobUsage } from '#common';
-import type { TextPricing } from '#model-registry/manifest';
+import type { ModelType, TextPricing } from '#model-registry/manifest';
 import { chatChargeLines, chatJob } from '#modalities/chat/contract';
 
 /**
@@ -38,6 +38,23 @@ export type ProcessorsOf<Processor> = { readonly [Name in ModalityName]: Process
 
 /** What the api must have: the controllers of each slice. */
 export type ControllersOf<Controller> = { readonly [Name in ModalityName]: Controller };
+
+/** The slices whose jobs a model of a type runs; a model may serve several, as a voice does short and long texts. */
+const modalitiesByType: Readonly<Record<ModelType, readonly ModalityName[]>> = {
+  text: ['chat'],
+  embedding: [],
+  image: [],
+  upscale: [],
+  inpaint: [],
+  tts: [],
+  asr: [],
+  music: [],
+  video: [],
+};
+
+export function modalitiesOf(type: ModelType): readonly ModalityName[] {
+  return modalitiesByType[type];
+}
 
 export function isModality(name: string): name is ModalityName {
   return Object.hasOwn(catalog, name);

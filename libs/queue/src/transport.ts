@@ -168,7 +168,8 @@ export interface CancelBus {
 /** A model held by a worker, as it tells everyone every `heartbeatMs`. */
 export interface HeldModel {
   modelId: string;
-  modality: string;
+  /** The modalities whose jobs it takes. */
+  modalities: readonly string[];
   state: 'loading' | 'ready' | 'draining';
   /** Requests it can run at once, and runs now. */
   slots: number;

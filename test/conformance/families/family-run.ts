@@ -3,6 +3,7 @@ import type {
   EngineLoader,
   HostLoadOptions,
   LoadedEngine,
+  TextGenerationEngine,
   TextGenerationEvent,
   TextGenerationRequest,
 } from '#inference/host';
@@ -27,14 +28,14 @@ export class FamilyRun {
   static async load(loader: EngineLoader, options: HostLoadOptions): Promise<FamilyRun> {
     const run = new FamilyRun();
     run.loaded = await loader(options, (events) => {
-      for (const [id, event] of events) run.listeners.get(id)?.(event);
+      for (const [id, event] of events) run.listeners.get(id)?.(event as TextGenerationEvent);
     });
     return run;
   }
 
-  get engine(): LoadedEngine['engine'] {
+  get engine(): TextGenerationEngine {
     if (this.loaded === null) throw new Error('the model is not loaded');
-    return this.loaded.engine;
+    return this.loaded.engine as TextGenerationEngine;
   }
 
   /** `onDelta` may cancel: it is given the way to. */

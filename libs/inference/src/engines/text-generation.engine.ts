@@ -13,7 +13,7 @@ import {
 import { ChoiceWriter } from './choice-writer.js';
 import { asRunFailure } from './device-failure.js';
 import type {
-  EngineStats,
+  TextEngineStats,
   SamplingOptions,
   TextGenerationEngine,
   TextGenerationEvent,
@@ -87,7 +87,7 @@ export class SchedulerTextEngine implements TextGenerationEngine {
     for (const sequenceId of active.sequenceIds) this.scheduler.cancel(sequenceId);
   }
 
-  stats(): EngineStats {
+  stats(): TextEngineStats {
     return this.scheduler.stats();
   }
 

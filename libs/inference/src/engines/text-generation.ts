@@ -1,4 +1,5 @@
 import type { TokenUsage, WireError } from '#common';
+import type { EngineStats } from './engine-stats.js';
 
 /** How to choose the next token. Absent members take the model's `generation_config.json`. */
 export interface SamplingOptions {
@@ -60,22 +61,14 @@ export type TextGenerationEvent =
   /** Last event of a request that failed. `usage` where tokens were generated before. */
   | { type: 'failed'; error: WireError; usage: TokenUsage | null };
 
-/** What an engine tells about itself, for metrics and placement. */
-export interface EngineStats {
-  slots: number;
-  /** Sequences decoding or prefilling now. */
-  running: number;
-  /** Sequences waiting for a slot. */
-  waiting: number;
+/** What a text engine tells beside: its slots and runs are those of sequences. */
+export interface TextEngineStats extends EngineStats {
   /** Tokens of cache in use, and that fit. */
   cacheTokens: number;
   cacheCapacityTokens: number;
   promptTokensTotal: number;
   cachedTokensTotal: number;
   generatedTokensTotal: number;
-  stepsTotal: number;
-  /** Ms spent inside the session's run calls. */
-  runMsTotal: number;
 }
 
 /**
@@ -86,9 +79,20 @@ export interface TextGenerationEngine {
   submit(request: TextGenerationRequest): void;
   /** Ends the request within two steps; `finished` with `cancelled: true` follows. Unknown ids are ignored. */
   cancel(id: string): void;
-  stats(): EngineStats;
+  stats(): TextEngineStats;
   close(): Promise<void>;
 }
 
 /** Receives the events of one step: pairs of request id and event, in order. */
 export type TextGenerationSink = (events: [id: string, event: TextGenerationEvent][]) => void;
+
+/** The first run of a session allocates and compiles; a host sends this before it takes requests. */
+export const textWarmUp: Omit<TextGenerationRequest, 'id'> = {
+  prompt: { text: 'Hello' },
+  n: 1,
+  sampling: { temperature: 0 },
+  maxTokens: 2,
+  stop: [],
+  stopTokenIds: [],
+  topLogprobs: null,
+};

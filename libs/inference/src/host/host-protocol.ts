@@ -1,5 +1,5 @@
 import type { WireError } from '#common';
-import type { EngineStats, TextGenerationEvent, TextGenerationRequest } from '../engines/text-generation.js';
+import type { AnyEngineStats, EngineEvent, EngineRequest } from '../engines/engine.js';
 
 /*
  * What a worker and a model host say to each other over the fork's channel (structured clone). One host holds one
@@ -13,10 +13,10 @@ export interface HostLoadOptions {
   directory: string;
   /** Graph file, relative to `directory`. */
   graphFile: string;
-  /** Engine kind, from the model's modality: `text-generation`. */
-  engine: 'text-generation';
   /** Family of `#inference` that knows how to open the graph, from the manifest. */
   family: string;
+  /** The family's own settings, from the manifest: pooling, sample rate, names of further graphs… */
+  familyOptions: Readonly<Record<string, string | number | boolean>>;
   /** Execution providers in order of preference. */
   providers: string[];
   intraOpThreads: number;
@@ -30,7 +30,7 @@ export interface HostLoadOptions {
 
 export type HostCommand =
   | { type: 'load'; options: HostLoadOptions }
-  | { type: 'submit'; request: TextGenerationRequest }
+  | { type: 'submit'; request: EngineRequest }
   | { type: 'cancel'; id: string }
   | { type: 'drain' };
 
@@ -40,7 +40,7 @@ export type HostMessage =
   /** The model is loaded and warm. */
   | { type: 'ready'; provider: string; providerNote: string | null; slots: number; loadMs: number }
   | { type: 'load-failed'; error: WireError; detail: string }
-  | { type: 'events'; events: [id: string, event: TextGenerationEvent][] }
+  | { type: 'events'; events: [id: string, event: EngineEvent][] }
   /** Every second, also while idle; a host silent for longer than `silentAfterMs` is killed. */
-  | { type: 'beat'; stats: EngineStats; residentBytes: number; loopLagMs: number }
+  | { type: 'beat'; stats: AnyEngineStats; residentBytes: number; loopLagMs: number }
   | { type: 'drained' };

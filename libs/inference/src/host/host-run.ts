@@ -1,25 +1,21 @@
-import { PlatformError, type TokenUsage } from '#common';
-import type { TextGenerationEvent, TextGenerationRequest } from '../engines/text-generation.js';
-import type { RunEvent, RunOptions, RunResult } from './text-generation-runner.js';
+import { PlatformError } from '#common';
+import type { EngineEvent, EngineRequest } from '../engines/engine.js';
 
 /** What to do with a run whose host died. */
 export type AfterDeath = 'run-again' | 'ended';
 
 /** One request on its way through a host: passes on its events and ends once, whatever the host does. */
-export class HostRun {
-  readonly result: Promise<RunResult>;
-  private resolve: (result: RunResult) => void = () => undefined;
+export abstract class HostRun<Result = unknown> {
+  readonly result: Promise<Result>;
+  private resolve: (result: Result) => void = () => undefined;
   private reject: (error: PlatformError) => void = () => undefined;
-  private ended = false;
-  private promptTold = false;
-  private sentText = false;
+  private isEnded = false;
   private deaths = 0;
-  private readonly usage: TokenUsage = { promptTokens: 0, cachedTokens: 0, completionTokens: 0, reasoningTokens: 0 };
   private waitTimer: NodeJS.Timeout | null = null;
 
   constructor(
-    readonly request: TextGenerationRequest,
-    private readonly options: RunOptions,
+    readonly request: EngineRequest,
+    private readonly signal: AbortSignal,
     private readonly onEnd: () => void,
   ) {
     this.result = new Promise((resolve, reject) => {
@@ -29,33 +25,27 @@ export class HostRun {
   }
 
   /** Passes on the events of one step. */
-  accept(events: TextGenerationEvent[]): void {
-    const passed: RunEvent[] = [];
-    let last: Extract<TextGenerationEvent, { type: 'finished' | 'failed' }> | null = null;
-    for (const event of events) {
-      if (event.type === 'finished' || event.type === 'failed') last = event;
-      else if (this.isNews(event)) passed.push(event);
-    }
-    if (passed.length > 0 && !this.ended) this.options.onEvents(passed);
-    if (last?.type === 'finished') this.finish({ cancelled: last.cancelled, usage: last.usage });
-    // A host that lost its device dies of it: `hostDied` decides whether the run gets another try.
-    else if (last?.type === 'failed' && last.error.code !== 'DEVICE_LOST')
-      this.fail(PlatformError.fromWire(last.error));
-  }
+  abstract accept(events: EngineEvent[]): void;
 
-  /** A run whose caller has seen text cannot be replayed, and a request that killed two hosts is poison. */
+  /** True once the caller holds a part of the result: from then on a second try would repeat it. */
+  protected abstract get hasDelivered(): boolean;
+
+  /** How a run ends that was cancelled while no host held it. */
+  protected abstract cancelledResult(): Result;
+
+  /** A run whose caller has seen results cannot be replayed, and a request that killed two hosts is poison. */
   hostDied(): AfterDeath {
     this.deaths++;
-    if (this.options.signal.aborted) this.cancelled();
-    else if (this.sentText || this.deaths > 1) {
+    if (this.signal.aborted) this.cancelled();
+    else if (this.hasDelivered || this.deaths > 1) {
       this.fail(new PlatformError('DEVICE_LOST', 'The model stopped while it worked on this request. Try again.'));
     }
-    return this.ended ? 'ended' : 'run-again';
+    return this.isEnded ? 'ended' : 'run-again';
   }
 
-  /** Ends as cancelled with what was generated so far; for runs that no host holds. */
+  /** Ends as cancelled with what there was so far; for runs that no host holds. */
   cancelled(): void {
-    this.finish({ cancelled: true, usage: { ...this.usage } });
+    this.finish(this.cancelledResult());
   }
 
   fail(error: PlatformError): void {
@@ -74,27 +64,22 @@ export class HostRun {
     this.waitTimer = null;
   }
 
-  private isNews(event: RunEvent): boolean {
-    if (event.type === 'prompt-ready') {
-      // A second host computes the prompt again; the caller has been told.
-      if (this.promptTold) return false;
-      this.promptTold = true;
-      this.usage.promptTokens = event.promptTokens;
-      this.usage.cachedTokens = event.cachedTokens;
-    } else {
-      this.sentText = true;
-      if (event.type === 'text-delta') this.usage.completionTokens += event.tokens;
-    }
-    return true;
+  protected get ended(): boolean {
+    return this.isEnded;
   }
 
-  private finish(result: RunResult): void {
+  protected finish(result: Result): void {
     if (this.end()) this.resolve(result);
   }
 
+  /** A host that lost its device dies of it: `hostDied` decides whether the run gets another try. */
+  protected failedInHost({ error }: Extract<EngineEvent, { type: 'failed' }>): void {
+    if (error.code !== 'DEVICE_LOST') this.fail(PlatformError.fromWire(error));
+  }
+
   private end(): boolean {
-    if (this.ended) return false;
-    this.ended = true;
+    if (this.isEnded) return false;
+    this.isEnded = true;
     this.submitted();
     this.onEnd();
     return true;

@@ -13,8 +13,8 @@ const load: HostLoadOptions = {
   modelId: 'test',
   directory: '.',
   graphFile: 'none.onnx',
-  engine: 'text-generation',
   family: 'none',
+  familyOptions: {},
   providers: ['cpu'],
   intraOpThreads: 1,
   slots: 4,
@@ -108,8 +108,9 @@ describe('a supervised model host', () => {
 
   it('runs a request that has sent no text again on the next host', async () => {
     const supervisor = await ready();
+    // A host that stands still cannot have read the request when it is killed.
+    process.kill(supervisor.pid ?? 0, 'SIGSTOP');
     const { events, result } = run(supervisor, request('a', '[[tokens=3 delay=0]]'));
-    // Kills the host before it can have read the request.
     process.kill(supervisor.pid ?? 0, 'SIGKILL');
     expect(await result).toMatchObject({ cancelled: false, usage: { completionTokens: 3 } });
     expect(events.filter((event) => event.type === 'prompt-ready')).toHaveLength(1);

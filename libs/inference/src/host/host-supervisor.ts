@@ -1,9 +1,14 @@
 import { PlatformError } from '#common';
-import type { EngineStats, TextGenerationEvent, TextGenerationRequest } from '../engines/text-generation.js';
+import type { AnyEngineStats, EngineEvent } from '../engines/engine.js';
+import type { TaskRequest } from '../engines/task.js';
+import type { TextGenerationRequest } from '../engines/text-generation.js';
 import type { HostLauncher, HostProcess } from './host-process.js';
 import type { HostLoadOptions, HostMessage } from './host-protocol.js';
-import { HostRun } from './host-run.js';
+import type { HostRun } from './host-run.js';
+import { TaskRun } from './task-run.js';
+import type { TaskOptions, TaskResult, TaskRunner } from './task-runner.js';
 import type { RunOptions, RunResult, TextGenerationRunner } from './text-generation-runner.js';
+import { TextRun } from './text-run.js';
 
 /** Life of a model host. `restarting` waits out the back-off; `gone` is final. */
 export type HostState = 'loading' | 'ready' | 'restarting' | 'draining' | 'gone';
@@ -46,7 +51,7 @@ export interface HostReport {
   providerNote: string | null;
   slots: number;
   loadMs: number;
-  stats: EngineStats | null;
+  stats: AnyEngineStats | null;
   residentBytes: number;
   loopLagMs: number;
 }
@@ -57,14 +62,18 @@ export interface HostStateChange {
   reason: string | null;
 }
 
+/** A run of any kind, as far as its host is concerned. */
+type OpenRun = Pick<HostRun, keyof HostRun>;
+
 /**
  * The worker's side of one model host: keeps a child with the model running and routes requests to it. A child
- * that dies, or falls silent and is killed, takes along only what it worked on: requests that have sent no text
- * run again on its successor, once; the others fail with `DEVICE_LOST`.
+ * that dies, or falls silent and is killed, takes along only what it worked on: requests that have delivered
+ * nothing run again on its successor, once; the others fail with `DEVICE_LOST`.
  */
-export class HostSupervisor implements TextGenerationRunner {
+export class HostSupervisor implements TextGenerationRunner, TaskRunner {
   private readonly timings: HostTimings;
-  private readonly runs = new Map<string, HostRun>();
+  private readonly runs = new Map<string, OpenRun>();
+  private readonly cancels = new Map<string, () => void>();
   private readonly listeners = new Set<(change: HostStateChange) => void>();
   private currentState: HostState = 'loading';
   private host: HostProcess | null = null;
@@ -125,24 +134,41 @@ export class HostSupervisor implements TextGenerationRunner {
   }
 
   async run(request: TextGenerationRequest, options: RunOptions): Promise<RunResult> {
+    const id = this.runId(request.id);
+    return this.follow(new TextRun({ ...request, id }, options, () => this.ended(id, options.signal)), options.signal);
+  }
+
+  async runTask(request: TaskRequest, options: TaskOptions): Promise<TaskResult> {
+    const id = this.runId(request.id);
+    return this.follow(new TaskRun({ ...request, id }, options, () => this.ended(id, options.signal)), options.signal);
+  }
+
+  /** A job that was delivered twice runs twice: which attempt counts is decided where the row is. */
+  private runId(requestId: string): string {
     if (this.currentState === 'draining' || this.currentState === 'gone') {
       throw new PlatformError('MODEL_AT_CAPACITY', 'This worker is shutting down. Try again.');
     }
-    // A job that was delivered twice runs twice: which attempt counts is decided where the row is.
-    const id = `${request.id}#${++this.runCount}`;
-    const cancel = () => this.cancel(run);
-    const run = new HostRun({ ...request, id }, options, () => {
-      this.runs.delete(id);
-      options.signal.removeEventListener('abort', cancel);
-    });
-    if (options.signal.aborted) {
+    return `${requestId}#${++this.runCount}`;
+  }
+
+  private follow<Result>(run: OpenRun & { result: Promise<Result> }, signal: AbortSignal): Promise<Result> {
+    if (signal.aborted) {
       run.cancelled();
       return run.result;
     }
-    this.runs.set(id, run);
-    options.signal.addEventListener('abort', cancel, { once: true });
+    const cancel = () => this.cancel(run);
+    this.runs.set(run.request.id, run);
+    this.cancels.set(run.request.id, cancel);
+    signal.addEventListener('abort', cancel, { once: true });
     this.submit(run);
     return run.result;
+  }
+
+  private ended(id: string, signal: AbortSignal): void {
+    this.runs.delete(id);
+    const cancel = this.cancels.get(id);
+    if (cancel !== undefined) signal.removeEventListener('abort', cancel);
+    this.cancels.delete(id);
   }
 
   /**
@@ -165,13 +191,13 @@ export class HostSupervisor implements TextGenerationRunner {
     }
   }
 
-  private submit(run: HostRun): void {
+  private submit(run: OpenRun): void {
     if (this.currentState !== 'ready' || this.host === null) return run.waitAtMost(this.timings.failoverWaitMs);
     run.submitted();
     this.host.send({ type: 'submit', request: run.request });
   }
 
-  private cancel(run: HostRun): void {
+  private cancel(run: OpenRun): void {
     if (this.host !== null && (this.currentState === 'ready' || this.currentState === 'draining')) {
       this.host.send({ type: 'cancel', id: run.request.id });
     } else run.cancelled();
@@ -209,8 +235,8 @@ export class HostSupervisor implements TextGenerationRunner {
   }
 
   /** Events of one step, each request's together. */
-  private route(events: [id: string, event: TextGenerationEvent][]): void {
-    const byRun = new Map<string, TextGenerationEvent[]>();
+  private route(events: [id: string, event: EngineEvent][]): void {
+    const byRun = new Map<string, EngineEvent[]>();
     for (const [id, event] of events) {
       const list = byRun.get(id);
       if (list === undefined) byRun.set(id, [event]);

@@ -1,6 +1,6 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { PlatformError } from '#common';
-import type { TextGenerationEvent, TextGenerationSink } from '../engines/text-generation.js';
+import type { EngineEvent, EngineSink } from '../engines/engine.js';
 import type { HostCommand, HostLoadOptions, HostMessage } from './host-protocol.js';
 import type { EngineLoader, LoadedEngine } from './loaded-engine.js';
 
@@ -21,7 +21,7 @@ const warmUpId = 'warm-up';
  */
 export class ModelHost {
   private loaded: LoadedEngine | null = null;
-  private warmedUp: ((event: TextGenerationEvent) => void) | null = null;
+  private warmedUp: ((event: EngineEvent) => void) | null = null;
   private readonly loopDelay = monitorEventLoopDelay({ resolution: 20 });
   private beatTimer: NodeJS.Timeout | null = null;
 
@@ -41,7 +41,8 @@ export class ModelHost {
         void this.load(command.options);
         return;
       case 'submit':
-        this.loaded?.engine.submit(command.request);
+        // Worker and family agree on the kind of request; a family answers `failed` to what it does not know.
+        this.loaded?.engine.submit(command.request as never);
         return;
       case 'cancel':
         this.loaded?.engine.cancel(command.id);
@@ -67,33 +68,22 @@ export class ModelHost {
     }
   }
 
-  /** The first run of a session allocates and compiles; no caller should wait for that. */
-  private async warmUp({ engine }: LoadedEngine): Promise<void> {
-    const ended = new Promise<TextGenerationEvent>((resolve) => (this.warmedUp = resolve));
-    engine.submit({
-      id: warmUpId,
-      prompt: { text: 'Hello' },
-      n: 1,
-      sampling: { temperature: 0 },
-      maxTokens: 2,
-      stop: [],
-      stopTokenIds: [],
-      topLogprobs: null,
-    });
+  private async warmUp({ engine, warmUp }: LoadedEngine): Promise<void> {
+    if (warmUp === undefined) return;
+    const ended = new Promise<EngineEvent>((resolve) => (this.warmedUp = resolve));
+    engine.submit({ ...warmUp, id: warmUpId } as never);
     const event = await ended;
     this.warmedUp = null;
     if (event.type === 'failed') throw PlatformError.fromWire(event.error);
   }
 
-  private readonly deliver: TextGenerationSink = (events) => {
+  private readonly deliver: EngineSink = (events) => {
     if (this.warmedUp === null) return this.passOn(events);
-    for (const [id, event] of events) {
-      if (id === warmUpId && (event.type === 'finished' || event.type === 'failed')) this.warmedUp(event);
-    }
+    for (const [id, event] of events) if (id === warmUpId && isLast(event)) this.warmedUp(event);
   };
 
   /** A host whose device failed is of no more use; its death is what the worker acts on. */
-  private passOn(events: [id: string, event: TextGenerationEvent][]): void {
+  private passOn(events: [id: string, event: EngineEvent][]): void {
     this.channel.send({ type: 'events', events });
     const deviceLost = events.some(([, event]) => event.type === 'failed' && event.error.code === 'DEVICE_LOST');
     if (deviceLost) this.channel.exit(1);
@@ -115,6 +105,10 @@ export class ModelHost {
     this.channel.send({ type: 'drained' });
     this.channel.exit(0);
   }
+}
+
+function isLast({ type }: EngineEvent): boolean {
+  return type === 'finished' || type === 'task-finished' || type === 'failed';
 }
 
 /** Serves the channel of this forked process until the parent ends it or goes away. */

@@ -1,5 +1,5 @@
 import { PlatformError } from '#common';
-import type { EngineStats } from '../engines/text-generation.js';
+import type { TextEngineStats } from '../engines/text-generation.js';
 import type { LogitsBatch } from '../sampling/logits-batch.js';
 import { undecided } from '../sampling/narrow-draw.js';
 import { scoreToken } from '../sampling/token-score.js';
@@ -64,7 +64,7 @@ export class BatchScheduler implements SequenceScheduler {
     this.wake?.();
   }
 
-  stats(): EngineStats {
+  stats(): TextEngineStats {
     const live = [...this.prefilling, ...this.decoding];
     const held = live.reduce((sum, sequence) => sum + (sequence.row?.length ?? 0), 0);
     return {

@@ -1,4 +1,4 @@
-import type { EngineStats } from '../engines/text-generation.js';
+import type { TextEngineStats } from '../engines/text-generation.js';
 import type { Decoder } from './decoder.js';
 import type { SequenceRequest } from './sequence.js';
 
@@ -29,7 +29,7 @@ export interface SequenceScheduler {
   submit(request: SequenceRequest): void;
   /** Ends the sequence before its next token: `onEnd('cancelled')`. Unknown ids are ignored. */
   cancel(id: string): void;
-  stats(): EngineStats;
+  stats(): TextEngineStats;
   /** Fails what still runs with `MODEL_OFFLINE` and releases the decoder. */
   close(): Promise<void>;
 }

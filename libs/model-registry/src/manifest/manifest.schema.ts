@@ -60,6 +60,7 @@ export class ManifestSchema {
   @IsString() modelSource: string;
   @IsString() @IsNotEmpty() license: string;
   @IsString() @IsNotEmpty() family: string;
+  @IsOptional() @IsObject() familyOptions?: Record<string, string | number | boolean>;
   @IsIn(['XS', 'S', 'M', 'L']) tier: string;
   @IsIn(['private', 'anonymized']) privacy: string;
   @IsOptional() @IsBoolean() beta?: boolean;

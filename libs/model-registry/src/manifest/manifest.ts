@@ -109,6 +109,8 @@ export interface ModelManifest {
   license: string;
   /** Family of `#inference` (`decoder` for text models found by inspection). */
   family: string;
+  /** The family's own settings: pooling, sample rate, names of further graphs… */
+  familyOptions?: Record<string, string | number | boolean>;
   tier: ModelTier;
   privacy: 'private' | 'anonymized';
   /** Still being tried out; told to callers. */

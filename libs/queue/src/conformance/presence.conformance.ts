@@ -8,7 +8,7 @@ export function describePresence(world: () => World): void {
       const { api, worker } = await world().openPair();
       const model = {
         modelId: 'm',
-        modality: 'echo',
+        modalities: ['echo'],
         state: 'loading',
         slots: 4,
         running: 0,

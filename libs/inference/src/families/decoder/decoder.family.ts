@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { textWarmUp } from '../../engines/text-generation.js';
 import { SchedulerTextEngine, type TextSide } from '../../engines/text-generation.engine.js';
 import type { EngineLoader } from '../../host/loaded-engine.js';
 import type { DecoderHints } from '../../runtime/decoder-graph.js';
@@ -51,6 +52,7 @@ export const loadDecoderFamily: EngineLoader = async (options, sink) => {
     provider: session.provider,
     providerNote: notes.length > 0 ? notes.join('; ') : null,
     slots,
+    warmUp: textWarmUp,
   };
 };
 

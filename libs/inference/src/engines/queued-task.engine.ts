@@ -1,0 +1,127 @@
+import { PlatformError } from '#common';
+import { asRunFailure } from './device-failure.js';
+import type { EngineSink } from './engine.js';
+import type { EngineStats } from './engine-stats.js';
+import type { TaskEngine, TaskRequest } from './task.js';
+
+/** What a handler may do while it works. */
+export interface TaskContext {
+  /** Delivers a piece of the result; from then on the task cannot be tried again elsewhere. */
+  part(part: object): void;
+  /** 0 to 1. */
+  progress(fraction: number): void;
+  /**
+   * Lets the event loop turn, so that cancels and beats are heard: call it between two runs of the model. Rejects when
+   * the task was cancelled; let that pass through.
+   */
+  breathe(): Promise<void>;
+  /** Runs the model and counts the time. */
+  measure<Result>(run: () => Promise<Result>): Promise<Result>;
+}
+
+/** Does one kind of task. Resolves with its output; a `PlatformError` reaches the caller as it is. */
+export type TaskHandler = (input: never, context: TaskContext) => Promise<object>;
+
+export interface QueuedTaskEngineOptions {
+  /** By the names of tasks. */
+  handlers: Readonly<Record<string, TaskHandler>>;
+  sink: EngineSink;
+  /** Releases the sessions. */
+  onClose?: () => Promise<void>;
+}
+
+class TaskCancelled extends Error {}
+
+/** Runs tasks one after another: a session computes one thing at a time, and its memory is that of one task. */
+export class QueuedTaskEngine implements TaskEngine {
+  private readonly waiting: TaskRequest[] = [];
+  private readonly cancelled = new Set<string>();
+  private current: TaskRequest | null = null;
+  private isClosed = false;
+  private idle: Promise<void> = Promise.resolve();
+  private steps = 0;
+  private runMs = 0;
+
+  constructor(private readonly options: QueuedTaskEngineOptions) {}
+
+  submit(request: TaskRequest): void {
+    if (this.isClosed) return this.fail(request.id, new PlatformError('MODEL_OFFLINE', 'The model was unloaded.'));
+    this.waiting.push(request);
+    if (this.current === null) this.idle = this.work();
+  }
+
+  cancel(id: string): void {
+    const place = this.waiting.findIndex((request) => request.id === id);
+    if (place >= 0) {
+      this.waiting.splice(place, 1);
+      this.options.sink([[id, { type: 'task-finished', cancelled: true, output: null }]]);
+    } else if (this.current?.id === id) this.cancelled.add(id);
+  }
+
+  stats(): EngineStats {
+    const running = this.current === null ? 0 : 1;
+    return { slots: 1, running, waiting: this.waiting.length, stepsTotal: this.steps, runMsTotal: this.runMs };
+  }
+
+  /** What waits and runs fails; resolves when the session is free. */
+  async close(): Promise<void> {
+    this.isClosed = true;
+    const gone = new PlatformError('MODEL_OFFLINE', 'The model was unloaded.');
+    for (const request of this.waiting.splice(0)) this.fail(request.id, gone);
+    if (this.current !== null) this.cancelled.add(this.current.id);
+    await this.idle;
+    await this.options.onClose?.();
+  }
+
+  private async work(): Promise<void> {
+    for (let request = this.waiting.shift(); request !== undefined; request = this.waiting.shift()) {
+      this.current = request;
+      await this.runOne(request);
+      this.cancelled.delete(request.id);
+    }
+    this.current = null;
+  }
+
+  private async runOne({ id, task, input }: TaskRequest): Promise<void> {
+    const handler = Object.hasOwn(this.options.handlers, task) ? this.options.handlers[task] : undefined;
+    try {
+      if (handler === undefined) throw new PlatformError('INVALID_MODEL', `This model does not know the task ${task}.`);
+      const output = await handler(input as never, this.contextOf(id));
+      this.options.sink([[id, { type: 'task-finished', cancelled: false, output }]]);
+    } catch (error) {
+      if (error instanceof TaskCancelled) this.endCancelled(id);
+      else this.fail(id, error);
+    }
+  }
+
+  private endCancelled(id: string): void {
+    if (this.isClosed) return this.fail(id, new PlatformError('MODEL_OFFLINE', 'The model was unloaded.'));
+    this.options.sink([[id, { type: 'task-finished', cancelled: true, output: null }]]);
+  }
+
+  private contextOf(id: string): TaskContext {
+    const { sink } = this.options;
+    return {
+      part: (part) => sink([[id, { type: 'task-part', part }]]),
+      progress: (fraction) => sink([[id, { type: 'task-progress', fraction }]]),
+      breathe: async () => {
+        await new Promise((resolve) => setImmediate(resolve));
+        if (this.cancelled.has(id)) throw new TaskCancelled();
+      },
+      measure: async (run) => {
+        const startedAt = performance.now();
+        try {
+          return await run();
+        } finally {
+          this.steps++;
+          this.runMs += performance.now() - startedAt;
+        }
+      },
+    };
+  }
+
+  private fail(id: string, error: unknown): void {
+    const failure = error instanceof PlatformError ? error : asRunFailure(error);
+    this.options.sink([[id, { type: 'failed', error: failure.toWire(), usage: null }]]);
+  }
+}

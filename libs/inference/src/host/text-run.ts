@@ -1,0 +1,54 @@
+import type { TokenUsage } from '#common';
+import type { EngineEvent } from '../engines/engine.js';
+import type { TextGenerationEvent, TextGenerationRequest } from '../engines/text-generation.js';
+import { HostRun } from './host-run.js';
+import type { RunEvent, RunOptions, RunResult } from './text-generation-runner.js';
+
+/** One generation of text; may be tried again as long as the caller has seen none of it. */
+export class TextRun extends HostRun<RunResult> {
+  private promptTold = false;
+  private sentText = false;
+  private readonly usage: TokenUsage = { promptTokens: 0, cachedTokens: 0, completionTokens: 0, reasoningTokens: 0 };
+
+  constructor(
+    request: TextGenerationRequest,
+    private readonly options: RunOptions,
+    onEnd: () => void,
+  ) {
+    super(request, options.signal, onEnd);
+  }
+
+  accept(events: EngineEvent[]): void {
+    const passed: RunEvent[] = [];
+    let last: Extract<TextGenerationEvent, { type: 'finished' | 'failed' }> | null = null;
+    for (const event of events as TextGenerationEvent[]) {
+      if (event.type === 'finished' || event.type === 'failed') last = event;
+      else if (this.isNews(event)) passed.push(event);
+    }
+    if (passed.length > 0 && !this.ended) this.options.onEvents(passed);
+    if (last?.type === 'finished') this.finish({ cancelled: last.cancelled, usage: last.usage });
+    else if (last?.type === 'failed') this.failedInHost(last);
+  }
+
+  protected get hasDelivered(): boolean {
+    return this.sentText;
+  }
+
+  protected cancelledResult(): RunResult {
+    return { cancelled: true, usage: { ...this.usage } };
+  }
+
+  private isNews(event: RunEvent): boolean {
+    if (event.type === 'prompt-ready') {
+      // A second host computes the prompt again; the caller has been told.
+      if (this.promptTold) return false;
+      this.promptTold = true;
+      this.usage.promptTokens = event.promptTokens;
+      this.usage.cachedTokens = event.cachedTokens;
+    } else {
+      this.sentText = true;
+      if (event.type === 'text-delta') this.usage.completionTokens += event.tokens;
+    }
+    return true;
+  }
+}
