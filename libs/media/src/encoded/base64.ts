@@ -1,0 +1,71 @@
+import { PlatformError } from '#common';
+
+export interface EncodedLimits {
+  /** Bytes after decoding; more fail with `PAYLOAD_TOO_LARGE`. */
+  maxBytes: number;
+  /** Field to name in errors. */
+  param?: string;
+}
+
+/** A `data:` URL taken apart. */
+export interface DataUrl {
+  /** Lower case, without parameters; empty when the URL names none. */
+  contentType: string;
+  bytes: Buffer;
+}
+
+const alphabet = /^[A-Za-z0-9+/_-]*={0,2}$/;
+const lineBreaks = /[\r\n\t ]+/g;
+const header = /^data:([^,;]{0,127})((?:;[^,;]{0,127}){0,4}),/i;
+
+/**
+ * Decodes base64, plain or URL-safe, padded or not, line breaks and all. Throws `INVALID_REQUEST` for other characters,
+ * `PAYLOAD_TOO_LARGE` by the length alone, before anything is decoded.
+ */
+export function decodeBase64(text: string, { maxBytes, param }: EncodedLimits): Buffer {
+  // A line break after every 76 characters is usual; a text of nothing but breaks is not worth a copy.
+  if (text.length > (maxBytes * 4) / 3 + 4 + maxBytes / 8 + 1024) throw tooLarge(maxBytes, param);
+  const compact = lineBreaks.test(text) ? text.replace(lineBreaks, '') : text;
+  if (!alphabet.test(compact)) throw invalid('is not valid base64', param);
+  const digits = compact.replace(/=+$/, '').length;
+  if (digits % 4 === 1) throw invalid('is not valid base64: it was cut off', param);
+  const bytes = Math.floor((digits * 3) / 4);
+  if (bytes > maxBytes) throw tooLarge(maxBytes, param);
+  if (bytes === 0) throw invalid('is empty', param);
+  return Buffer.from(compact, 'base64');
+}
+
+export function isDataUrl(text: string): boolean {
+  return text.slice(0, 5).toLowerCase() === 'data:';
+}
+
+/** Decodes a `data:` URL whose content is base64. Fails as `decodeBase64` does. */
+export function decodeDataUrl(text: string, limits: EncodedLimits): DataUrl {
+  const [prefix, contentType, parameters] = header.exec(text.slice(0, 1_024)) ?? [];
+  if (prefix === undefined) throw invalid('is not a valid data URL', limits.param);
+  const isBase64 = (parameters ?? '').toLowerCase().split(';').includes('base64');
+  if (!isBase64) throw invalid('must be a data URL with base64 content', limits.param);
+  return {
+    contentType: (contentType ?? '').trim().toLowerCase(),
+    bytes: decodeBase64(text.slice(prefix.length), limits),
+  };
+}
+
+/** Base64 or a data URL, as callers send pictures and sound; `contentType` is empty for bare base64. */
+export function decodeInline(text: string, limits: EncodedLimits): DataUrl {
+  if (isDataUrl(text)) return decodeDataUrl(text, limits);
+  return { contentType: '', bytes: decodeBase64(text, limits) };
+}
+
+function named(param: string | undefined): string {
+  return param ?? 'The content';
+}
+
+function invalid(problem: string, param: string | undefined): PlatformError {
+  return new PlatformError('INVALID_REQUEST', `${named(param)} ${problem}.`, param ?? null);
+}
+
+function tooLarge(maxBytes: number, param: string | undefined): PlatformError {
+  const message = `${named(param)} is larger than ${maxBytes} bytes.`;
+  return new PlatformError('PAYLOAD_TOO_LARGE', message, param ?? null);
+}

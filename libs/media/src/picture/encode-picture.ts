@@ -1,0 +1,27 @@
+import { type PictureFormat, type Pixels } from './pixels.js';
+import { sharp, type Sharp } from './sharp-settings.js';
+
+export interface EncodeOptions {
+  format: PictureFormat;
+  /** 1 to 100, for JPEG and WebP. Default 90. */
+  quality?: number;
+  /** WebP without loss. Default false; PNG always is. */
+  lossless?: boolean;
+  /** Members of EXIF's IFD0, such as `ImageDescription` and `Software`; none by default: a picture tells nothing of its making. */
+  exif?: Readonly<Record<string, string>>;
+}
+
+/** Encodes pixels. JPEG knows no alpha: it gets white behind it. */
+export async function encodePicture(pixels: Pixels, options: EncodeOptions): Promise<Buffer> {
+  const { format, quality = 90, lossless = false, exif } = options;
+  const picture = fromPixels(pixels);
+  if (exif !== undefined) picture.withExif({ IFD0: { ...exif } });
+  if (format === 'png') return await picture.png({ compressionLevel: 6 }).toBuffer();
+  if (format === 'webp') return await picture.webp({ quality, lossless }).toBuffer();
+  return await picture.flatten({ background: '#ffffff' }).jpeg({ quality }).toBuffer();
+}
+
+/** Pixels as the library's picture. */
+export function fromPixels({ data, width, height, channels }: Pixels): Sharp {
+  return sharp(data, { raw: { width, height, channels }, limitInputPixels: false });
+}
