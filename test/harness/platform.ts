@@ -13,11 +13,16 @@ import { ModelRegistryService, noOnlineModels } from '#model-registry';
 import { ensureQueueRole } from '#platform/migrations';
 import { PrismaService } from '#platform/prisma';
 import { freePort } from './free-port.js';
-import { createMigratedDatabase, type TestDatabase } from './postgres.js';
+import { EngineJournal } from './engine-journal.js';
+import { createDatabaseOn, createMigratedDatabase, startPostgres } from './postgres.js';
+import type { TestDatabase, TestPostgres } from './postgres.js';
 import { startRedis, type TestRedis } from './redis.js';
 import { installTinyModel, type TinyModelOptions } from './tiny-models.js';
 
 export type PlatformRole = 'api' | 'worker' | 'ops';
+
+/** The first process of a role bears its name, further ones a number from 2: `api-2`. */
+export type PlatformProcess = PlatformRole | `${PlatformRole}-${number}`;
 
 export interface PlatformOptions {
   /** Tiny models to generate; default one named `tiny-llama`. */
@@ -34,6 +39,12 @@ export interface PlatformOptions {
   creditNano?: bigint;
   /** Manifests of the models in `home`. */
   manifests?: ModelManifest[];
+  /** How many processes of a role; default one each. */
+  replicas?: Partial<Record<PlatformRole, number>>;
+  /** A PostgreSQL server of this platform alone, for tests that stop it; default the server that the run shares. */
+  ownPostgres?: boolean;
+  /** Further options of `redis-server`, e.g. `['--appendonly', 'yes']`. */
+  redisArguments?: string[];
 }
 
 /** One job row, as tests look at it. */
@@ -52,21 +63,31 @@ export interface Platform {
   /** `http://127.0.0.1:<port>`. */
   readonly origin: string;
   readonly port: number;
+  /** Of every api replica, the first one first. */
+  readonly origins: readonly string[];
   /** For `expectInvariant`. */
   readonly databaseUrl: string;
   readonly inferenceKey: string;
   readonly adminKey: string;
   readonly home: string;
+  /** The Redis of the queue; throws on the Postgres transport. */
+  readonly redis: TestRedis;
+  /** The server of `ownPostgres`; throws without. */
+  readonly postgres: TestPostgres;
+  /** What the deterministic engines have done, over all processes and restarts. */
+  readonly journal: EngineJournal;
   query<Row extends pg.QueryResultRow>(statement: string, values?: unknown[]): Promise<Row[]>;
   /** Resolves with all rows when none is open; rejects naming the open ones after `withinMs`. */
   closedJobs(withinMs?: number): Promise<JobRow[]>;
-  pid(role: PlatformRole): number;
+  pid(name: PlatformProcess): number;
   /** The process of a model's host now, as the worker logged it. */
   hostPid(modelId: string): number;
   /** Sends a signal (SIGKILL by default) and waits for the process to end. */
-  kill(role: PlatformRole, signal?: NodeJS.Signals): Promise<{ code: number | null }>;
+  kill(name: PlatformProcess, signal?: NodeJS.Signals): Promise<{ code: number | null }>;
+  /** Sends a signal that ends nothing: SIGSTOP, SIGCONT. */
+  signal(name: PlatformProcess, signal: NodeJS.Signals): void;
   /** Starts a process that was killed. */
-  start(role: PlatformRole): Promise<void>;
+  start(name: PlatformProcess): Promise<void>;
   /** Resolves when every model is online. */
   untilOnline(): Promise<void>;
   /** What the processes logged; for a failing test. */
@@ -84,6 +105,10 @@ const entries: Record<PlatformRole, Record<'deterministic' | 'text', string>> = 
 
 const roles: PlatformRole[] = ['ops', 'worker', 'api'];
 
+function roleOf(name: PlatformProcess): PlatformRole {
+  return name.split('-')[0] as PlatformRole;
+}
+
 /** Starts everything and resolves when every model is online. `npm run build` comes first: the processes run `dist`. */
 export async function startPlatform(options: PlatformOptions = {}): Promise<Platform> {
   const platform = new RunningPlatform(options);
@@ -100,25 +125,47 @@ export async function startPlatform(options: PlatformOptions = {}): Promise<Plat
 class RunningPlatform implements Platform {
   readonly inferenceKey = `slk_${randomBytes(24).toString('hex')}`;
   readonly adminKey = `slk_${randomBytes(24).toString('hex')}`;
+  readonly journal: EngineJournal;
   home = '';
-  port = 0;
+  private readonly ports = new Map<PlatformProcess, number>();
   private database: TestDatabase | null = null;
-  private redis: TestRedis | null = null;
+  private redisServer: TestRedis | null = null;
+  private postgresServer: TestPostgres | null = null;
   private pool: pg.Pool | null = null;
   private environments: Record<PlatformRole, Record<string, string>> | null = null;
   private modelIds: string[] = [];
-  private readonly children = new Map<PlatformRole, ChildProcess>();
+  private readonly children = new Map<PlatformProcess, ChildProcess>();
   private readonly lines: string[] = [];
 
-  constructor(private readonly options: PlatformOptions) {}
+  constructor(private readonly options: PlatformOptions) {
+    this.journal = new EngineJournal();
+  }
 
   get databaseUrl(): string {
     if (this.database === null) throw new Error('the platform is not open');
     return this.database.url;
   }
 
+  get port(): number {
+    return this.ports.get('api') ?? 0;
+  }
+
   get origin(): string {
     return `http://127.0.0.1:${this.port}`;
+  }
+
+  get origins(): string[] {
+    return [...this.ports.values()].map((port) => `http://127.0.0.1:${port}`);
+  }
+
+  get redis(): TestRedis {
+    if (this.redisServer === null) throw new Error('this platform has no Redis');
+    return this.redisServer;
+  }
+
+  get postgres(): TestPostgres {
+    if (this.postgresServer === null) throw new Error('this platform has no PostgreSQL of its own');
+    return this.postgresServer;
   }
 
   get baseUrl(): string {
@@ -127,16 +174,29 @@ class RunningPlatform implements Platform {
 
   async open(): Promise<void> {
     this.home = this.options.home ?? (await mkdtemp(join(tmpdir(), 'sluice-home-')));
-    this.database = await createMigratedDatabase();
+    await this.journal.open();
+    this.database = await this.openDatabase();
     this.pool = new pg.Pool({ connectionString: this.database.url, max: 2 });
     // The pool lets go of its clients before the server has; the one that drops the database then ends them loudly.
     this.pool.on('connect', (client) => client.on('error', () => undefined));
-    if (this.options.transport === 'redis') this.redis = await startRedis();
-    this.port = await freePort();
+    this.pool.on('error', () => undefined);
+    if (this.options.transport === 'redis') this.redisServer = await startRedis(this.options.redisArguments);
+    for (const name of this.names('api')) this.ports.set(name, await freePort());
     await this.seed(this.database.url);
     this.environments = await this.environmentOf(this.database.url);
-    await Promise.all(roles.map((role) => this.start(role)));
+    await Promise.all(roles.flatMap((role) => this.names(role)).map((name) => this.start(name)));
     await this.untilOnline();
+  }
+
+  private names(role: PlatformRole): PlatformProcess[] {
+    const count = this.options.replicas?.[role] ?? 1;
+    return Array.from({ length: count }, (_, index) => (index === 0 ? role : (`${role}-${index + 1}` as const)));
+  }
+
+  private async openDatabase(): Promise<TestDatabase> {
+    if (!this.options.ownPostgres) return await createMigratedDatabase();
+    this.postgresServer = await startPostgres();
+    return await createDatabaseOn(this.postgresServer.url);
   }
 
   async query<Row extends pg.QueryResultRow>(statement: string, values: unknown[] = []): Promise<Row[]> {
@@ -158,9 +218,9 @@ class RunningPlatform implements Platform {
     }
   }
 
-  pid(role: PlatformRole): number {
-    const pid = this.children.get(role)?.pid;
-    if (pid === undefined) throw new Error(`the ${role} does not run`);
+  pid(name: PlatformProcess): number {
+    const pid = this.children.get(name)?.pid;
+    if (pid === undefined) throw new Error(`the ${name} does not run`);
     return pid;
   }
 
@@ -173,24 +233,30 @@ class RunningPlatform implements Platform {
     return pid;
   }
 
-  async start(role: PlatformRole): Promise<void> {
-    const env = this.environments?.[role] ?? {};
+  signal(name: PlatformProcess, signal: NodeJS.Signals): void {
+    process.kill(this.pid(name), signal);
+  }
+
+  async start(name: PlatformProcess): Promise<void> {
+    const role = roleOf(name);
+    const env = { ...this.environments?.[role], ...(role === 'api' && { PORT: String(this.ports.get(name)) }) };
     const entry = join(distFolder, entries[role][this.options.engine ?? 'deterministic']);
     const child = spawn(process.execPath, [entry], {
       env: { PATH: process.env.PATH ?? '', ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
-    this.children.set(role, child);
+    this.children.set(name, child);
     for (const stream of [child.stdout, child.stderr]) {
-      stream.setEncoding('utf8').on('data', (text: string) => this.note(`${role}: ${text}`));
+      stream.setEncoding('utf8').on('data', (text: string) => this.note(`${name}: ${text}`));
     }
-    child.once('exit', (code, signal) => this.note(`${role} ended with ${String(code ?? signal)}`));
-    if (role === 'api') await this.until('the api is ready', async () => (await this.get('/health/ready')).ok);
+    child.once('exit', (code, signal) => this.note(`${name} ended with ${String(code ?? signal)}`));
+    if (role !== 'api') return;
+    await this.until(`the ${name} is ready`, async () => (await this.get(name, '/health/ready')).ok);
   }
 
-  async kill(role: PlatformRole, signal: NodeJS.Signals = 'SIGKILL'): Promise<{ code: number | null }> {
-    const child = this.children.get(role);
-    this.children.delete(role);
+  async kill(name: PlatformProcess, signal: NodeJS.Signals = 'SIGKILL'): Promise<{ code: number | null }> {
+    const child = this.children.get(name);
+    this.children.delete(name);
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return { code: null };
     const ended = new Promise<{ code: number | null }>((resolve) => child.once('exit', (code) => resolve({ code })));
     child.kill(signal);
@@ -198,12 +264,17 @@ class RunningPlatform implements Platform {
   }
 
   async untilOnline(): Promise<void> {
+    const living = this.names('api').filter((name) => this.children.has(name));
     await this.until('every model is online', async () => {
-      const response = await this.get('/api/v1/models?type=all');
-      const { data } = (await response.json()) as { data: { id: string; model_spec: { offline: boolean } }[] };
-      const online = data.filter(({ model_spec: spec }) => !spec.offline).map(({ id }) => id);
-      return this.modelIds.every((id) => online.includes(id));
+      const online = await Promise.all(living.map((name) => this.onlineModels(name)));
+      return online.every((ids) => this.modelIds.every((id) => ids.includes(id)));
     });
+  }
+
+  private async onlineModels(name: PlatformProcess): Promise<string[]> {
+    const response = await this.get(name, '/api/v1/models?type=all');
+    const { data } = (await response.json()) as { data: { id: string; model_spec: { offline: boolean } }[] };
+    return data.filter(({ model_spec: spec }) => !spec.offline).map(({ id }) => id);
   }
 
   log(): string {
@@ -211,10 +282,12 @@ class RunningPlatform implements Platform {
   }
 
   async stop(): Promise<void> {
-    await Promise.all(roles.map((role) => this.kill(role, 'SIGKILL')));
+    await Promise.all([...this.children.keys()].map((name) => this.kill(name, 'SIGKILL')));
     await this.pool?.end();
-    await this.database?.drop();
-    await this.redis?.close();
+    if (this.postgresServer === null) await this.database?.drop();
+    await this.postgresServer?.close();
+    await this.redisServer?.close();
+    await this.journal.remove();
     if (this.options.home === undefined && this.home !== '') await rm(this.home, { recursive: true, force: true });
   }
 
@@ -223,8 +296,8 @@ class RunningPlatform implements Platform {
     if (this.lines.length > 2_000) this.lines.splice(0, 1_000);
   }
 
-  private async get(path: string): Promise<Response> {
-    return await fetch(`${this.origin}${path}`);
+  private async get(name: PlatformProcess, path: string): Promise<Response> {
+    return await fetch(`http://127.0.0.1:${this.ports.get(name)}${path}`);
   }
 
   private async until(what: string, holds: () => Promise<boolean>): Promise<void> {
@@ -261,12 +334,17 @@ class RunningPlatform implements Platform {
 
   private async environmentOf(databaseUrl: string): Promise<Record<PlatformRole, Record<string, string>>> {
     const secretKey = randomBytes(32).toString('hex');
-    const queueUrl = this.redis?.url ?? (await ensureQueueRole({ url: databaseUrl, secretKey }));
+    const queueUrl = this.redisServer?.url ?? (await ensureQueueRole({ url: databaseUrl, secretKey }));
     const common = { SLUICE_HOME: this.home, LOG_LEVEL: 'info', SLUICE_QUEUE_URL: queueUrl, ...this.options.env };
     const truth = { ...common, DATABASE_URL: databaseUrl, SLUICE_SECRET_KEY: secretKey };
     return {
-      api: { ...truth, HOST: '127.0.0.1', PORT: String(this.port) },
-      worker: { ...common, SLUICE_MODELS: this.modelIds.join(','), SLUICE_WORKER_PORT: '0' },
+      api: { ...truth, HOST: '127.0.0.1' },
+      worker: {
+        ...common,
+        SLUICE_MODELS: this.modelIds.join(','),
+        SLUICE_WORKER_PORT: '0',
+        SLUICE_TEST_JOURNAL: this.journal.path,
+      },
       ops: { ...truth, SLUICE_OPS_PORT: '0' },
     };
   }

@@ -26,6 +26,14 @@ export async function createMigratedDatabase(): Promise<TestDatabase> {
   return createDatabase(template);
 }
 
+/** Makes and migrates a database on a server of a test's own; it goes with the server. */
+export async function createDatabaseOn(serverUrl: string): Promise<TestDatabase> {
+  await runOnServer(serverUrl, 'CREATE DATABASE sluice');
+  const url = withDatabase(serverUrl, 'sluice');
+  await migrate({ url });
+  return { url, drop: () => runOnServer(serverUrl, 'DROP DATABASE IF EXISTS sluice WITH (FORCE)') };
+}
+
 async function createDatabase(from: string): Promise<TestDatabase> {
   const serverUrl = inject('postgresUrl');
   const name = `test_${randomBytes(6).toString('hex')}`;
