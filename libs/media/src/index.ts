@@ -1,6 +1,17 @@
+export * from './audio/audio-format.js';
+export * from './audio/decode-audio.js';
+export * from './audio/encode-audio.js';
+export { toPcm16 } from './audio/pcm.js';
+export * from './audio/resampler.js';
 export * from './encoded/base64.js';
 export * from './picture/decode-picture.js';
 export * from './picture/edit-pixels.js';
 export { encodePicture, type EncodeOptions } from './picture/encode-picture.js';
 export * from './picture/picture-header.js';
 export * from './picture/pixels.js';
+export { type MediaContainer, sniffContainer } from './tools/containers.js';
+export type { MediaSource } from './tools/media-source.js';
+export { MediaTools, type MediaToolsOptions } from './tools/media-tools.js';
+export * from './tools/probe-media.js';
+export * from './video/read-frames.js';
+export * from './video/write-video.js';

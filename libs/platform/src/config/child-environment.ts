@@ -22,3 +22,9 @@ export function childEnvironment(
 export function logLevelOfEnvironment(): LogLevel {
   return loadConfig(BaseConfig).logLevel;
 }
+
+/** The environment of a tool that is given foreign files: where programs are, and nothing else of ours. */
+export function toolEnvironment(): NodeJS.ProcessEnv {
+  const { PATH, LD_LIBRARY_PATH } = process.env;
+  return { LC_ALL: 'C', ...(PATH ? { PATH } : {}), ...(LD_LIBRARY_PATH ? { LD_LIBRARY_PATH } : {}) };
+}

@@ -1,0 +1,183 @@
+import { createReadStream } from 'node:fs';
+import { sniffContainer, inputArgs, quietly } from '../tools/containers.js';
+import { decodeFailure, invalidMedia, tooLong } from '../tools/media-error.js';
+import { headOf, lendFile, type MediaSource } from '../tools/media-source.js';
+import type { MediaTools } from '../tools/media-tools.js';
+import { probeMedia } from '../tools/probe-media.js';
+import { ToolProcess } from '../tools/tool-process.js';
+import { toMono } from './pcm.js';
+import { Resampler } from './resampler.js';
+import { readWavHeader, wavSeconds, type WavLayout } from './wav-header.js';
+
+export interface DecodeAudioOptions {
+  /** Samples per second of the output. */
+  sampleRate: number;
+  /** A longer recording is refused, by its header where that says so. */
+  maxSeconds: number;
+  signal?: AbortSignal;
+  /** Longest time for all of it, in ms. Default 10 minutes. */
+  timeoutMs?: number;
+}
+
+/** What the header of a recording says. */
+export interface AudioProbe {
+  /** Null where the header does not say. */
+  durationSeconds: number | null;
+  sampleRate: number;
+  channels: number;
+}
+
+const defaultTimeoutMs = 600_000;
+
+/**
+ * Length and layout by the header alone; WAV needs no ffmpeg. Throws `INVALID_AUDIO_FORMAT` (also for a file without
+ * sound), `PAYLOAD_TOO_LARGE` beyond `maxSeconds`, `SERVICE_UNAVAILABLE` without ffmpeg.
+ */
+export async function probeAudio(
+  tools: MediaTools,
+  source: MediaSource,
+  { maxSeconds, signal }: { maxSeconds: number; signal?: AbortSignal },
+): Promise<AudioProbe> {
+  const wav = await wavLayout(source);
+  const probe = wav ?? (await probeContainer(tools, source, signal));
+  if (probe.durationSeconds !== null && probe.durationSeconds > maxSeconds) throw tooLong('recording', maxSeconds);
+  return { durationSeconds: probe.durationSeconds, sampleRate: probe.sampleRate, channels: probe.channels };
+}
+
+async function probeContainer(tools: MediaTools, source: MediaSource, signal?: AbortSignal): Promise<AudioProbe> {
+  const { audio, durationSeconds } = await probeMedia(tools, source, { noun: 'recording', signal });
+  if (audio === null) throw invalidMedia('recording', 'holds no sound');
+  return { durationSeconds, sampleRate: audio.sampleRate, channels: audio.channels };
+}
+
+/** A WAV file that we read ourselves, or null. */
+async function wavLayout(source: MediaSource): Promise<(WavLayout & { durationSeconds: number }) | null> {
+  const { head, totalBytes } = await headOf(source);
+  if (totalBytes === 0) throw invalidMedia('recording', 'is empty');
+  const container = sniffContainer(head);
+  if (container === null) throw invalidMedia('recording', 'is of an unknown format');
+  if (container !== 'wav') return null;
+  const layout = readWavHeader(head);
+  return layout && { ...layout, durationSeconds: wavSeconds(layout, totalBytes) };
+}
+
+/**
+ * Mono samples in [-1, 1] at the wanted rate, in parts of about a second at most; the next part is decoded when it is
+ * asked for. Fails as `probeAudio` does, and with `INVALID_AUDIO_FORMAT` where the sound turns out damaged.
+ */
+export async function* decodeAudio(
+  tools: MediaTools,
+  source: MediaSource,
+  options: DecodeAudioOptions,
+): AsyncGenerator<Float32Array, void, undefined> {
+  const { maxSeconds, sampleRate, signal } = options;
+  await probeAudio(tools, source, { maxSeconds, signal });
+  const layout = await wavLayout(source);
+  const parts = layout ? decodeWav(source, layout, options) : decodeWithTool(tools, source, options);
+  const most = Math.ceil(maxSeconds * sampleRate);
+  let samples = 0;
+  for await (const part of parts) {
+    signal?.throwIfAborted();
+    samples += part.length;
+    // Some headers do not say, and some lie.
+    if (samples > most) throw tooLong('recording', maxSeconds);
+    if (part.length > 0) yield part;
+  }
+  if (samples === 0) throw invalidMedia('recording', 'holds no sound');
+}
+
+/** All of it at once: 4 bytes per sample, so `maxSeconds` bounds the memory. */
+export async function decodeWholeAudio(
+  tools: MediaTools,
+  source: MediaSource,
+  options: DecodeAudioOptions,
+): Promise<Float32Array> {
+  const parts: Float32Array[] = [];
+  let length = 0;
+  for await (const part of decodeAudio(tools, source, options)) {
+    parts.push(part);
+    length += part.length;
+  }
+  const whole = new Float32Array(length);
+  let offset = 0;
+  for (const part of parts) {
+    whole.set(part, offset);
+    offset += part.length;
+  }
+  return whole;
+}
+
+async function* decodeWav(
+  source: MediaSource,
+  layout: WavLayout,
+  { sampleRate }: DecodeAudioOptions,
+): AsyncGenerator<Float32Array> {
+  const resampler = new Resampler({ from: layout.sampleRate, to: sampleRate });
+  for await (const frames of wavFrames(source, layout)) yield resampler.push(toMono(frames, layout));
+  yield resampler.flush();
+}
+
+/** Whole frames of a WAV file, a second at a time; an unfinished last one is dropped. */
+async function* wavFrames(source: MediaSource, layout: WavLayout): AsyncGenerator<Buffer> {
+  const frameBytes = layout.channels * (layout.bitsPerSample / 8);
+  const partBytes = frameBytes * layout.sampleRate;
+  const { dataOffset, claimedBytes } = layout;
+  const end = claimedBytes === null ? Number.POSITIVE_INFINITY : dataOffset + claimedBytes;
+  if (source instanceof Uint8Array) {
+    const bytes = Buffer.from(source.buffer, source.byteOffset, source.byteLength);
+    const last = Math.min(end, bytes.length);
+    for (let offset = dataOffset; offset + frameBytes <= last; offset += partBytes) {
+      const part = bytes.subarray(offset, Math.min(last, offset + partBytes));
+      yield part.subarray(0, part.length - (part.length % frameBytes));
+    }
+    return;
+  }
+  const range = { start: dataOffset, ...(Number.isFinite(end) ? { end: end - 1 } : {}), highWaterMark: partBytes };
+  let rest: Buffer = Buffer.alloc(0);
+  for await (const chunk of createReadStream(source.path, range) as AsyncIterable<Buffer>) {
+    const joined = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
+    const whole = joined.length - (joined.length % frameBytes);
+    rest = joined.subarray(whole);
+    yield joined.subarray(0, whole);
+  }
+}
+
+async function* decodeWithTool(
+  tools: MediaTools,
+  source: MediaSource,
+  options: DecodeAudioOptions,
+): AsyncGenerator<Float32Array> {
+  const { sampleRate, maxSeconds, signal, timeoutMs = defaultTimeoutMs } = options;
+  const { ffmpeg } = tools.require();
+  const container = sniffContainer((await headOf(source)).head);
+  if (container === null) throw invalidMedia('recording', 'is of an unknown format');
+  const file = await lendFile(tools, source);
+  // One second more than allowed shows that there is more.
+  const length = ['-t', String(maxSeconds + 1)];
+  const output = ['-map', '0:a:0', '-ac', '1', '-ar', String(sampleRate), '-c:a', 'pcm_f32le', '-f', 'f32le', 'pipe:1'];
+  const args = [...quietly, '-nostdin', ...inputArgs(container, file.path), ...length, ...output];
+  const tool = new ToolProcess({ program: ffmpeg, args, signal, timeoutMs });
+  try {
+    yield* floatsOf(tool.output as AsyncIterable<Buffer>);
+    await tool.finished(signal);
+  } catch (error) {
+    throw decodeFailure('recording', error);
+  } finally {
+    await tool.dispose();
+    await file.release();
+  }
+}
+
+/** Little-endian floats of a byte stream, whatever borders its parts have. */
+async function* floatsOf(chunks: AsyncIterable<Buffer>): AsyncGenerator<Float32Array> {
+  let rest: Buffer = Buffer.alloc(0);
+  for await (const chunk of chunks) {
+    const joined = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
+    const whole = joined.length - (joined.length % 4);
+    rest = joined.subarray(whole);
+    // A copy of its own: chunks lie anywhere in a shared buffer, floats need a multiple of four.
+    const floats = new Float32Array(whole / 4);
+    Buffer.from(floats.buffer).set(joined.subarray(0, whole));
+    yield floats;
+  }
+}

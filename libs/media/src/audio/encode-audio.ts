@@ -1,0 +1,96 @@
+import { encodeFailure } from '../tools/media-error.js';
+import { quietly } from '../tools/containers.js';
+import type { MediaTools } from '../tools/media-tools.js';
+import { ToolProcess } from '../tools/tool-process.js';
+import { type AudioFormat, encoderArgs } from './audio-format.js';
+import { toPcm16 } from './pcm.js';
+import { writeWavHeader } from './wav-header.js';
+
+export interface EncodeAudioOptions {
+  format: AudioFormat;
+  /** Samples per second and channel. */
+  sampleRate: number;
+  /** Interleaved where there are two. Default 1. */
+  channels?: 1 | 2;
+  /** Samples per channel when they are known before the first one is there; only the header of WAV needs them. */
+  samples?: number;
+  signal?: AbortSignal;
+  /** Longest time for all of it, in ms. Default 30 minutes. */
+  timeoutMs?: number;
+}
+
+/** Samples in [-1, 1] on their way in; any parts. */
+export type SampleSource = Iterable<Float32Array> | AsyncIterable<Float32Array>;
+
+const defaultTimeoutMs = 1_800_000;
+
+/**
+ * Encodes sound while it is made: parts come out as soon as the encoder has them, and the next samples are asked for
+ * only when the encoder takes them. Rejects with `SERVICE_UNAVAILABLE` without ffmpeg, for formats that need it.
+ */
+export async function* encodeAudio(
+  tools: MediaTools,
+  samples: SampleSource,
+  options: EncodeAudioOptions,
+): AsyncGenerator<Buffer, void, undefined> {
+  const { format, sampleRate, channels = 1, signal } = options;
+  if (format !== 'wav' && format !== 'pcm') return yield* encodeWithTool(tools, samples, { ...options, format });
+  if (format === 'wav') yield writeWavHeader({ sampleRate, channels, samples: options.samples ?? null });
+  for await (const part of samples) {
+    signal?.throwIfAborted();
+    if (part.length > 0) yield toPcm16(part);
+  }
+}
+
+/** All of it at once. */
+export async function encodeWholeAudio(
+  tools: MediaTools,
+  samples: Float32Array,
+  options: Omit<EncodeAudioOptions, 'samples'>,
+): Promise<Buffer> {
+  const parts: Buffer[] = [];
+  const whole = { ...options, samples: samples.length / (options.channels ?? 1) };
+  for await (const part of encodeAudio(tools, [samples], whole)) parts.push(part);
+  return Buffer.concat(parts);
+}
+
+type ToolOptions = EncodeAudioOptions & { format: keyof typeof encoderArgs };
+
+async function* encodeWithTool(
+  tools: MediaTools,
+  samples: SampleSource,
+  options: ToolOptions,
+): AsyncGenerator<Buffer, void, undefined> {
+  const { format, sampleRate, channels = 1, signal, timeoutMs = defaultTimeoutMs } = options;
+  const { ffmpeg } = tools.require();
+  const input = ['-f', 'f32le', '-ar', String(sampleRate), '-ac', String(channels), '-i', 'pipe:0'];
+  const output = [...encoderArgs[format], '-flush_packets', '1', 'pipe:1'];
+  const args = [...quietly, '-probesize', '32', '-analyzeduration', '0', ...input, '-map_metadata', '-1', ...output];
+  const tool = new ToolProcess({ program: ffmpeg, args, signal, timeoutMs });
+  const feeding = feed(tool, samples, signal);
+  // Rejections are looked at below; until then nobody may call them unhandled.
+  feeding.catch(() => tool.kill());
+  try {
+    for await (const chunk of tool.output as AsyncIterable<Buffer>) yield chunk;
+    await feeding;
+    await tool.finished(signal);
+  } catch (error) {
+    throw encodeFailure(error);
+  } finally {
+    await tool.dispose();
+  }
+}
+
+async function feed(tool: ToolProcess, samples: SampleSource, signal: AbortSignal | undefined): Promise<void> {
+  for await (const part of samples) {
+    signal?.throwIfAborted();
+    if (tool.hasEnded) return;
+    if (part.length > 0) await tool.write(bytesOf(part));
+  }
+  tool.closeInput();
+}
+
+/** A copy: the tool may still be reading when the samples' owner writes over them. */
+function bytesOf(samples: Float32Array): Buffer {
+  return Buffer.from(samples.buffer.slice(samples.byteOffset, samples.byteOffset + samples.byteLength));
+}

@@ -1,0 +1,40 @@
+import type { WavLayout } from './wav-header.js';
+
+/** Interleaved 16-bit little-endian PCM of samples in [-1, 1]; what lies outside is clipped. */
+export function toPcm16(samples: Float32Array): Buffer {
+  const bytes = Buffer.allocUnsafe(samples.length * 2);
+  for (let index = 0; index < samples.length; index += 1) {
+    const sample = Math.max(-1, Math.min(1, samples[index] ?? 0));
+    bytes.writeInt16LE(Math.round(sample * 32_767), index * 2);
+  }
+  return bytes;
+}
+
+/** One channel out of interleaved PCM: the mean of all of them. `bytes` holds whole frames. */
+export function toMono(bytes: Buffer, layout: WavLayout): Float32Array {
+  const { channels, bitsPerSample } = layout;
+  const sampleBytes = bitsPerSample / 8;
+  const read = readerOf(bytes, layout);
+  const frames = Math.floor(bytes.length / (channels * sampleBytes));
+  const mono = new Float32Array(frames);
+  for (let frame = 0; frame < frames; frame += 1) {
+    let sum = 0;
+    for (let channel = 0; channel < channels; channel += 1) sum += read((frame * channels + channel) * sampleBytes);
+    mono[frame] = sum / channels;
+  }
+  return mono;
+}
+
+function readerOf(bytes: Buffer, { encoding, bitsPerSample }: WavLayout): (offset: number) => number {
+  if (encoding === 'float') {
+    const read = bitsPerSample === 64 ? bytes.readDoubleLE.bind(bytes) : bytes.readFloatLE.bind(bytes);
+    return (offset) => {
+      const value = read(offset);
+      return Number.isFinite(value) ? value : 0;
+    };
+  }
+  if (bitsPerSample === 8) return (offset) => ((bytes[offset] ?? 128) - 128) / 128;
+  const scale = 2 ** (bitsPerSample - 1);
+  const width = bitsPerSample / 8;
+  return (offset) => bytes.readIntLE(offset, width) / scale;
+}

@@ -1,0 +1,35 @@
+import { PlatformError } from '#common';
+import { ToolFailure } from './tool-process.js';
+
+/** What a source was taken for; decides the code of what is wrong with it. */
+export type MediaNoun = 'recording' | 'video';
+
+const codes = { recording: 'INVALID_AUDIO_FORMAT', video: 'INVALID_VIDEO_FORMAT' } as const;
+
+/** `problem` follows "The recording" or "The video". */
+export function invalidMedia(noun: MediaNoun, problem: string, cause?: unknown): PlatformError {
+  return new PlatformError(codes[noun], `The ${noun} ${problem}.`, null, { cause });
+}
+
+export function tooLong(noun: MediaNoun, maxSeconds: number): PlatformError {
+  const message = `The ${noun} is longer than ${maxSeconds} seconds.`;
+  return noun === 'video'
+    ? new PlatformError('VIDEO_DURATION_TOO_LONG', message)
+    : new PlatformError('PAYLOAD_TOO_LARGE', message);
+}
+
+/** What a tool could not read is the caller's; what took too long is nobody's in particular. */
+export function decodeFailure(noun: MediaNoun, error: unknown): Error {
+  if (!(error instanceof ToolFailure)) return error instanceof Error ? error : new Error(String(error));
+  if (error.timedOut) return new PlatformError('REQUEST_TIMEOUT', `Reading the ${noun} took too long.`);
+  return invalidMedia(noun, 'is damaged or cut off', error);
+}
+
+/** A tool that cannot write what we gave it is our fault. */
+export function encodeFailure(error: unknown): Error {
+  if (!(error instanceof ToolFailure)) return error instanceof Error ? error : new Error(String(error));
+  if (error.timedOut) return new PlatformError('REQUEST_TIMEOUT', 'Writing the media took too long.');
+  const full = /No space left on device/i.test(error.detail);
+  if (full) return new PlatformError('STORAGE_FULL', 'The service has no room to make this media at the moment.');
+  return new PlatformError('INFERENCE_FAILED', 'The media could not be written.', null, { cause: error });
+}

@@ -1,0 +1,138 @@
+import { type MediaContainer, inputArgs, sniffContainer } from './containers.js';
+import { decodeFailure, invalidMedia, type MediaNoun } from './media-error.js';
+import { headOf, lendFile, type MediaSource } from './media-source.js';
+import type { MediaTools } from './media-tools.js';
+import { ToolProcess } from './tool-process.js';
+
+export interface AudioTrack {
+  codec: string;
+  sampleRate: number;
+  channels: number;
+}
+
+export interface VideoTrack {
+  codec: string;
+  /** As shown: a rotation by a quarter turn is applied. */
+  width: number;
+  height: number;
+  /** Frames per second, as an exact fraction. */
+  fps: { numerator: number; denominator: number };
+  /** As the container counts them; null where it does not say. */
+  frames: number | null;
+}
+
+/** What the headers of a source say; nothing was decoded. */
+export interface MediaProbe {
+  container: MediaContainer;
+  /** Null where the headers do not say. */
+  durationSeconds: number | null;
+  audio: AudioTrack | null;
+  video: VideoTrack | null;
+}
+
+const probeTimeoutMs = 10_000;
+const mostOutputBytes = 262_144;
+
+/**
+ * Reads headers alone. Throws `INVALID_AUDIO_FORMAT` or `INVALID_VIDEO_FORMAT` (by `noun`) for an unknown container or
+ * a damaged header, `SERVICE_UNAVAILABLE` without ffmpeg.
+ */
+export async function probeMedia(
+  tools: MediaTools,
+  source: MediaSource,
+  { noun, signal }: { noun: MediaNoun; signal?: AbortSignal },
+): Promise<MediaProbe> {
+  const { head, totalBytes } = await headOf(source);
+  if (totalBytes === 0) throw invalidMedia(noun, 'is empty');
+  const container = sniffContainer(head);
+  if (container === null) throw invalidMedia(noun, 'is of an unknown format');
+  const { ffprobe } = tools.require();
+  const file = await lendFile(tools, source);
+  const args = ['-hide_banner', '-loglevel', 'error', ...inputArgs(container, file.path), ...wanted];
+  const tool = new ToolProcess({ program: ffprobe, args, timeoutMs: probeTimeoutMs, signal });
+  try {
+    const report = await readAll(tool);
+    await tool.finished(signal);
+    return describe(container, JSON.parse(report) as ProbeReport);
+  } catch (error) {
+    throw decodeFailure(noun, error);
+  } finally {
+    await tool.dispose();
+    await file.release();
+  }
+}
+
+const wanted = [
+  '-show_entries',
+  'format=duration:stream=codec_type,codec_name,sample_rate,channels,width,height,avg_frame_rate,r_frame_rate,nb_frames,duration' +
+    ':stream_disposition=attached_pic:stream_tags=rotate:stream_side_data=rotation',
+  '-of',
+  'json',
+];
+
+interface ProbeStream {
+  codec_type?: string;
+  codec_name?: string;
+  sample_rate?: string;
+  channels?: number;
+  width?: number;
+  height?: number;
+  avg_frame_rate?: string;
+  r_frame_rate?: string;
+  nb_frames?: string;
+  duration?: string;
+  disposition?: { attached_pic?: number };
+  tags?: { rotate?: string };
+  side_data_list?: { rotation?: number }[];
+}
+
+interface ProbeReport {
+  streams?: ProbeStream[];
+  format?: { duration?: string };
+}
+
+async function readAll(tool: ToolProcess): Promise<string> {
+  let text = '';
+  for await (const chunk of tool.output as AsyncIterable<Buffer>) {
+    text += chunk.toString('utf8');
+    if (text.length > mostOutputBytes) tool.kill();
+  }
+  return text;
+}
+
+function describe(container: MediaContainer, { streams = [], format }: ProbeReport): MediaProbe {
+  const audio = streams.find((stream) => stream.codec_type === 'audio');
+  // The cover of a song is a video stream too, says ffprobe.
+  const video = streams.find((stream) => stream.codec_type === 'video' && stream.disposition?.attached_pic !== 1);
+  const durations = [format?.duration, video?.duration, audio?.duration].map(Number).filter((value) => value > 0);
+  return {
+    container,
+    durationSeconds: durations[0] ?? null,
+    audio: audio === undefined ? null : describeAudio(audio),
+    video: video === undefined ? null : describeVideo(video),
+  };
+}
+
+function describeAudio({ codec_name, sample_rate, channels }: ProbeStream): AudioTrack {
+  return { codec: codec_name ?? 'unknown', sampleRate: Number(sample_rate ?? 0), channels: channels ?? 0 };
+}
+
+function describeVideo(stream: ProbeStream): VideoTrack {
+  const { codec_name, width = 0, height = 0, nb_frames } = stream;
+  const turned = stream.side_data_list?.find(({ rotation }) => rotation !== undefined)?.rotation ?? stream.tags?.rotate;
+  const isOnItsSide = Math.abs(Number(turned ?? 0)) % 180 === 90;
+  const frames = Number(nb_frames ?? Number.NaN);
+  return {
+    codec: codec_name ?? 'unknown',
+    width: isOnItsSide ? height : width,
+    height: isOnItsSide ? width : height,
+    fps: fraction(stream.avg_frame_rate) ?? fraction(stream.r_frame_rate) ?? { numerator: 0, denominator: 1 },
+    frames: Number.isInteger(frames) ? frames : null,
+  };
+}
+
+function fraction(text: string | undefined): { numerator: number; denominator: number } | null {
+  const [, numerator, denominator] = /^(\d+)\/(\d+)$/.exec(text ?? '') ?? [];
+  const value = { numerator: Number(numerator ?? 0), denominator: Number(denominator ?? 0) };
+  return value.numerator > 0 && value.denominator > 0 ? value : null;
+}

@@ -1,0 +1,107 @@
+import { stat } from 'node:fs/promises';
+import { PlatformError } from '#common';
+import { inputArgs, quietly, sniffContainer } from '../tools/containers.js';
+import { encodeFailure, invalidMedia } from '../tools/media-error.js';
+import { headOf, lendFile, type MediaSource } from '../tools/media-source.js';
+import type { MediaTools } from '../tools/media-tools.js';
+import { ToolProcess } from '../tools/tool-process.js';
+
+export interface WriteVideoOptions {
+  /** Size of every frame; odd sizes lose one row or column, as the format knows even ones only. */
+  width: number;
+  height: number;
+  /** Frames per second, exact: 30000/1001 for example. */
+  fps: { numerator: number; denominator: number };
+  /** Anything that has a sound track: a recording, or the video the frames came from. */
+  audio?: MediaSource;
+  /** Quality of the encoder, 0 (perfect) to 51. Default 18. */
+  crf?: number;
+  /** Largest file, in bytes. More fails with `PAYLOAD_TOO_LARGE`. Default 2 GB. */
+  maxBytes?: number;
+  signal?: AbortSignal;
+  /** Longest time for all of it, in ms. Default an hour. */
+  timeoutMs?: number;
+}
+
+/** Frames on their way in: RGB rows from the top, `width * height * 3` bytes each. */
+export type FrameSource = Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
+
+const defaultTimeoutMs = 3_600_000;
+const defaultMaxBytes = 2_000_000_000;
+
+/**
+ * Writes frames as an mp4 (H.264, yuv420p, AAC) that plays before it has wholly arrived. The next frame is asked for
+ * when the encoder has taken the last one. Until it resolves, `path` is no video; a failure leaves it for the caller to
+ * delete, best with its folder (`MediaTools.withFolder`). Answers how many frames there were.
+ */
+export async function writeVideo(
+  tools: MediaTools,
+  path: string,
+  frames: FrameSource,
+  options: WriteVideoOptions,
+): Promise<{ frames: number; bytes: number }> {
+  const { audio, maxBytes = defaultMaxBytes, signal, timeoutMs = defaultTimeoutMs } = options;
+  const { ffmpeg } = tools.require();
+  const container = audio === undefined ? null : sniffContainer((await headOf(audio)).head);
+  if (audio !== undefined && container === null) throw invalidMedia('recording', 'is of an unknown format');
+  const sound = audio === undefined ? null : await lendFile(tools, audio);
+  const soundArgs = sound === null || container === null ? [] : inputArgs(container, sound.path);
+  const args = [...quietly, ...frameInput(options), ...soundArgs, ...videoOutput(options, sound !== null, path)];
+  const tool = new ToolProcess({ program: ffmpeg, args, signal, timeoutMs });
+  try {
+    tool.output.resume();
+    const count = await feed(tool, frames, options);
+    await tool.finished(signal);
+    const { size } = await stat(path);
+    if (size >= maxBytes) throw new PlatformError('PAYLOAD_TOO_LARGE', `The video is larger than ${maxBytes} bytes.`);
+    return { frames: count, bytes: size };
+  } catch (error) {
+    throw encodeFailure(error);
+  } finally {
+    await tool.dispose();
+    await sound?.release();
+  }
+}
+
+function frameInput({ width, height, fps }: WriteVideoOptions): string[] {
+  const rate = `${fps.numerator}/${fps.denominator}`;
+  return ['-f', 'rawvideo', '-pix_fmt', 'rgb24', '-s', `${width}x${height}`, '-framerate', rate, '-i', 'pipe:0'];
+}
+
+function videoOutput(
+  { crf = 18, maxBytes = defaultMaxBytes }: WriteVideoOptions,
+  hasSound: boolean,
+  path: string,
+): string[] {
+  // The end of the frames is the end of the video: longer sound is cut, shorter is followed by silence.
+  const sound = hasSound ? ['-map', '1:a:0?', '-c:a', 'aac', '-b:a', '160k', '-af', 'apad', '-shortest'] : [];
+  const picture = [
+    '-map',
+    '0:v:0',
+    '-vf',
+    'crop=trunc(iw/2)*2:trunc(ih/2)*2',
+    '-c:v',
+    'libx264',
+    '-preset',
+    'veryfast',
+  ];
+  const form = ['-crf', String(crf), '-pix_fmt', 'yuv420p', '-movflags', '+faststart', '-map_metadata', '-1'];
+  return [...picture, ...form, ...sound, '-fs', String(maxBytes), '-f', 'mp4', '-y', `file:${path}`];
+}
+
+async function feed(
+  tool: ToolProcess,
+  frames: FrameSource,
+  { width, height, signal }: WriteVideoOptions,
+): Promise<number> {
+  let count = 0;
+  for await (const frame of frames) {
+    signal?.throwIfAborted();
+    if (tool.hasEnded) break;
+    if (frame.length !== width * height * 3) throw new RangeError('A frame must have the size of the video.');
+    await tool.write(frame);
+    count += 1;
+  }
+  tool.closeInput();
+  return count;
+}
