@@ -101,7 +101,7 @@ export class AdmissionService {
     }
   }
 
-  private async enqueue({ definition, payload, replyTo }: OpenRequest, job: AdmittedJob): Promise<void> {
+  private async enqueue({ definition, payload, replyTo, stream }: OpenRequest, job: AdmittedJob): Promise<void> {
     const { requestId, modality, modelId, deadlineAtMs } = job;
     await this.options.transport.producer.enqueue(definition, {
       requestId,
@@ -110,6 +110,7 @@ export class AdmissionService {
       attempt: 1,
       deadlineAtMs,
       replyTo,
+      stream,
       payload,
     });
   }

@@ -460,6 +460,7 @@ function bound(producer: QueueTransport['producer']): QueueTransport['producer']
     enqueue: (...parameters) => producer.enqueue(...parameters),
     enqueueBulk: (...parameters) => producer.enqueueBulk(...parameters),
     remove: (...parameters) => producer.remove(...parameters),
+    withdraw: (...parameters) => producer.withdraw(...parameters),
     holds: (...parameters) => producer.holds(...parameters),
     counts: (...parameters) => producer.counts(...parameters),
   };

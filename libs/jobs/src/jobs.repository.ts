@@ -21,6 +21,7 @@ export interface OpenJob {
   attempt: number;
   state: JobState;
   replyTo: string | null;
+  stream: boolean;
   deadlineAtMs: number;
 }
 
@@ -172,6 +173,7 @@ const openJobColumns = {
   attempt: true,
   state: true,
   replyTo: true,
+  stream: true,
   deadlineAt: true,
 } as const;
 

@@ -44,7 +44,9 @@ export class JobsService {
     });
     if (job === null || (job !== 'unknown' && job.state !== 'queued' && job.state !== 'running')) return;
     if (job !== 'unknown' && (await this.takeBack(job))) return;
-    await transport.cancelBus.cancel(requestId);
+    const told = transport.cancelBus.cancel(requestId);
+    if (job !== 'unknown' && !job.stream) await this.withdraw(job);
+    await told;
   }
 
   /** The row of a request, or null. */
@@ -55,6 +57,14 @@ export class JobsService {
   /** Writes the notes that still wait. */
   async close(): Promise<void> {
     await this.started.close();
+  }
+
+  /** Whole answers survive their worker: without this mark one would be made again for nobody. */
+  private async withdraw({ modality, modelId, requestId }: OpenJob): Promise<void> {
+    const { transport, logger } = this.options;
+    await transport.producer.withdraw(modality, modelId, requestId).catch((error: unknown) => {
+      logger.info({ requestId, error }, 'a cancelled job could not be marked in the queue');
+    });
   }
 
   private async takeBack(job: OpenJob): Promise<boolean> {

@@ -123,12 +123,21 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
     try {
       validateEnvelope(data);
       if (clock.nowMs() >= data.deadlineAtMs) return deadlinePassed();
-      if (cancels.wasCancelled(data.requestId)) return cancelledByCaller();
+      if (data.cancelled === true || cancels.wasCancelled(data.requestId)) return cancelledByCaller();
       if (data.replyTo !== null && presence.isGone(data.replyTo)) return cancelledByCaller();
+      if (job.stalledCounter > 0 && !this.mayRunAgain(data)) return workerLost();
       return { ...data, payload: validatePayload(this.options.definition.payload, data.payload) };
     } catch (error) {
       return PlatformError.from(error, 'INVALID_REQUEST');
     }
+  }
+
+  /**
+   * After a worker was lost, only what nobody has read a part of is done again, and only for a reader who is known to
+   * live: a worker that has just started has not heard who died before.
+   */
+  private mayRunAgain({ stream, replyTo }: JobEnvelope): boolean {
+    return replyTo === null || (stream === false && this.parts.presence.isHere(replyTo));
   }
 
   /** A worker that stood still past its lock may find that its job is another's: then it must keep silent. */

@@ -38,6 +38,13 @@ export class BullProducer implements JobProducer {
     });
   }
 
+  async withdraw(modality: string, modelId: string, requestId: string): Promise<void> {
+    await this.call(modality, modelId, async (queue) => {
+      const job = await queue.getJob(requestId);
+      await job?.updateData({ ...job.data, cancelled: true });
+    });
+  }
+
   async holds(modality: string, modelId: string, requestId: string): Promise<boolean> {
     return this.call(modality, modelId, async (queue) => heldStates.includes(await queue.getJobState(requestId)));
   }

@@ -50,5 +50,12 @@ export interface JobEnvelope<Payload extends object = object> {
   deadlineAtMs: number;
   /** Mailbox address of the api replica that waits, or null for async jobs. */
   replyTo: string | null;
+  /**
+   * False when nobody reads a part of the answer before it is whole: then a job that lost its worker may be given to
+   * another. Optional until no producer of before this field is left; absent counts as true for a job with a reader.
+   */
+  stream?: boolean;
+  /** True once its caller has left: a job that comes back from a lost worker is dropped. */
+  cancelled?: boolean;
   payload: Payload;
 }

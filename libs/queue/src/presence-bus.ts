@@ -74,6 +74,11 @@ export class BusPresence implements PresenceBus {
     return this.goneAddresses.has(mailboxAddress);
   }
 
+  /** True when the process behind a mailbox was heard of and is not gone. */
+  isHere(mailboxAddress: string): boolean {
+    return [...this.heard.values()].some(({ beat }) => beat.mailboxAddress === mailboxAddress);
+  }
+
   async close(): Promise<void> {
     for (const stop of this.stops.splice(0)) stop();
     this.listeners.clear();

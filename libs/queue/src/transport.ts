@@ -44,6 +44,8 @@ export interface JobProducer {
   enqueueBulk(definition: JobDefinition<object, object>, envelopes: JobEnvelope[]): Promise<void>;
   /** Takes back a job no worker has picked up; false when it is running, finished or unknown. */
   remove(modality: string, modelId: string, requestId: string): Promise<boolean>;
+  /** Has a job that a worker holds dropped as cancelled, should it come back to the queue because its worker was lost. */
+  withdraw(modality: string, modelId: string, requestId: string): Promise<void>;
   /** True while the queue still holds the job, waiting or running. */
   holds(modality: string, modelId: string, requestId: string): Promise<boolean>;
   counts(modality: string, modelId: string): Promise<QueueCounts>;

@@ -161,6 +161,25 @@ describe('ChatExchange', () => {
     expect(watches.open).toBe(0);
   });
 
+  it('begins anew when a job that lost its worker does, and tells that what came before is void', async () => {
+    const { slot, calls, ends, exchange } = setUp();
+    const other: MailboxEvent = { type: 'other-delta' };
+    slot.feed({ type: 'job-started' }, delta, { type: 'job-started' }, other, finished);
+    let seen: string[] = [];
+    const onRepeat = () => (seen = []);
+    expect(await exchange.run(ends, (event) => void seen.push(event.type), onRepeat)).toEqual(usage);
+    expect([seen, calls]).toEqual([['other-delta'], ['started', 'started', 'ended']]);
+  });
+
+  it('gives up a job that begins anew when its listener cannot', async () => {
+    const { slot, calls, ends, exchange } = setUp();
+    slot.feed({ type: 'job-started' }, delta, { type: 'job-started' }, delta, finished);
+    let seen = 0;
+    const run = exchange.run(ends, () => void (seen += 1));
+    await expect(run).rejects.toMatchObject({ code: 'MODEL_OFFLINE' });
+    expect([seen, calls]).toEqual([1, ['started', 'cancel']]);
+  });
+
   it('cancels the job when the listener fails', async () => {
     const { slot, calls, ends, exchange } = setUp();
     slot.feed(delta);

@@ -33,6 +33,8 @@ type ExchangeListener<Event> = (event: Event) => Promise<void> | void;
  */
 export class JobExchange<Event extends MailboxEvent> {
   private interruption: Error | null = null;
+  /** True once the slice was given an event of the delivery that runs now. */
+  private hasDelivered = false;
   private holder: HolderLease | null = null;
 
   constructor(
@@ -44,11 +46,14 @@ export class JobExchange<Event extends MailboxEvent> {
    * Resolves with the usage of a job that finished. Rejects with the job's own error, `REQUEST_TIMEOUT`,
    * `SERVICE_UNAVAILABLE` when the process stops, or `CallerGone`. The next event is taken when `onEvent` has
    * resolved: the pace of the reader is the pace of the exchange.
+   *
+   * A job that lost its worker may start again on another: `onRepeat` says that all events so far are void. Without
+   * it, such a job ends with `MODEL_OFFLINE`.
    */
-  async run(ends: ExchangeEnds, onEvent: ExchangeListener<Event>): Promise<JobUsage> {
+  async run(ends: ExchangeEnds, onEvent: ExchangeListener<Event>, onRepeat?: () => void): Promise<JobUsage> {
     const release = this.watch(ends);
     try {
-      const usage = await this.follow(ends, onEvent);
+      const usage = await this.follow(ends, onEvent, onRepeat);
       if (usage !== null) {
         this.job.ended();
         return usage;
@@ -64,28 +69,37 @@ export class JobExchange<Event extends MailboxEvent> {
     }
   }
 
-  private async follow(ends: ExchangeEnds, onEvent: ExchangeListener<Event>): Promise<JobUsage | null> {
+  private async follow(
+    ends: ExchangeEnds,
+    onEvent: ExchangeListener<Event>,
+    onRepeat: (() => void) | undefined,
+  ): Promise<JobUsage | null> {
     for await (const event of this.slot) {
       if (this.interruption !== null) return null;
-      if (event.type === 'job-started') this.start(ends);
+      if (event.type === 'job-started') this.start(ends, onRepeat);
       else if (event.type === 'job-finished') return (event as JobFinishedEvent).usage ?? noTokens;
       else if (event.type === 'job-failed')
         throw new JobFailure(PlatformError.fromWire((event as JobFailedEvent).error));
       // What the queue itself does not send, the slice's own processor did.
-      else await onEvent(event as Event);
+      else {
+        this.hasDelivered = true;
+        await onEvent(event as Event);
+      }
     }
     return null;
   }
 
-  private start({ watchHolder }: ExchangeEnds): void {
+  private start({ watchHolder }: ExchangeEnds, onRepeat: (() => void) | undefined): void {
+    if (this.hasDelivered && onRepeat === undefined) throw workerGone();
+    if (this.hasDelivered) onRepeat?.();
+    this.hasDelivered = false;
     this.job.started();
     // A job that was given back starts again, on a worker that is watched anew.
     this.holder?.release();
     this.holder = watchHolder();
     const { lost } = this.holder;
     // What it sent before it left is still an answer, perhaps a whole one: the reader may be slower than the worker.
-    const onLost = (): void =>
-      this.slot.fail(new PlatformError('MODEL_OFFLINE', 'The worker that made this answer is gone.'));
+    const onLost = (): void => this.slot.fail(workerGone());
     if (lost.aborted) onLost();
     else lost.addEventListener('abort', onLost, { once: true });
   }
@@ -114,6 +128,10 @@ export class JobExchange<Event extends MailboxEvent> {
       stopping.removeEventListener('abort', onStop);
     };
   }
+}
+
+function workerGone(): PlatformError {
+  return new PlatformError('MODEL_OFFLINE', 'The worker that made this answer is gone.');
 }
 
 /** The job itself failed: it needs no cancelling. */

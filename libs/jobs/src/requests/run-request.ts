@@ -34,6 +34,15 @@ export function exchangeEnds(
   return { gone, stopping: services.stopping, watchHolder: () => services.watchHolder(modelId), deadlineMs };
 }
 
+/** Who follows a request. */
+export interface RequestListeners<Event extends MailboxEvent> {
+  /** The caller's connection. */
+  gone: AbortSignal;
+  onEvent: (event: Event) => Promise<void> | void;
+  /** The job began anew on another worker: all events so far are void. Without it such a job ends with an error. */
+  onRepeat?: () => void;
+}
+
 /**
  * One request from its admission to its last event, for slices whose answer is one body. Resolves with what it used;
  * rejects as `InferenceServices.admit` and `JobExchange.run` do.
@@ -41,12 +50,12 @@ export function exchangeEnds(
 export async function runRequest<Event extends MailboxEvent>(
   services: InferenceServices,
   job: Omit<OpenRequest, 'replyTo' | 'stream'>,
-  { gone, onEvent }: { gone: AbortSignal; onEvent: (event: Event) => Promise<void> | void },
+  { gone, onEvent, onRepeat }: RequestListeners<Event>,
 ): Promise<JobUsage> {
   const { requestId, modelId, definition } = job;
   const deadlineMs = job.deadlineMs ?? definition.policy.deadlineMs;
   const exchange = await openExchange<Event>(services, requestId, () =>
     services.admit({ ...job, deadlineMs, replyTo: services.replyTo(), stream: false }),
   );
-  return await exchange.run(exchangeEnds(services, { modelId, gone, deadlineMs }), onEvent);
+  return await exchange.run(exchangeEnds(services, { modelId, gone, deadlineMs }), onEvent, onRepeat);
 }

@@ -61,7 +61,7 @@ export class RequeueLostSweep implements Sweep {
 
   private async requeue(job: OpenJob): Promise<boolean> {
     const { jobs, producer, cipher, definitions, logger } = this.options;
-    const { requestId, modality, modelId, replyTo, deadlineAtMs } = job;
+    const { requestId, modality, modelId, replyTo, stream, deadlineAtMs } = job;
     const definition = definitions.get(modality);
     if (!definition) {
       logger.error({ requestId, modality }, 'a lost job is of a kind this version does not know');
@@ -71,7 +71,8 @@ export class RequeueLostSweep implements Sweep {
     if (ciphertext === null) return false;
     const attempt = job.attempt + 1;
     const payload = cipher.decrypt(requestId, ciphertext);
-    await producer.enqueue(definition, { requestId, modality, modelId, attempt, deadlineAtMs, replyTo, payload });
+    const envelope = { requestId, modality, modelId, attempt, deadlineAtMs, replyTo, stream };
+    await producer.enqueue(definition, { ...envelope, payload });
     logger.warn({ requestId, modelId, attempt }, 'the queue had lost a job, it was enqueued again');
     return true;
   }

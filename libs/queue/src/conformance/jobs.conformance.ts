@@ -1,11 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { PlatformError } from '#common';
+import type { JobEnvelope } from '../job-definition.js';
 import type { JobReport } from '../transport.js';
 import {
   EchoPayload,
   type EchoHandler,
   usage,
   done,
+  beat,
   echoJob,
   delta,
   codeOfLast,
@@ -235,6 +237,83 @@ export function describeJobs(world: () => World): void {
       await until(() => ended);
       await mortal.transport.close();
       expect(outcomes).toMatchObject([{ attempt: 1, status: 'failed', error: { code: 'DEVICE_LOST' } }]);
+    });
+
+    describe('of a lost worker that may be done once more', () => {
+      const policy = { lockMs: 600, stalledMax: 1 };
+
+      /** An api that is known to live, and a job that has sent something when its worker is cut off for good. */
+      async function lose(parts: Partial<JobEnvelope<EchoPayload>> = {}) {
+        const { api } = await world().openPair();
+        await api.presence.join(() => beat('api-1', api.mailbox.address));
+        const outcomes = await collectOutcomes(api);
+        const mortal = await world().openMortal('worker-2');
+        const release = deferred<JobReport>();
+        const envelope = envelopeFor(api, parts);
+        const slot = api.mailbox.open(envelope.requestId);
+        let started = false;
+        await consume(
+          mortal.transport,
+          async ({ mailbox }) => {
+            mailbox.send(delta('first'));
+            started = true;
+            return release.promise;
+          },
+          policy,
+        );
+        await api.producer.enqueue(echoJob(policy), envelope);
+        await until(() => started);
+        const second = await world().open('worker-3');
+        await until(() => second.presence.list().length > 0);
+        mortal.cable.cut();
+        return { api, second, mortal, release, envelope, slot, outcomes };
+      }
+
+      const handler: EchoHandler = async ({ mailbox }) => {
+        mailbox.send(delta('second'));
+        return done;
+      };
+
+      it('run again where nobody reads a part of the answer, and what the zombie says later counts for nothing', async () => {
+        const { second, mortal, release, slot, outcomes } = await lose();
+        await consume(second, handler, policy);
+        const events = await readAll(slot);
+        expect(events.slice(-3)).toEqual([{ type: 'job-started' }, delta('second'), { type: 'job-finished', usage }]);
+        mortal.cable.mend();
+        release.resolve(done);
+        await mortal.transport.close();
+        expect(outcomes).toMatchObject([{ attempt: 1, status: 'succeeded' }]);
+      });
+
+      it('fail with DEVICE_LOST where a part of the answer has been read', async () => {
+        const { second, release, slot, outcomes } = await lose({ stream: true });
+        let runs = 0;
+        const counting: EchoHandler = async () => {
+          runs += 1;
+          return done;
+        };
+        await consume(second, counting, policy);
+        expect(codeOfLast(await readAll(slot))).toBe('DEVICE_LOST');
+        await until(() => outcomes.length > 0);
+        expect({ runs, outcomes }).toMatchObject({ runs: 0, outcomes: [{ usage: null }] });
+        release.resolve(done);
+      });
+
+      it('are dropped as cancelled when they were withdrawn, also by a worker that has not heard of it', async () => {
+        const { api, second, release, envelope, outcomes } = await lose();
+        await api.producer.withdraw(envelope.modality, envelope.modelId, envelope.requestId);
+        await consume(second, handler, policy);
+        await until(() => outcomes.length > 0);
+        expect(outcomes).toMatchObject([{ status: 'cancelled', usage: null }]);
+        release.resolve(done);
+      });
+    });
+
+    it('that are not in the queue are withdrawn without a trace', async () => {
+      const { api } = await world().openPair();
+      const envelope = envelopeFor(api);
+      await api.producer.withdraw(envelope.modality, envelope.modelId, envelope.requestId);
+      expect(await holds(api, envelope)).toBe(false);
     });
   });
 }

@@ -62,6 +62,7 @@ export function envelopeFor(
     attempt: 1,
     deadlineAtMs: Date.now() + 60_000,
     replyTo: api.mailbox.address,
+    stream: false,
     payload: { text: 'a', count: 1 },
     ...parts,
   };

@@ -13,7 +13,7 @@ import {
   modelHeaders,
   openExchange,
 } from '#jobs';
-import { callerOf, goneSignal, validateWire } from '#platform/http';
+import { Billed, callerOf, goneSignal, validateWire } from '#platform/http';
 import type { ResolvedModel } from '#model-registry';
 import type { ModelManifest, TextConstraints, TextPricing } from '#model-registry/manifest';
 import type { ChatEvent } from '../contract/chat.events.js';
@@ -73,6 +73,7 @@ export class ChatController {
   constructor(@Inject(inferenceServices) private readonly services: InferenceServices) {}
 
   @Post('completions')
+  @Billed()
   @ChatApiDocument()
   async complete(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const opened = await this.open(request, reply);
@@ -143,8 +144,12 @@ export class ChatController {
   }
 
   private async answer({ exchange, ends, head }: OpenedChat, reply: FastifyReply): Promise<void> {
-    const gatherer = new ChatAnswerGatherer(head);
-    const usage = await exchange.run(ends, (event) => gatherer.add(event));
+    let gatherer = new ChatAnswerGatherer(head);
+    const usage = await exchange.run(
+      ends,
+      (event) => gatherer.add(event),
+      () => (gatherer = new ChatAnswerGatherer(head)),
+    );
     void reply.status(200).send(gatherer.answer(usage));
   }
 

@@ -92,10 +92,13 @@ export class ChatJobResult {
   @IsInt() @Min(0) reasoningTokens!: number;
 }
 
-/** Streams run once: the client already holds half of the first answer. */
+/**
+ * Whole answers survive one worker. Streams do not: the client already holds half of the first answer, and a worker
+ * that is given one for the second time refuses it.
+ */
 export const chatJob = defineJob({
   modality: 'chat',
   payload: ChatJobPayload,
   result: ChatJobResult,
-  policy: { attempts: 1, lockMs: 10_000, deadlineMs: 600_000, stalledMax: 0, concurrency: 32 },
+  policy: { attempts: 1, lockMs: 10_000, deadlineMs: 600_000, stalledMax: 1, concurrency: 32 },
 });
