@@ -11,6 +11,7 @@ import { addAuthGuard } from './http/auth.guard.js';
 import { answerClientError, answerFrameworkError } from './http/client-error.js';
 import { addCompression } from './http/compression.js';
 import { ErrorFilter } from './http/error.filter.js';
+import { addIdempotency } from './http/idempotency.js';
 import { addJsonParser, bodyLimitBytes } from './http/json.parser.js';
 import { addRequestTracking } from './http/request-tracking.js';
 import { addResponseHeaders } from './http/response-headers.js';
@@ -58,6 +59,7 @@ export async function createApplication(services: ApiServices): Promise<NestFast
   addResponseHeaders(server, version);
   addRequestTracking(server, services);
   addAuthGuard(server, services.accounts);
+  addIdempotency(server, services.idempotency);
   addJsonParser(server);
   await addCompression(server);
   app.useGlobalFilters(new ErrorFilter(routes, logger));
@@ -78,6 +80,7 @@ const exposedHeaders = [
   'x-service-model-router',
   'x-service-model-deprecation-warning',
   'x-service-model-deprecation-date',
+  'idempotent-replayed',
   'x-ratelimit-limit-requests',
   'x-ratelimit-remaining-requests',
   'x-ratelimit-reset-requests',

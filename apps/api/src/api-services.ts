@@ -1,7 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { AccountsService } from '#accounts';
-import { PriceList, ReservationStep, SettlementStep } from '#billing';
-import { AdmissionService, JobCloser, JobsRepository, JobsService, PayloadCipher } from '#jobs';
+import { LedgerService, PriceList, ReservationStep, SettlementStep } from '#billing';
+import {
+  AdmissionService,
+  IdempotencyRepository,
+  IdempotencyService,
+  JobCloser,
+  JobsRepository,
+  JobsService,
+  PayloadCipher,
+  SecretBox,
+} from '#jobs';
 import { ModelRegistryService, PresenceOnlineModels } from '#model-registry';
 import type { ApiConfig } from '#platform/config';
 import { Readiness } from '#platform/health';
@@ -23,6 +32,7 @@ export interface ApiServices {
   registry: ModelRegistryService;
   prices: PriceList;
   admission: AdmissionService;
+  idempotency: IdempotencyService;
   jobs: JobsService;
   holders: HolderWatch;
   metrics: Metrics;
@@ -45,6 +55,13 @@ export async function openServices(config: ApiConfig, logger: Logger): Promise<A
   const registry = new ModelRegistryService(prisma, new PresenceOnlineModels(() => transport.presence.list()));
   const metrics = new Metrics('api');
   watchQueues(metrics, registry, transport);
+  const ledger = new LedgerService(prisma);
+  const idempotency = new IdempotencyService({
+    repository: new IdempotencyRepository(prisma),
+    box: new SecretBox(config.secretKey),
+    chargeOf: (requestId) => ledger.chargeOf(requestId),
+    logger,
+  });
   return {
     config,
     logger,
@@ -56,12 +73,13 @@ export async function openServices(config: ApiConfig, logger: Logger): Promise<A
     admission: new AdmissionService({
       jobs,
       closer: new JobCloser(jobs, [new SettlementStep(meterJob)]),
-      steps: [new ReservationStep()],
+      steps: [idempotency, new ReservationStep()],
       cipher: new PayloadCipher(config.secretKey),
       transport,
       logger,
       queueLimit: config.queueLimit,
     }),
+    idempotency,
     jobs: new JobsService({ jobs, transport, logger }),
     holders: new HolderWatch(transport.presence),
     metrics,
@@ -74,8 +92,10 @@ export async function openServices(config: ApiConfig, logger: Logger): Promise<A
 }
 
 /** Writes what still waits and lets go of both stores. */
-export async function closeServices({ jobs, holders, transport, prisma }: ApiServices): Promise<void> {
+export async function closeServices(services: ApiServices): Promise<void> {
+  const { idempotency, jobs, holders, transport, prisma } = services;
   holders.close();
+  await idempotency.close();
   await jobs.close();
   await transport.close();
   await prisma.$disconnect();

@@ -2,6 +2,8 @@ import { SettlementStep } from '#billing';
 import {
   ExpireOverdueSweep,
   FailAbandonedSweep,
+  ForgetAnswersSweep,
+  IdempotencyRepository,
   JobCloser,
   JobsRepository,
   OutcomeProcessor,
@@ -65,6 +67,7 @@ export function composeOps(parts: OpsParts): { outcomes: OutcomeProcessor; sweep
       }),
       new FailAbandonedSweep(common),
       new ExpireOverdueSweep({ ...common, graceMs: expireGraceMs }),
+      new ForgetAnswersSweep(new IdempotencyRepository(prisma)),
     ],
     intervalMs: config.sweepIntervalMs,
     logger,

@@ -116,6 +116,13 @@ export class LedgerRepository {
     return row ?? null;
   }
 
+  /** What a closed request was charged; null while it is open, and for one that had no hold. */
+  async findCharge(requestId: string): Promise<NanoUsd | null> {
+    const [row] = await this.queries.$queryRaw<{ charged_nano: NanoUsd | null }[]>`
+      SELECT charged_nano FROM holds WHERE request_id = ${requestId}`;
+    return row?.charged_nano ?? null;
+  }
+
   async credit(
     kind: CreditKind,
     credit: { accountId: string; currency: Currency; amountNano: NanoUsd; reference: string | null; note: string },

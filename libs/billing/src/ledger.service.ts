@@ -53,6 +53,11 @@ export class LedgerService {
     return balance;
   }
 
+  /** What a closed request was charged; null while it is open, and for one that had no hold. */
+  async chargeOf(requestId: string): Promise<NanoUsd | null> {
+    return this.repository.findCharge(requestId);
+  }
+
   /** A customer's entries, newest first. */
   async entries(accountId: string, limit: number): Promise<LedgerLine[]> {
     return this.repository.entries(accountId, limit);

@@ -1,5 +1,6 @@
 export * from './admission.service.js';
 export * from './compose.js';
+export * from './idempotency/index.js';
 export * from './job-closer.js';
 export * from './job-states.js';
 export { JobsRepository, type OpenJob } from './jobs.repository.js';
@@ -7,4 +8,5 @@ export * from './jobs.service.js';
 export * from './outcome.processor.js';
 export * from './payload-cipher.js';
 export * from './requests/index.js';
+export * from './secret-box.js';
 export * from './sweeps/index.js';

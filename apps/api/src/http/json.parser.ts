@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { PlatformError } from '#common';
-import { parseJsonBody } from '#platform/http';
+import { noteBody, parseJsonBody } from '#platform/http';
 
 /** Bytes of a JSON body at most, as the contract's largest route has it (gaps, 4). */
 export const bodyLimitBytes = 35 * 1024 * 1024;
@@ -34,6 +34,7 @@ export function addJsonParser(server: FastifyInstance): void {
     server.addContentTypeParser<Buffer>(contentType, settings, (request, body, done) => {
       try {
         refuseUnreadable(request);
+        noteBody(request, body);
         done(null, parseJsonBody(body));
       } catch (error) {
         done(PlatformError.from(error));

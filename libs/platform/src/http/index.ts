@@ -1,5 +1,6 @@
 export * from './error-document.js';
 export * from './gone-signal.js';
+export * from './idempotent-request.js';
 export * from './json-body.js';
 export * from './json-fault.js';
 export * from './route-access.js';

@@ -1,12 +1,17 @@
 import type { FastifyRequest } from 'fastify';
 import { PlatformError } from '#common';
+import { applyDecorators } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
+import { ApiHeader, ApiResponse } from '@nestjs/swagger';
 
 /** Where Nest's adapter keeps the settings of a route; it does not export the name. */
 const settingsKey = '__fastify_route_config__';
 
-/** Who may call a route: anybody, any valid key, or keys of kind `ADMIN`. */
-export type RouteAccess = 'public' | 'inference' | 'admin';
+/**
+ * Who may call a route: anybody, any valid key, or keys of kind `ADMIN`. A wrong key is refused on public routes too;
+ * on anonymous ones nobody looks at it.
+ */
+export type RouteAccess = 'public' | 'inference' | 'admin' | 'anonymous';
 
 /** Who is calling, as the api's guard found out; null on a public route without a key. */
 export interface RequestCaller {
@@ -52,10 +57,7 @@ function routeSettings(settings: RouteSettings): MethodDecorator {
   };
 }
 
-/**
- * Declares who may call a route; without it any valid key may. A sent key that is wrong is refused on public
- * routes too.
- */
+/** Declares who may call a route; without it any valid key may. */
 export function Access(access: RouteAccess): MethodDecorator {
   return routeSettings({ access });
 }
@@ -66,5 +68,14 @@ export function Access(access: RouteAccess): MethodDecorator {
  * job whose id is the request's: where a replica died before it could answer, the answer is made again from the job.
  */
 export function Billed({ answerOfJob }: { answerOfJob?: AnswerOfJob } = {}): MethodDecorator {
-  return routeSettings(answerOfJob === undefined ? { billed: true } : { billed: true, answerOfJob });
+  return applyDecorators(
+    routeSettings(answerOfJob === undefined ? { billed: true } : { billed: true, answerOfJob }),
+    ApiHeader({
+      name: 'Idempotency-Key',
+      required: false,
+      description: 'A request with the key and the body of an earlier one gets its answer, and costs nothing.',
+      schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[A-Za-z0-9_-]+$' },
+    }),
+    ApiResponse({ status: 409, description: 'The first request with this `Idempotency-Key` still runs.' }),
+  );
 }

@@ -17,7 +17,9 @@ async function exchange(
   options = { stalledMs: 60_000, keepAliveMs: 60_000 },
 ): Promise<IncomingMessage> {
   const own = createServer((_request, raw) => {
-    const reply = { raw, hijack: () => undefined, getHeaders: () => ({ 'cf-ray': 'abc' }) } as unknown as FastifyReply;
+    const request = { answerTape: null };
+    const parts = { raw, request, hijack: () => undefined, getHeaders: () => ({ 'cf-ray': 'abc' }) };
+    const reply = parts as unknown as FastifyReply;
     void serve(new SseWriter(reply, options));
   });
   server = own;

@@ -1,5 +1,6 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { FastifyReply } from 'fastify';
+import type { AnswerEnding, AnswerTape } from './idempotent-request.js';
 
 export interface SseWriterOptions {
   /** How long one write may wait for a reader that takes nothing, in ms. */
@@ -18,6 +19,7 @@ export type SseWriteResult = 'written' | 'gone' | 'stalled';
  */
 export class SseWriter {
   private readonly raw: ServerResponse;
+  private readonly tape: AnswerTape | null;
   private keepAlive: NodeJS.Timeout | undefined;
 
   constructor(
@@ -25,6 +27,7 @@ export class SseWriter {
     private readonly options: SseWriterOptions,
   ) {
     this.raw = reply.raw;
+    this.tape = reply.request.answerTape;
   }
 
   /** True once the status line is on its way; errors are frames from then on. */
@@ -47,10 +50,12 @@ export class SseWriter {
     return await this.drained();
   }
 
-  /** Ends the answer; harmless when the client has left. */
-  end(): void {
+  /** Ends the answer, whole or after an error frame; harmless when the client has left. */
+  end(ending: AnswerEnding = 'whole'): void {
     clearInterval(this.keepAlive);
-    if (this.started && this.writable) this.raw.end();
+    if (!this.started || !this.writable) return;
+    if (this.tape === null) this.raw.end();
+    else void this.tape.end(ending).finally(() => this.raw.end());
   }
 
   private get writable(): boolean {
@@ -59,17 +64,20 @@ export class SseWriter {
 
   private send(frames: string): boolean {
     if (!this.started) this.start();
+    this.tape?.add(frames);
     return this.raw.write(frames);
   }
 
   private start(): void {
     this.reply.hijack();
-    this.raw.writeHead(200, {
+    const headers = {
       ...(this.reply.getHeaders() as OutgoingHttpHeaders),
       'content-type': 'text/event-stream; charset=utf-8',
       'cache-control': 'no-cache, no-transform',
       'x-accel-buffering': 'no',
-    });
+    };
+    this.tape?.begin(200, headers);
+    this.raw.writeHead(200, headers);
   }
 
   private async drained(): Promise<SseWriteResult> {

@@ -48,7 +48,7 @@ export class ChatStream {
   async fail(frame: object | null): Promise<boolean> {
     const { started } = this.writer;
     if (started && frame !== null) await this.writer.write(sseData(JSON.stringify(frame)));
-    this.writer.end();
+    this.writer.end('failed');
     return started;
   }
 

@@ -1,0 +1,293 @@
+import { createHash } from 'node:crypto';
+import pg from 'pg';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { AccountsService, type Caller } from '#accounts';
+import { newRequestId } from '#common';
+import { createLogger } from '#platform/logging';
+import { PrismaService } from '#platform/prisma';
+import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
+import type { AdmittedJob } from '../job-states.js';
+import { JobsRepository } from '../jobs.repository.js';
+import { SecretBox } from '../secret-box.js';
+import { ForgetAnswersSweep } from './forget-answers.sweep.js';
+import { IdempotencyRepository, type KeyedRequest } from './idempotency.repository.js';
+import { type IdempotencyOptions, IdempotencyService, type KeyOpening } from './idempotency.service.js';
+import type { KeyClaim } from './key-claim.js';
+import type { StoredAnswer } from './stored-answer.js';
+
+const logger = createLogger('test', { level: 'silent' });
+const secretKey = '7e'.repeat(32);
+const answer: StoredAnswer = {
+  status: 200,
+  headers: { 'content-type': 'application/json' },
+  body: Buffer.from('{"text":"something only the caller may read"}'),
+};
+
+let database: TestDatabase;
+let prisma: PrismaService;
+let client: pg.Client;
+let repository: IdempotencyRepository;
+let jobs: JobsRepository;
+let caller: Caller;
+let charges: Map<string, bigint>;
+let key: string;
+
+beforeAll(async () => {
+  database = await createMigratedDatabase();
+  prisma = new PrismaService({ url: database.url, poolSize: 8 });
+  client = new pg.Client(database.url);
+  await client.connect();
+  repository = new IdempotencyRepository(prisma);
+  jobs = new JobsRepository(prisma);
+  const accounts = new AccountsService(prisma);
+  const keys = await accounts.bootstrap();
+  caller = await accounts.authenticate(keys?.inferenceKey ?? '');
+});
+
+afterAll(async () => {
+  await prisma.$disconnect();
+  await client.end();
+  await database.drop();
+});
+
+beforeEach(() => {
+  charges = new Map();
+  key = `key-${newRequestId('TST')}`;
+});
+
+/** A replica. */
+function service(options: Partial<IdempotencyOptions> = {}): IdempotencyService {
+  const chargeOf = (requestId: string) => Promise.resolve(charges.get(requestId) ?? null);
+  const box = new SecretBox(secretKey);
+  return new IdempotencyService({ repository, box, chargeOf, logger, waitMs: 0, ...options });
+}
+
+function request(body = 'a body', changes: Partial<KeyedRequest> = {}): KeyedRequest {
+  const fingerprint = new Uint8Array(createHash('sha256').update(body).digest());
+  return { accountId: caller.accountId, key, fingerprint, requestId: newRequestId('TST'), ...changes };
+}
+
+function claimOf(opening: KeyOpening): KeyClaim {
+  return 'claim' in opening ? opening.claim : expect.fail('the request is not the first one');
+}
+
+function answerOf(opening: KeyOpening): StoredAnswer {
+  return 'answer' in opening ? opening.answer : expect.fail('the request is the first one');
+}
+
+async function admit(
+  idempotency: IdempotencyService,
+  { requestId }: KeyedRequest,
+  replyTo: string | null = 'here',
+): Promise<void> {
+  await jobs.transaction(async (transaction) => {
+    const ciphertext = new Uint8Array([1]);
+    const row = {
+      requestId,
+      caller,
+      modality: 'echo',
+      modelId: 'm',
+      stream: false,
+      replyTo,
+      deadlineMs: 60_000,
+      ciphertext,
+    };
+    const job: AdmittedJob = await jobs.insert(row, transaction);
+    await idempotency.admit(transaction, job);
+  });
+}
+
+async function close(
+  { requestId }: KeyedRequest,
+  state: 'succeeded' | 'failed' | 'cancelled',
+  charge = 0n,
+): Promise<void> {
+  charges.set(requestId, charge);
+  const closed = await jobs.close({ requestId, attempt: 1, state, errorCode: null, usage: null, executionMs: 1 });
+  expect(closed).not.toBeNull();
+}
+
+/** The replica of the first request dies: nothing renews its hold, which is over. */
+async function die(): Promise<void> {
+  await client.query('UPDATE idempotency_keys SET held_until = now() WHERE key = $1', [key]);
+}
+
+const inUse = expect.objectContaining({ code: 'IDEMPOTENCY_KEY_IN_USE', param: 'Idempotency-Key' }) as Error;
+const lost = expect.objectContaining({ code: 'IDEMPOTENT_ANSWER_LOST' }) as Error;
+
+describe('an idempotency key', () => {
+  it('lets one of fifty requests run, on any replica', async () => {
+    const replicas = [service(), service(), service()];
+    const results = await Promise.allSettled(
+      Array.from({ length: 50 }, (_, index) => (replicas[index % 3] ?? service()).open(request())),
+    );
+    const first = results.filter(({ status }) => status === 'fulfilled');
+    expect(first).toHaveLength(1);
+    for (const result of results) if (result.status === 'rejected') expect(result.reason).toEqual(inUse);
+  });
+
+  it('gives the answer of the first to the others, to the byte, and hides it in the database', async () => {
+    await claimOf(await service().open(request())).end('answered', answer);
+    expect(answerOf(await service().open(request()))).toEqual(answer);
+    const { rows } = await client.query<{ answer: Buffer }>('SELECT answer FROM idempotency_keys WHERE key = $1', [
+      key,
+    ]);
+    expect(rows[0]?.answer.includes('only the caller')).toBe(false);
+  });
+
+  it('waits a moment for a request that is about to end', async () => {
+    const claim = claimOf(await service().open(request()));
+    const second = service({ waitMs: 10_000 }).open(request());
+    await claim.end('answered', answer);
+    expect(answerOf(await second)).toEqual(answer);
+  });
+
+  it('refuses another body, while the first runs and later', async () => {
+    const claim = claimOf(await service().open(request()));
+    const refused = expect.objectContaining({ code: 'INVALID_REQUEST', param: 'Idempotency-Key' }) as Error;
+    await expect(service().open(request('another'))).rejects.toEqual(refused);
+    await claim.end('answered', answer);
+    await expect(service().open(request('another'))).rejects.toEqual(refused);
+  });
+
+  it('belongs to one account', async () => {
+    const other = await new AccountsService(prisma).createAccount('other');
+    await claimOf(await service().open(request())).end('answered', answer);
+    expect(await service().open(request('a body', { accountId: other.id }))).toHaveProperty('claim');
+  });
+
+  it('is free again after an error before anything was admitted', async () => {
+    await claimOf(await service().open(request())).end('failed', { ...answer, status: 400 });
+    const { rows } = await client.query('SELECT FROM idempotency_keys WHERE key = $1', [key]);
+    expect(rows).toEqual([]);
+    expect(await service().open(request('another'))).toHaveProperty('claim');
+  });
+
+  it('is free again after an admitted request that cost nothing, and not after one that cost something', async () => {
+    const idempotency = service();
+    const [free, paid] = [request(), request()];
+    const claim = claimOf(await idempotency.open(free));
+    await admit(idempotency, free);
+    await claim.end('failed', { ...answer, status: 503 });
+    await expect(service().open(request())).rejects.toEqual(inUse);
+    await close(free, 'failed');
+    const second = claimOf(await idempotency.open(paid));
+    await admit(idempotency, paid);
+    await second.end('failed', { ...answer, status: 504 });
+    await close(paid, 'cancelled', 5n);
+    expect(answerOf(await service().open(request())).status).toBe(504);
+  });
+
+  it('is forgotten after a day, with its answer', async () => {
+    await claimOf(await service().open(request())).end('answered', answer);
+    const other = key;
+    key = `${key}-2`;
+    await claimOf(await service().open(request())).end('answered', answer);
+    await client.query(`UPDATE idempotency_keys SET expires_at = now() - interval '1 s' WHERE key = $1`, [key]);
+    // Nobody has swept yet.
+    const claim = claimOf(await service().open(request('another')));
+    await claim.end('answered', answer);
+    await client.query(`UPDATE idempotency_keys SET expires_at = now() - interval '1 s' WHERE key = $1`, [key]);
+    const sweep = new ForgetAnswersSweep(repository);
+    expect(await sweep.run()).toBe(1);
+    expect(await sweep.run()).toBe(0);
+    key = other;
+    expect(answerOf(await service().open(request()))).toEqual(answer);
+  });
+
+  it('says that an answer too large to keep is gone', async () => {
+    await claimOf(await service().open(request())).end('answered', null);
+    await expect(service().open(request())).rejects.toEqual(lost);
+  });
+});
+
+describe('a replica that dies', () => {
+  it('before it admitted anything leaves the key to the next request, and cannot begin any more', async () => {
+    const dead = service();
+    const first = request();
+    await dead.open(first);
+    await expect(service().open(request())).rejects.toEqual(inUse);
+    await die();
+    claimOf(await service().open(request()));
+    // It was only slow.
+    await expect(admit(dead, first)).rejects.toEqual(inUse);
+    expect(await jobs.find(first.requestId)).toBeNull();
+  });
+
+  it('leaves its key to one of many', async () => {
+    await service().open(request());
+    await die();
+    const results = await Promise.allSettled(Array.from({ length: 20 }, () => service().open(request())));
+    expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+  });
+
+  it('keeps its key while its job is open, and what the job cost decides then', async () => {
+    const dead = service();
+    const first = request();
+    await dead.open(first);
+    await admit(dead, first);
+    await die();
+    await expect(service().open(request())).rejects.toEqual(inUse);
+    await close(first, 'cancelled', 7n);
+    await expect(service().open(request())).rejects.toEqual(lost);
+    await expect(service().open(request('another'))).rejects.toMatchObject({ code: 'INVALID_REQUEST' });
+  });
+
+  it('leaves its key to the next request when its job has cost nothing', async () => {
+    const dead = service();
+    const first = request();
+    await dead.open(first);
+    await admit(dead, first);
+    await die();
+    await close(first, 'failed');
+    expect(await service().open(request())).toHaveProperty('claim');
+  });
+
+  it('leaves the answer of a job that it had only started', async () => {
+    const dead = service();
+    const first = request();
+    await dead.open(first);
+    await admit(dead, first, null);
+    await die();
+    const { requestId } = first;
+    const remade = answerOf(
+      await service().open(request(), ({ requestId: id, modelId }) => ({ model: modelId, queue_id: id })),
+    );
+    expect(JSON.parse(remade.body.toString())).toEqual({ model: 'm', queue_id: requestId });
+    await expect(service().open(request())).rejects.toEqual(lost);
+  });
+
+  it('is not taken for dead while it renews what it holds', async () => {
+    const slow = service({ holdMs: 300 });
+    const claim = claimOf(await slow.open(request()));
+    for (let round = 0; round < 8; round += 1) {
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      await expect(service().open(request())).rejects.toEqual(inUse);
+    }
+    await claim.end('answered', answer);
+    expect(answerOf(await service().open(request()))).toEqual(answer);
+  });
+});
+
+describe('a caller who leaves', () => {
+  it('gets what was made for it, once that is known to have been charged', async () => {
+    const idempotency = service();
+    const first = request();
+    const claim = claimOf(await idempotency.open(first));
+    await admit(idempotency, first);
+    await claim.end('cut', answer);
+    await expect(service().open(request())).rejects.toEqual(inUse);
+    await close(first, 'cancelled', 3n);
+    expect(await service().open(request())).toEqual({ answer, isCut: true });
+  });
+
+  it('runs anew where nothing was charged', async () => {
+    const idempotency = service();
+    const first = request();
+    const claim = claimOf(await idempotency.open(first));
+    await admit(idempotency, first);
+    await claim.end('cut', null);
+    await close(first, 'cancelled', 0n);
+    expect(await service().open(request())).toHaveProperty('claim');
+  });
+});

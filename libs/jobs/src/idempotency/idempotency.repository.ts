@@ -1,0 +1,139 @@
+import type { PrismaService } from '#platform/prisma';
+import type { JobState, JobTransaction } from '../job-states.js';
+
+/** What the row of a key says of its request; the migration tells the states. */
+export type KeyState = 'claimed' | 'admitted' | 'answered' | 'failed' | 'cut';
+
+/** A request that came with a key. */
+export interface KeyedRequest {
+  accountId: string;
+  key: string;
+  /** sha256 over route and body. */
+  fingerprint: Uint8Array<ArrayBuffer>;
+  requestId: string;
+}
+
+/** The request that holds a key, and the job it may have opened. */
+export interface HeldKey {
+  requestId: string;
+  state: KeyState;
+  fingerprint: Uint8Array;
+  /** A living replica has renewed its hold lately. */
+  isHeld: boolean;
+  isExpired: boolean;
+  answer: Uint8Array | null;
+  job: { state: JobState; modelId: string; isAsync: boolean } | null;
+}
+
+interface KeyRow {
+  request_id: string;
+  state: KeyState;
+  fingerprint: Uint8Array;
+  is_held: boolean;
+  is_expired: boolean;
+  answer: Uint8Array | null;
+  job_state: JobState | null;
+  model_id: string | null;
+  is_async: boolean;
+}
+
+/** How long a key counts, in the words of the database. */
+const lifetime = '24 hours';
+
+/** Rows of idempotency keys. Whoever writes names the request it writes for: another one may have taken the key. */
+export class IdempotencyRepository {
+  constructor(private readonly prisma: PrismaService) {}
+
+  /** True when nobody had the key; of any number at once, one. Never waits for the one that has it. */
+  async claim({ accountId, key, fingerprint, requestId }: KeyedRequest, holdMs: number): Promise<boolean> {
+    const count = await this.prisma.$executeRaw`
+      INSERT INTO idempotency_keys (account_id, key, fingerprint, request_id, held_until, expires_at)
+      VALUES (${accountId}::uuid, ${key}, ${fingerprint}, ${requestId},
+              now() + ${holdMs}::float8 * interval '1 ms', now() + ${lifetime}::interval)
+      ON CONFLICT DO NOTHING`;
+    return count === 1;
+  }
+
+  async find({ accountId, key }: KeyedRequest): Promise<HeldKey | null> {
+    const [row] = await this.prisma.$queryRaw<KeyRow[]>`
+      SELECT k.request_id, k.state::text AS state, k.fingerprint, k.answer, k.held_until > now() AS is_held,
+             k.expires_at <= now() AS is_expired, j.state::text AS job_state, j.model_id,
+             j.request_id IS NOT NULL AND j.reply_to IS NULL AS is_async
+        FROM idempotency_keys k LEFT JOIN jobs j ON j.request_id = k.request_id
+       WHERE k.account_id = ${accountId}::uuid AND k.key = ${key}`;
+    if (row === undefined) return null;
+    const { job_state: state, model_id: modelId, is_async: isAsync } = row;
+    return {
+      requestId: row.request_id,
+      state: row.state,
+      fingerprint: row.fingerprint,
+      isHeld: row.is_held,
+      isExpired: row.is_expired,
+      answer: row.answer,
+      job: state === null || modelId === null ? null : { state, modelId, isAsync },
+    };
+  }
+
+  /** Takes the key from a request that needs it no longer; of any number at once, one succeeds. */
+  async takeOver(request: KeyedRequest, from: HeldKey, holdMs: number): Promise<boolean> {
+    const { accountId, key, fingerprint, requestId } = request;
+    const count = await this.prisma.$executeRaw`
+      UPDATE idempotency_keys
+         SET request_id = ${requestId}, fingerprint = ${fingerprint}, state = 'claimed', answer = NULL,
+             held_until = now() + ${holdMs}::float8 * interval '1 ms', expires_at = now() + ${lifetime}::interval
+       WHERE account_id = ${accountId}::uuid AND key = ${key}
+         AND request_id = ${from.requestId} AND state = ${from.state}::idempotency_state`;
+    return count === 1;
+  }
+
+  /** Notes, in the transaction that admits the job, that there is one. False when the key is another's by now. */
+  async admit(transaction: JobTransaction, { accountId, key, requestId }: KeyedRequest): Promise<boolean> {
+    const count = await transaction.$executeRaw`
+      UPDATE idempotency_keys SET state = 'admitted'
+       WHERE account_id = ${accountId}::uuid AND key = ${key} AND request_id = ${requestId}
+         AND state IN ('claimed', 'admitted')`;
+    return count === 1;
+  }
+
+  /** Keeps the answer of a request that was answered well. */
+  async keep({ accountId, key, requestId }: KeyedRequest, answer: Uint8Array<ArrayBuffer> | null): Promise<void> {
+    await this.prisma.$executeRaw`
+      UPDATE idempotency_keys SET state = 'answered', answer = ${answer}, held_until = now()
+       WHERE account_id = ${accountId}::uuid AND key = ${key} AND request_id = ${requestId}`;
+  }
+
+  /** Gives the key back; where a job was admitted for it, keeps instead how its answer ended. */
+  async release(
+    { accountId, key, requestId }: KeyedRequest,
+    ending: 'failed' | 'cut',
+    answer: Uint8Array<ArrayBuffer> | null,
+  ): Promise<void> {
+    await this.prisma.$executeRaw`
+      WITH freed AS (
+        DELETE FROM idempotency_keys
+         WHERE account_id = ${accountId}::uuid AND key = ${key} AND request_id = ${requestId} AND state = 'claimed'
+      )
+      UPDATE idempotency_keys SET state = ${ending}::idempotency_state, answer = ${answer}, held_until = now()
+       WHERE account_id = ${accountId}::uuid AND key = ${key} AND request_id = ${requestId} AND state = 'admitted'`;
+  }
+
+  /** Says that the replica of these requests lives. */
+  async hold(requests: KeyedRequest[], holdMs: number): Promise<void> {
+    const accountIds = requests.map(({ accountId }) => accountId);
+    const keys = requests.map(({ key }) => key);
+    const requestIds = requests.map(({ requestId }) => requestId);
+    await this.prisma.$executeRaw`
+      UPDATE idempotency_keys k SET held_until = now() + ${holdMs}::float8 * interval '1 ms'
+        FROM unnest(${accountIds}::text[], ${keys}::text[], ${requestIds}::text[]) AS held(account_id, key, request_id)
+       WHERE k.account_id = held.account_id::uuid AND k.key = held.key AND k.request_id = held.request_id
+         AND k.state IN ('claimed', 'admitted')`;
+  }
+
+  /** Forgets keys whose day is over, oldest first; resolves to how many. */
+  async deleteExpired(limit: number): Promise<number> {
+    return this.prisma.$executeRaw`
+      DELETE FROM idempotency_keys WHERE (account_id, key) IN
+        (SELECT account_id, key FROM idempotency_keys WHERE expires_at <= now()
+          ORDER BY expires_at LIMIT ${limit}::int FOR UPDATE SKIP LOCKED)`;
+  }
+}

@@ -1,0 +1,165 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type NanoUsd, PlatformError } from '#common';
+import type { Logger } from '#platform/logging';
+import type { AdmissionStep, AdmittedJob, JobTransaction } from '../job-states.js';
+import type { SecretBox } from '../secret-box.js';
+import type { HeldKey, IdempotencyRepository, KeyedRequest } from './idempotency.repository.js';
+import { answerPlace, KeyClaim } from './key-claim.js';
+import { judgeKey } from './key-verdict.js';
+import { type StoredAnswer, unpackAnswer } from './stored-answer.js';
+
+/** How an answer that was lost follows from its job. */
+export type AnswerOfJob = (job: { requestId: string; modelId: string }) => object;
+
+/** A request with a key either is the first one, or gets what the first one got. */
+export type KeyOpening = { claim: KeyClaim } | { answer: StoredAnswer; isCut: boolean };
+
+export interface IdempotencyOptions {
+  repository: IdempotencyRepository;
+  box: SecretBox;
+  /** What a closed request was charged; null when it had no hold. */
+  chargeOf: (requestId: string) => Promise<NanoUsd | null>;
+  logger: Logger;
+  /** How long a request waits for an equal one that is under way before it is refused, in ms. */
+  waitMs?: number;
+  /** How long a replica may be silent before what it holds is judged by the rows it left, in ms. */
+  holdMs?: number;
+}
+
+/** Pauses between two looks at a request that is under way, in ms; the last one repeats. */
+const firstPauseMs = 20;
+const longestPauseMs = 200;
+
+/**
+ * `Idempotency-Key`: of all requests of an account with one key and one body, one runs, and the others get its answer.
+ * Which one is decided by the primary key of a row; that it stays so, whoever dies, by a fence: the transaction that
+ * admits a job fails unless its request still holds the key. An admission step of every job, free for those without.
+ */
+export class IdempotencyService implements AdmissionStep {
+  private readonly claims = new Map<string, KeyClaim>();
+  private readonly waitMs: number;
+  private readonly holdMs: number;
+  private timer: NodeJS.Timeout | undefined;
+
+  constructor(private readonly options: IdempotencyOptions) {
+    this.waitMs = options.waitMs ?? 1_000;
+    this.holdMs = options.holdMs ?? 15_000;
+  }
+
+  /**
+   * Rejects with `INVALID_REQUEST` when the key came with another body, `IDEMPOTENCY_KEY_IN_USE` when the first request
+   * is under way and stays so for a second, `IDEMPOTENT_ANSWER_LOST` when it was paid for and its answer is gone.
+   */
+  async open(request: KeyedRequest, answerOfJob?: AnswerOfJob): Promise<KeyOpening> {
+    const { repository } = this.options;
+    const giveUpAtMs = performance.now() + this.waitMs;
+    if (await repository.claim(request, this.holdMs)) return this.begin(request);
+    for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
+      const held = await repository.find(request);
+      if (held === null) {
+        // The first one gave it back just now.
+        if (await repository.claim(request, this.holdMs)) return this.begin(request);
+        continue;
+      }
+      const opening = await this.judge(request, held, answerOfJob);
+      if (opening !== null) return opening;
+      if (performance.now() + pauseMs > giveUpAtMs) {
+        throw new PlatformError(
+          'IDEMPOTENCY_KEY_IN_USE',
+          'The first request with this Idempotency-Key still runs. Its answer will be here when it has ended.',
+          'Idempotency-Key',
+        );
+      }
+      await sleep(pauseMs);
+    }
+  }
+
+  async admit(transaction: JobTransaction, { requestId }: AdmittedJob): Promise<void> {
+    const claim = this.claims.get(requestId);
+    if (claim === undefined || (await this.options.repository.admit(transaction, claim.request))) return;
+    throw new PlatformError(
+      'IDEMPOTENCY_KEY_IN_USE',
+      'This request took so long to begin that another one with its Idempotency-Key has begun.',
+      'Idempotency-Key',
+    );
+  }
+
+  /** Gives up what is not written within `graceMs`. */
+  async close(graceMs = 2_000): Promise<void> {
+    const left = [...this.claims.values()].map((claim) => claim.end('cut', null));
+    await Promise.race([Promise.all(left), sleep(graceMs, undefined, { ref: false })]);
+    clearInterval(this.timer);
+  }
+
+  /** Null while the first request is under way. */
+  private async judge(request: KeyedRequest, held: HeldKey, answerOfJob?: AnswerOfJob): Promise<KeyOpening | null> {
+    const { repository, chargeOf } = this.options;
+    const verdict = await judgeKey(held, async () => ((await chargeOf(held.requestId)) ?? 0n) > 0n);
+    if (verdict === 'run') {
+      return (await repository.takeOver(request, held, this.holdMs)) ? this.begin(request) : null;
+    }
+    if (Buffer.compare(held.fingerprint, request.fingerprint) !== 0) {
+      const message = 'This Idempotency-Key was used for another request: another route, or another body.';
+      throw new PlatformError('INVALID_REQUEST', message, 'Idempotency-Key');
+    }
+    if (verdict === 'wait') return null;
+    if (verdict === 'replay') return { answer: await this.unseal(request, held), isCut: held.state === 'cut' };
+    if (verdict === 'remake' && answerOfJob !== undefined && held.job !== null) {
+      return { answer: remade(answerOfJob({ requestId: held.requestId, modelId: held.job.modelId })), isCut: false };
+    }
+    throw answerLost(held.requestId);
+  }
+
+  private async unseal(request: KeyedRequest, held: HeldKey): Promise<StoredAnswer> {
+    try {
+      const { answer } = held;
+      if (answer !== null)
+        return await unpackAnswer(this.options.box.open(answerPlace(request, held.requestId), answer));
+    } catch (error) {
+      this.options.logger.warn({ requestId: held.requestId, error }, 'a kept answer cannot be opened');
+    }
+    throw answerLost(held.requestId);
+  }
+
+  private begin(request: KeyedRequest): KeyOpening {
+    const { repository, box, logger } = this.options;
+    const { requestId } = request;
+    const claim = new KeyClaim(request, { repository, box, logger, onEnd: () => this.forget(requestId) });
+    this.claims.set(requestId, claim);
+    this.timer ??= setInterval(() => void this.renew(), this.holdMs / 3).unref();
+    return { claim };
+  }
+
+  private forget(requestId: string): void {
+    this.claims.delete(requestId);
+    if (this.claims.size > 0) return;
+    clearInterval(this.timer);
+    this.timer = undefined;
+  }
+
+  private async renew(): Promise<void> {
+    const { repository, logger } = this.options;
+    try {
+      await repository.hold(
+        [...this.claims.values()].map(({ request }) => request),
+        this.holdMs,
+      );
+    } catch (error) {
+      // The fence and the rows of the jobs stand behind it.
+      logger.warn({ error }, 'the holds of idempotency keys could not be renewed');
+    }
+  }
+}
+
+function remade(body: object): StoredAnswer {
+  const headers = { 'content-type': 'application/json; charset=utf-8' };
+  return { status: 200, headers, body: Buffer.from(JSON.stringify(body)) };
+}
+
+function answerLost(requestId: string): PlatformError {
+  return new PlatformError(
+    'IDEMPOTENT_ANSWER_LOST',
+    `The first request with this Idempotency-Key (${requestId}) ran and was charged, but its answer is gone. A new key runs it again.`,
+    'Idempotency-Key',
+  );
+}

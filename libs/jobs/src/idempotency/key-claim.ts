@@ -1,0 +1,69 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from '#platform/logging';
+import type { SecretBox } from '../secret-box.js';
+import type { IdempotencyRepository, KeyedRequest } from './idempotency.repository.js';
+import { packAnswer, type StoredAnswer } from './stored-answer.js';
+
+/**
+ * How an answer ended. `answered`: well, and whole. `failed`: with an error, in place of the answer or behind a part
+ * of it. `cut`: nowhere, since the caller left.
+ */
+export type ClaimEnding = 'answered' | 'failed' | 'cut';
+
+/** How often and after what pauses an answer is tried to be kept, in ms; a database may be away for a minute. */
+const pausesMs = [200, 1_000, 4_000, 10_000, 20_000, 30_000];
+
+export interface KeyClaimParts {
+  repository: IdempotencyRepository;
+  box: SecretBox;
+  logger: Logger;
+  /** When the claim is over: nothing renews it any more. */
+  onEnd: () => void;
+}
+
+/** The place that an answer is bound to. */
+export function answerPlace({ accountId, key }: KeyedRequest, requestId: string): string {
+  return `idempotency/${accountId}/${key}/${requestId}`;
+}
+
+/** The right of one request to be the first with its key. */
+export class KeyClaim {
+  private ended: Promise<void> | null = null;
+
+  constructor(
+    readonly request: KeyedRequest,
+    private readonly parts: KeyClaimParts,
+  ) {}
+
+  /**
+   * Ends the claim; only the first call counts. `answer` is null where there is none, or it is too large to keep. A
+   * failed answer is kept for requests that were admitted, since they may have cost something; everything else frees
+   * the key at once. Resolves when that is written or was given up, and never rejects.
+   */
+  end(ending: ClaimEnding, answer: StoredAnswer | null): Promise<void> {
+    this.ended ??= this.write(ending, answer).finally(this.parts.onEnd);
+    return this.ended;
+  }
+
+  private async write(ending: ClaimEnding, answer: StoredAnswer | null): Promise<void> {
+    const { logger } = this.parts;
+    const { requestId } = this.request;
+    for (const pauseMs of pausesMs) {
+      try {
+        return await this.store(ending, answer);
+      } catch (error) {
+        logger.warn({ requestId, error }, 'the answer to a request with an idempotency key is not kept yet');
+        await sleep(pauseMs, undefined, { ref: false });
+      }
+    }
+    logger.error({ requestId }, 'the answer to a request with an idempotency key is lost');
+  }
+
+  private async store(ending: ClaimEnding, answer: StoredAnswer | null): Promise<void> {
+    const { repository, box } = this.parts;
+    const { request } = this;
+    const sealed = answer && box.seal(answerPlace(request, request.requestId), await packAnswer(answer));
+    if (ending === 'answered') await repository.keep(request, sealed);
+    else await repository.release(request, ending, sealed);
+  }
+}

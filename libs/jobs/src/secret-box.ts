@@ -1,0 +1,37 @@
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+
+const version = 1;
+const nonceBytes = 12;
+const tagBytes = 16;
+
+/**
+ * Encrypts what callers said and were answered wherever it lies in the database: AES-256-GCM under the configured key, a
+ * fresh nonce each, bound to its place so that one row's bytes cannot be put into another. Layout: version, nonce,
+ * tag, ciphertext.
+ */
+export class SecretBox {
+  private readonly key: Buffer;
+
+  /** `secretKey` is 64 hex digits. */
+  constructor(secretKey: string) {
+    this.key = Buffer.from(secretKey, 'hex');
+    if (this.key.length !== 32) throw new Error('The secret key must have 32 bytes.');
+  }
+
+  /** `place` names the row; it is not in the result. */
+  seal(place: string, bytes: string | Uint8Array): Uint8Array<ArrayBuffer> {
+    const nonce = randomBytes(nonceBytes);
+    const cipher = createCipheriv('aes-256-gcm', this.key, nonce).setAAD(Buffer.from(place));
+    const sealed = Buffer.concat([cipher.update(bytes), cipher.final()]);
+    return new Uint8Array(Buffer.concat([Buffer.from([version]), nonce, cipher.getAuthTag(), sealed]));
+  }
+
+  /** Throws when the key is another one, or the bytes belong to another place. */
+  open(place: string, bytes: Uint8Array): Buffer {
+    if (bytes[0] !== version) throw new Error('The bytes were sealed by a newer version.');
+    const nonce = bytes.subarray(1, 1 + nonceBytes);
+    const tag = bytes.subarray(1 + nonceBytes, 1 + nonceBytes + tagBytes);
+    const decipher = createDecipheriv('aes-256-gcm', this.key, nonce).setAAD(Buffer.from(place)).setAuthTag(tag);
+    return Buffer.concat([decipher.update(bytes.subarray(1 + nonceBytes + tagBytes)), decipher.final()]);
+  }
+}
