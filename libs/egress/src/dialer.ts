@@ -1,0 +1,42 @@
+import { connect as connectTcp, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+
+/** Where a connection goes: an address that was judged, never a name. */
+export interface DialTarget {
+  address: string;
+  family: 4 | 6;
+  port: number;
+  /** Set for https: the name the certificate must carry. */
+  serverName: string | null;
+}
+
+/** Opens a connection; resolves when it stands. Tests bring their own and see what would be dialed. */
+export type Dialer = (target: DialTarget, options: { timeoutMs: number; signal?: AbortSignal }) => Promise<Socket>;
+
+export const systemDialer: Dialer = ({ address, family, port, serverName }, { timeoutMs, signal }) =>
+  new Promise((resolve, reject) => {
+    const socket =
+      serverName === null
+        ? connectTcp({ host: address, port, family })
+        : connectTls({ host: address, port, servername: serverName, ALPNProtocols: ['http/1.1'] });
+    const ready = serverName === null ? 'connect' : 'secureConnect';
+    const fail = (error: Error): void => {
+      socket.destroy();
+      finish();
+      reject(error);
+    };
+    const onAbort = (): void => fail(new Error('aborted'));
+    const timer = setTimeout(() => fail(new Error('the connection was not made in time')), timeoutMs);
+    const finish = (): void => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', onAbort);
+      socket.removeListener('error', fail);
+    };
+    signal?.addEventListener('abort', onAbort, { once: true });
+    socket.once('error', fail);
+    socket.once(ready, () => {
+      finish();
+      resolve(socket);
+    });
+    if (signal?.aborted) onAbort();
+  });

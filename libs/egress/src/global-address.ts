@@ -1,0 +1,42 @@
+import ipaddr from 'ipaddr.js';
+
+/** A network in CIDR notation that an operator allows although it is not global. */
+export type AllowedNetwork = [ipaddr.IPv4 | ipaddr.IPv6, number];
+
+/** Parses `10.1.0.0/16` or `fd00::/8`; null for anything else. */
+export function parseNetwork(text: string): AllowedNetwork | null {
+  return ipaddr.isValidCIDR(text) ? ipaddr.parseCIDR(text) : null;
+}
+
+const globalV6: AllowedNetwork = [ipaddr.parse('2000::'), 3];
+
+/** Parts of what the registries call global unicast that lead somewhere else. */
+const detours: AllowedNetwork[] = [
+  // Protocol assignments, benchmarking, relays to IPv6, and old or new experiments.
+  ...['192.0.0.0/24', '198.18.0.0/15', '192.88.99.0/24', '192.31.196.0/24', '192.52.193.0/24', '192.175.48.0/24'],
+  // Tunnels carry a v4 address inside: 6to4, Teredo; documentation, ORCHID, SRv6 and the like.
+  ...['2001::/23', '2001:db8::/32', '2002::/16', '2620:4f:8000::/48', '3fff::/20', '5f00::/16'],
+].map((text) => ipaddr.parseCIDR(text));
+
+/**
+ * Whether an address belongs to the public internet and to nobody's inside. IPv4 in IPv6 (mapped, translated, tunnelled)
+ * never does: whoever means the v4 address can say so.
+ */
+export function isGlobalAddress(address: string): boolean {
+  if (!ipaddr.isValid(address)) return false;
+  const parsed = ipaddr.parse(address);
+  if (parsed.range() !== 'unicast') return false;
+  if (detours.some((network) => matches(parsed, network))) return false;
+  return parsed.kind() === 'ipv4' || matches(parsed, globalV6);
+}
+
+/** Whether an address lies in one of the networks; an IPv4-mapped one counts as the IPv4 address it is. */
+export function isAllowed(address: string, networks: readonly AllowedNetwork[]): boolean {
+  if (!ipaddr.isValid(address)) return false;
+  const parsed = ipaddr.process(address);
+  return networks.some((network) => matches(parsed, network));
+}
+
+function matches(address: ipaddr.IPv4 | ipaddr.IPv6, network: AllowedNetwork): boolean {
+  return address.kind() === network[0].kind() && address.match(network);
+}

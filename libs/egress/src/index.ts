@@ -1,0 +1,4 @@
+export { type Dialer, type DialTarget, systemDialer } from './dialer.js';
+export * from './egress.js';
+export { isGlobalAddress } from './global-address.js';
+export { type HostAddress, type Resolver, systemResolver } from './resolve-address.js';
