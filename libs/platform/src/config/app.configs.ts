@@ -4,7 +4,7 @@ import {
   type ValidationArguments,
   type ValidatorConstraintInterface,
 } from 'class-validator';
-import { BaseConfig, DatabaseConfig, QueueConfig } from './base.config.js';
+import { BaseConfig, DatabaseConfig, FfmpegVariable, QueueConfig } from './base.config.js';
 import { BooleanVariable, IntegerVariable, ListVariable, TextVariable } from './variable.js';
 
 const anyPort = { min: 0, max: 65_535 } as const;
@@ -75,6 +75,24 @@ export class ApiConfig extends DatabaseConfig {
   })
   betaModels!: boolean;
 
+  @FfmpegVariable()
+  ffmpeg!: string;
+
+  @ListVariable('SLUICE_EGRESS_NETWORKS', {
+    about:
+      'Networks that URLs of callers may lead to although they are not public, such as `10.1.0.0/16`; none by default.',
+    default: '',
+  })
+  egressNetworks!: string[];
+
+  @TextVariable('SLUICE_PUBLIC_URL', {
+    about: 'How callers reach the api, for download links; default: the host of the request.',
+    optional: true,
+    pattern: /^https?:\/\/[^/?#]+$/,
+    expected: 'an http or https origin such as https://api.example.org',
+  })
+  publicUrl?: string;
+
   @IntegerVariable('SLUICE_SHUTDOWN_GRACE_MS', {
     about: 'How long open answers may go on after a stop signal, in ms.',
     default: 25_000,
@@ -141,6 +159,9 @@ export class WorkerConfig extends QueueConfig {
     max: 1_024,
   })
   slots?: number;
+
+  @FfmpegVariable()
+  ffmpeg!: string;
 
   @ListVariable('SLUICE_PROVIDERS', {
     about: 'Execution providers in order of preference: `cuda`, `webgpu`, `cpu`.',

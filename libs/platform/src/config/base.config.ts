@@ -1,6 +1,6 @@
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { ChoiceVariable, TextVariable } from './variable.js';
+import { BooleanVariable, ChoiceVariable, IntegerVariable, TextVariable } from './variable.js';
 
 export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 export type LogLevel = (typeof logLevels)[number];
@@ -43,8 +43,98 @@ const postgresUrl = /^postgres(ql)?:\/\/.+/;
 const redisUrl = /^rediss?:\/\/.+/;
 const queueUrl = /^(postgres(ql)?|rediss?):\/\/.+/;
 
+/** What every process that touches inputs and results of media jobs reads; the same for api, worker and ops. */
+export class StorageConfig extends BaseConfig {
+  @TextVariable('SLUICE_STORAGE_URL', {
+    about:
+      'Where inputs and results of media jobs lie, as api, worker and ops all reach it; default: the folder `artifacts` ' +
+      'of the home.',
+    optional: true,
+    pattern: /^(file:\/\/\/.+|s3:\/\/[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](\/[A-Za-z0-9!_.*'()/-]*)?)$/,
+    expected: 'a URL such as file:///var/lib/sluice/artifacts or s3://bucket/prefix',
+  })
+  storageUrl?: string;
+
+  @IntegerVariable('SLUICE_STORAGE_LIFETIME_MS', {
+    about: 'How long inputs and results of media jobs are kept, in ms.',
+    default: 86_400_000,
+    min: 1_000,
+    max: 31_536_000_000,
+  })
+  storageLifetimeMs!: number;
+
+  @TextVariable('SLUICE_S3_ENDPOINT', {
+    about: 'Server that speaks the S3 API, for `s3:` storage; default: that of the region.',
+    optional: true,
+    pattern: /^https?:\/\/.+/,
+    expected: 'an http or https URL',
+  })
+  s3Endpoint?: string;
+
+  @TextVariable('SLUICE_S3_REGION', {
+    about: 'Region of the bucket, for `s3:` storage.',
+    default: 'us-east-1',
+    pattern: /^[a-z0-9-]{1,64}$/,
+    expected: 'lower-case letters, digits and -',
+  })
+  s3Region!: string;
+
+  @TextVariable('SLUICE_S3_ACCESS_KEY_ID', {
+    about: 'Access key for `s3:` storage; default: what the machine or its environment gives.',
+    optional: true,
+  })
+  s3AccessKeyId?: string;
+
+  @TextVariable('SLUICE_S3_SECRET_ACCESS_KEY', {
+    about: 'Secret of the access key for `s3:` storage.',
+    optional: true,
+    secret: true,
+  })
+  s3SecretAccessKey?: string;
+
+  @BooleanVariable('SLUICE_S3_PATH_STYLE', {
+    about: 'Whether the bucket stands in the path and not in the host name, as most servers of one’s own want it.',
+    default: false,
+  })
+  s3PathStyle!: boolean;
+
+  /** What `createArtifactStore` takes. */
+  get storage(): {
+    home: string;
+    url?: string;
+    lifetimeMs: number;
+    s3: { endpoint?: string; region: string; accessKeyId?: string; secretAccessKey?: string; pathStyle: boolean };
+  } {
+    return {
+      home: this.home,
+      url: this.storageUrl,
+      lifetimeMs: this.storageLifetimeMs,
+      s3: {
+        endpoint: this.s3Endpoint,
+        region: this.s3Region,
+        accessKeyId: this.s3AccessKeyId,
+        secretAccessKey: this.s3SecretAccessKey,
+        pathStyle: this.s3PathStyle,
+      },
+    };
+  }
+}
+
+const mediaTool = {
+  about:
+    'ffmpeg, as a name on the PATH or a path; ffprobe is looked for beside it. Without it only the routes of audio and ' +
+    'video answer 503.',
+  default: 'ffmpeg',
+  expected: 'a program',
+} as const;
+
+/** Reads and writes sound and video. */
+export function FfmpegVariable(): PropertyDecorator {
+  return TextVariable('SLUICE_FFMPEG', mediaTool);
+}
+
 /** What every process that touches the queue reads. */
-export class QueueConfig extends BaseConfig {
+export class QueueConfig extends StorageConfig {
   @TextVariable('SLUICE_QUEUE_URL', {
     about: 'Where the queue lives; default: `REDIS_URL`, else (not for workers) `DATABASE_URL`.',
     optional: true,
