@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { errorTable, type ErrorCode, PlatformError } from '#common';
+import { errorTable, type ErrorCode, PlatformError, type RetryAdvice } from '#common';
 import { errorAnswer, isOpenaiPath } from './error-envelope.js';
 
 const openaiRoute = '/api/v1/chat/completions?x=1';
@@ -42,6 +42,13 @@ describe('errorAnswer', () => {
     }
     expect(answer('REQUEST_TIMEOUT', openaiRoute).headers['x-should-retry']).toBe('false');
     expect(answer('MODEL_OFFLINE', openaiRoute).headers['x-should-retry']).toBeUndefined();
+  });
+
+  it('says what an error itself knows of a later try', () => {
+    const refused = (retry: RetryAdvice) =>
+      errorAnswer(new PlatformError('RATE_LIMIT_EXCEEDED', 'x', null, { retry }), openaiRoute).headers;
+    expect(refused({ afterSeconds: 42 })).toEqual({ 'retry-after': '42' });
+    expect(refused('never')).toEqual({ 'x-should-retry': 'false' });
   });
 
   it('nests the findings by field', () => {

@@ -46,11 +46,12 @@ function detailsOf(issues: ErrorIssue[]): object {
 }
 
 function headersOf(error: PlatformError, code: ErrorCode): Record<string, string> {
-  const { status, retryAfterSeconds, ledger } = errorEntry(code);
+  const { status, retryAfterSeconds: usualSeconds, ledger } = errorEntry(code);
+  const { retry = usualSeconds === undefined ? undefined : { afterSeconds: usualSeconds } } = error;
   const headers: Record<string, string> = {};
-  if (retryAfterSeconds !== undefined) headers['retry-after'] = String(retryAfterSeconds);
+  if (typeof retry === 'object') headers['retry-after'] = String(retry.afterSeconds);
   // OpenAI's client retries 408, 409, 429 and 5xx by itself: not where that cannot help, nor where it pays twice.
-  const hopeless = (status ?? 500) < 500 && status !== 429;
+  const hopeless = ((status ?? 500) < 500 && status !== 429) || retry === 'never';
   if (hopeless || ledger === 'settle-delivered') headers['x-should-retry'] = 'false';
   if (status === 401) headers['www-authenticate'] = 'Bearer';
   return headers;

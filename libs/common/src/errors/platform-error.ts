@@ -14,6 +14,9 @@ export interface ErrorIssue {
   message: string;
 }
 
+/** When the same request can succeed: in so many seconds, or never. */
+export type RetryAdvice = { afterSeconds: number } | 'never';
+
 /**
  * The one error class of the house. The code decides the HTTP status, what the queue does and what the ledger
  * does (`error-table.ts`). `message` is for callers: no stack, path, host or prompt. `param` names the field.
@@ -25,13 +28,16 @@ export class PlatformError extends Error {
     readonly code: ErrorCode,
     message: string,
     readonly param: string | null = null,
-    options: { cause?: unknown; issues?: ErrorIssue[] } = {},
+    options: { cause?: unknown; issues?: ErrorIssue[]; retry?: RetryAdvice } = {},
   ) {
     super(message, { cause: options.cause });
     this.issues = options.issues;
+    this.retry = options.retry;
   }
 
   readonly issues: ErrorIssue[] | undefined;
+  /** Known here and now; without it the table says when a later try can succeed. */
+  readonly retry: RetryAdvice | undefined;
 
   toWire(): WireError {
     return { code: this.code, message: this.message, param: this.param };

@@ -1,0 +1,56 @@
+import { PlatformError } from '#common';
+import { type LimitClass, limitClasses } from './limit-table.js';
+
+/** Whose limits: an account's, a key's, or, with neither, those of the whole installation. */
+export interface LimitSubject {
+  accountId: string | null;
+  apiKeyId: string | null;
+}
+
+/** What an operator has set instead of the table. Null leaves a limit as it is. */
+export interface LimitOverride extends LimitSubject {
+  /** A class, `model:<id>`, or `*` for everything. Keys and the installation have `*` alone. */
+  target: string;
+  /** Per minute. */
+  requests: number | null;
+  tokens: number | null;
+}
+
+export const everything = '*';
+/** Requests of an account that run no model. */
+export const plainRequests = 'other';
+
+export const mostRequests = 1_000_000_000;
+export const mostTokens = 1_000_000_000_000;
+
+export const targetOfModel = (modelId: string): string => `model:${modelId}`;
+
+/** Throws `INVALID_REQUEST` for what no window could hold to. */
+export function checkOverride({ accountId, target, requests, tokens }: LimitOverride): void {
+  if (requests === null && tokens === null) refuse('Name a limit: requests, tokens or both.');
+  if (requests !== null) checkAmount('requests', requests, mostRequests);
+  if (tokens !== null) checkAmount('tokens', tokens, mostTokens);
+  if (accountId === null) {
+    if (target !== everything) refuse('Only the limits of an account can be those of one model or class.');
+  } else if (
+    target !== everything &&
+    target !== plainRequests &&
+    !isClass(target) &&
+    !/^model:.{1,200}$/.test(target)
+  ) {
+    refuse(`There is no class ${target}. The classes are: ${[...limitClasses, plainRequests].join(', ')}.`);
+  }
+}
+
+function isClass(target: string): target is LimitClass {
+  return (limitClasses as readonly string[]).includes(target);
+}
+
+function checkAmount(what: string, amount: number, most: number): void {
+  if (Number.isInteger(amount) && amount >= 0 && amount <= most) return;
+  refuse(`The limit of ${what} must be a whole number from 0 to ${most}.`);
+}
+
+function refuse(message: string): never {
+  throw new PlatformError('INVALID_REQUEST', message);
+}

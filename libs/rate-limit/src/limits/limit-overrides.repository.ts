@@ -1,0 +1,55 @@
+import { PlatformError } from '#common';
+import { Prisma, type PrismaService } from '#platform/prisma';
+import type { LimitOverride, LimitSubject } from './limit-override.js';
+
+interface OverrideRow {
+  accountId: string | null;
+  apiKeyId: string | null;
+  target: string;
+  requestsPerMinute: bigint | null;
+  tokensPerMinute: bigint | null;
+}
+
+/** The table of what operators have set. */
+export class LimitOverridesRepository {
+  constructor(private readonly prisma: PrismaService) {}
+
+  /** All of them, by subject and target. */
+  async list(): Promise<LimitOverride[]> {
+    const rows: OverrideRow[] = await this.prisma.rateLimitOverride.findMany({
+      orderBy: [{ accountId: 'asc' }, { apiKeyId: 'asc' }, { target: 'asc' }],
+    });
+    return rows.map(({ requestsPerMinute, tokensPerMinute, ...row }) => ({
+      accountId: row.accountId,
+      apiKeyId: row.apiKeyId,
+      target: row.target,
+      requests: requestsPerMinute === null ? null : Number(requestsPerMinute),
+      tokens: tokensPerMinute === null ? null : Number(tokensPerMinute),
+    }));
+  }
+
+  /** Replaces what was set for the same subject and target. Rejects with `NOT_FOUND` for an unknown account or key. */
+  async set({ accountId, apiKeyId, target, requests, tokens }: LimitOverride): Promise<void> {
+    const row = { accountId, apiKeyId, target, requestsPerMinute: requests, tokensPerMinute: tokens };
+    try {
+      await this.prisma.$transaction([
+        this.prisma.rateLimitOverride.deleteMany({ where: { accountId, apiKeyId, target } }),
+        this.prisma.rateLimitOverride.create({ data: row }),
+      ]);
+    } catch (error) {
+      if (isUnknownSubject(error)) throw new PlatformError('NOT_FOUND', 'There is no such account or key.');
+      throw error;
+    }
+  }
+
+  /** False when nothing was set there. */
+  async remove({ accountId, apiKeyId }: LimitSubject, target: string): Promise<boolean> {
+    const { count } = await this.prisma.rateLimitOverride.deleteMany({ where: { accountId, apiKeyId, target } });
+    return count > 0;
+  }
+}
+
+/** A key that is not there, or what cannot be a key at all. */
+function isUnknownSubject(error: unknown): boolean {
+  return error instanceof Prisma.PrismaClientKnownRequestError && ['P2003', 'P2007', 'P2023'].includes(error.code);
+}

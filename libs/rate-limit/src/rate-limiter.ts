@@ -1,0 +1,205 @@
+import type { PlatformError } from '#common';
+import { type Block, type FailureGuard, guardOfAddress, guardOfKey } from './failure-guard.js';
+import { blockHeaders, limitHeaders, type LimitScope, type MeasuredWindow } from './limit-headers.js';
+import type { LimitBook } from './limits/limit-book.js';
+import type { LimitPage } from './limits/limit-page.js';
+import type { LimitClass, Limits, LimitTier } from './limits/limit-table.js';
+import type { RefusalLog } from './log/refusal-log.js';
+import { type RefusalReason, refusedByWindow } from './refusal.js';
+import type { LimitStore, TakeAnswer, WindowState } from './store/limit-store.js';
+import { msUntilSlotLeaves, minuteWindow } from './store/limit-window.js';
+import { TokenReservation } from './token-reservation.js';
+import { accountWindow, installationWindow, keyWindow, modelWindow } from './window-keys.js';
+
+/** Who is asking, as far as limits go. */
+export interface LimitedCaller {
+  accountId: string;
+  apiKeyId: string;
+  tier: LimitTier;
+}
+
+/** One request to a model. */
+export interface ModelUse {
+  modelId: string;
+  limitClass: LimitClass;
+  /**
+   * Tokens it will use at most. A request whose bound was not the caller's own choice can be held to less, down to
+   * `least`, where a whole minute of the limit would not cover it.
+   */
+  tokens?: { least: number; most: number };
+}
+
+export interface LimitVerdict {
+  /** `x-ratelimit-*`, for the answer whatever it is. Empty where no limit holds. */
+  headers: Record<string, string>;
+  /** What to answer instead; null: go on. */
+  refusal: PlatformError | null;
+  /** Tokens the request may use; what it asked for at most, or less. */
+  tokens: number;
+  /** Null where no tokens are counted. */
+  reservation: TokenReservation | null;
+}
+
+export interface RateLimiterOptions {
+  store: LimitStore;
+  book: LimitBook;
+  guard: FailureGuard;
+  log: RefusalLog;
+  /** False: nothing is counted or refused. */
+  enabled: boolean;
+  onRefused: (reason: RefusalReason) => void;
+}
+
+interface Window {
+  scope: LimitScope;
+  key: string;
+  limits: Limits;
+}
+
+const unlimited: LimitVerdict = { headers: {}, refusal: null, tokens: Infinity, reservation: null };
+
+/** What every request has to pass: the limits of its account, of its key and of the installation, in one step. */
+export class RateLimiter {
+  constructor(private readonly options: RateLimiterOptions) {}
+
+  /** For requests that run a model. Rejects with `SERVICE_UNAVAILABLE` when the store is away. */
+  async admitModel(caller: LimitedCaller, use: ModelUse): Promise<LimitVerdict> {
+    if (!this.options.enabled) return { ...unlimited, tokens: use.tokens?.most ?? 0 };
+    const page = await this.options.book.page();
+    const own: Window = { scope: 'user', key: modelWindow(caller, use), limits: page.ofModel(caller, use) };
+    return await this.admit(caller, use, windowsOf(page, caller, own));
+  }
+
+  /** For all other requests of a key. Rejects as above. */
+  async admitPlain(caller: LimitedCaller): Promise<LimitVerdict> {
+    if (!this.options.enabled) return unlimited;
+    const page = await this.options.book.page();
+    const limits = page.ofPlainRequests(caller.accountId);
+    const own: Window = { scope: 'user', key: accountWindow(caller), limits };
+    return await this.admit(caller, null, windowsOf(page, caller, own));
+  }
+
+  /** The verdict on a caller who is known to be blocked; null for all others. */
+  async blocked(caller: LimitedCaller): Promise<LimitVerdict | null> {
+    const block = this.options.enabled ? this.options.guard.block(guardOfKey(caller.apiKeyId)) : null;
+    if (block === null) return null;
+    return this.turnAway((await this.options.book.page()).ofPlainRequests(caller.accountId), block);
+  }
+
+  /** The answer to somebody without a key at an address that is known to be blocked; null for all others. */
+  blockedAddress(address: string): PlatformError | null {
+    const block = this.options.enabled ? this.options.guard.block(guardOfAddress(address)) : null;
+    if (block === null) return null;
+    this.options.onRefused('failures');
+    return this.options.guard.refusal(block.leftMs);
+  }
+
+  /** Counts a request that was answered with a failure, for the block; never rejects. */
+  async failed(caller: LimitedCaller | null, address: string): Promise<void> {
+    const { enabled, guard, log } = this.options;
+    if (!enabled) return;
+    const began = await guard.failed(caller === null ? guardOfAddress(address) : guardOfKey(caller.apiKeyId));
+    if (began === null || caller === null) return;
+    const { accountId, apiKeyId, tier } = caller;
+    log.note({ accountId, apiKeyId, tier, modelId: '', type: 'FAILED_REQUESTS', atMs: began.beganAtMs });
+  }
+
+  private async admit(caller: LimitedCaller, use: ModelUse | null, windows: Window[]): Promise<LimitVerdict> {
+    const { store, guard } = this.options;
+    const tokens = heldTokens(use?.tokens, windows);
+    const guardKey = guardOfKey(caller.apiKeyId);
+    const answer = await store.take({
+      guard: guardKey,
+      tokens,
+      windows: windows.map(({ key, limits }) => ({ key, ...limits })),
+    });
+    if (answer.blockedMs > 0) {
+      return this.turnAway(windows[0]?.limits ?? { requests: 0, tokens: null }, guard.learn(guardKey, answer));
+    }
+    const measured = windows.map(({ scope, limits }, index) => ({
+      scope,
+      limits,
+      state: stateAfter(answer, index, tokens),
+    }));
+    if (!answer.granted) return this.refuse(caller, use, { measured, answer, tokens });
+    const counted = windows.some(({ limits }) => limits.tokens !== null);
+    return {
+      headers: limitHeaders(measured, answer.nowMs, null),
+      refusal: null,
+      tokens,
+      reservation: counted && use !== null ? new TokenReservation(answer.slot, tokens) : null,
+    };
+  }
+
+  private refuse(
+    { accountId, apiKeyId, tier }: LimitedCaller,
+    use: ModelUse | null,
+    { measured, answer, tokens }: { measured: MeasuredWindow[]; answer: TakeAnswer; tokens: number },
+  ): LimitVerdict {
+    const lacking = measured.filter(({ state }) => state.lacking !== null);
+    const worst = lacking.reduce((one, other) => (other.state.waitMs > one.state.waitMs ? other : one));
+    const { scope, limits, state } = lacking.find((window) => isHopeless(window, tokens)) ?? worst;
+    const kind = state.lacking ?? 'requests';
+    const waitMs = isHopeless({ limits, state }, tokens) ? null : state.waitMs;
+    const modelId = use?.modelId ?? null;
+    this.options.onRefused(`${scope}_${kind}`);
+    this.options.log.note({
+      accountId,
+      apiKeyId,
+      tier,
+      modelId: modelId ?? '',
+      type: kind === 'requests' ? 'RPM' : 'TPM',
+      atMs: answer.nowMs,
+    });
+    return {
+      headers: limitHeaders(measured, answer.nowMs, { scope, limits, state }),
+      refusal: refusedByWindow({ scope, kind, limits, waitMs, tokens, modelId }),
+      tokens: 0,
+      reservation: null,
+    };
+  }
+
+  private turnAway(limits: Limits, { leftMs, endsAtMs }: Block): LimitVerdict {
+    this.options.onRefused('failures');
+    return {
+      headers: blockHeaders(limits, endsAtMs),
+      refusal: this.options.guard.refusal(leftMs),
+      tokens: 0,
+      reservation: null,
+    };
+  }
+}
+
+/** In one order everywhere, as the store asks. Keys and installations without a limit cost nothing. */
+function windowsOf(page: LimitPage, caller: LimitedCaller, own: Window): Window[] {
+  const key: Window = { scope: 'api_key', key: keyWindow(caller), limits: page.ofKey(caller.apiKeyId) };
+  const all: Window = { scope: 'global', key: installationWindow, limits: page.ofInstallation() };
+  return [own, ...[key, all].filter(({ limits }) => limits.requests !== null || limits.tokens !== null)];
+}
+
+/** What is asked of the windows: no more than a whole minute of the narrowest, if the request can be held to that. */
+function heldTokens(tokens: ModelUse['tokens'], windows: Window[]): number {
+  if (tokens === undefined) return 0;
+  const minute = Math.min(...windows.map(({ limits }) => limits.tokens ?? Infinity));
+  return Math.max(tokens.least, Math.min(tokens.most, minute));
+}
+
+/** A request that no window could ever take, however empty. */
+function isHopeless({ limits, state }: Pick<MeasuredWindow, 'limits' | 'state'>, tokens: number): boolean {
+  return state.lacking === 'tokens' ? tokens > (limits.tokens ?? Infinity) : limits.requests === 0;
+}
+
+function stateAfter({ granted, states, slot, nowMs }: TakeAnswer, index: number, tokens: number): WindowState {
+  const before = states[index];
+  if (before === undefined) throw new Error('The store left a window out.');
+  if (!granted) return before;
+  // What was first taken is now the oldest there is.
+  const leavesMs = msUntilSlotLeaves(slot, nowMs, minuteWindow);
+  return {
+    ...before,
+    requests: before.requests + 1,
+    tokens: before.tokens + tokens,
+    requestsResetMs: before.requestsResetMs || leavesMs,
+    tokensResetMs: before.tokensResetMs || (tokens > 0 ? leavesMs : 0),
+  };
+}

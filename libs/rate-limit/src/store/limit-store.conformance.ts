@@ -1,0 +1,244 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { FailureRule, LimitStore, TakeAnswer } from './limit-store.js';
+import { type LimitWindow, minuteWindow } from './limit-window.js';
+
+/** Two seconds instead of a minute, for what waits until slots leave. */
+export const shortWindow: LimitWindow = { lengthMs: 2_000, slotMs: 50 };
+
+export interface StoreUnderTest {
+  /** Three clients of one server, each with connections of its own, as replicas have. */
+  open(window: LimitWindow): Promise<LimitStore[]>;
+  close(): Promise<void>;
+}
+
+interface Grant {
+  nowMs: number;
+  slot: number;
+  tokens: number;
+}
+
+/** What every store promises. */
+export function describeLimitStore(name: string, start: () => Promise<StoreUnderTest>): void {
+  describe(`a limit store on ${name}`, () => {
+    let server: StoreUnderTest;
+    let minutes: LimitStore[] = [];
+    let shorts: LimitStore[] = [];
+    const guard = 'nobody';
+
+    beforeAll(async () => {
+      server = await start();
+      [minutes, shorts] = await Promise.all([server.open(minuteWindow), server.open(shortWindow)]);
+    });
+    afterAll(async () => {
+      await Promise.all([...minutes, ...shorts].map((store) => store.close()));
+      await server.close();
+    });
+
+    const pick = (stores: LimitStore[], index: number): LimitStore => stores[index % stores.length] as LimitStore;
+    const replica = (index: number): LimitStore => pick(minutes, index);
+    const short = (index: number): LimitStore => pick(shorts, index);
+    const one = (
+      store: LimitStore,
+      key: string,
+      { requests = null, tokens = null }: { requests?: number | null; tokens?: number | null },
+      cost = 0,
+    ) => store.take({ guard, tokens: cost, windows: [{ key, requests, tokens }] });
+
+    /** Most that any stretch of a window's length saw. */
+    function peak(grants: Grant[], weigh: (grant: Grant) => number): number {
+      return Math.max(
+        0,
+        ...grants.map(({ nowMs }) =>
+          grants
+            .filter((other) => other.nowMs <= nowMs && other.nowMs > nowMs - shortWindow.lengthMs)
+            .reduce((sum, grant) => sum + weigh(grant), 0),
+        ),
+      );
+    }
+
+    it('grants exactly the limit to a burst over three replicas', async () => {
+      const key = randomUUID();
+      const answers = await Promise.all(
+        Array.from({ length: 120 }, (_, index) => one(replica(index), key, { requests: 50 })),
+      );
+      expect(answers.filter(({ granted }) => granted)).toHaveLength(50);
+      const refused = answers.filter(({ granted }) => !granted);
+      expect(refused.every(({ states }) => states[0]?.lacking === 'requests')).toBe(true);
+    });
+
+    it('never exceeds the tokens of a window, whatever sizes race for it', async () => {
+      const key = randomUUID();
+      const sizes = Array.from({ length: 90 }, (_, index) => (index * 37) % 100);
+      const answers = await Promise.all(
+        sizes.map((tokens, index) => one(replica(index), key, { tokens: 1_000 }, tokens)),
+      );
+      const taken = answers.reduce((sum, { granted }, index) => sum + (granted ? (sizes[index] ?? 0) : 0), 0);
+      expect(taken).toBeLessThanOrEqual(1_000);
+      // Of what was refused, nothing would have fitted in beside the rest.
+      const left = 1_000 - taken;
+      for (const [index, { granted }] of answers.entries()) if (!granted) expect(sizes[index]).toBeGreaterThan(left);
+    });
+
+    it('holds the limit in every stretch of a window, and refuses nothing that had room', async () => {
+      const key = randomUUID();
+      const limit = 40;
+      const grants: Grant[] = [];
+      const refusals: TakeAnswer[] = [];
+      const hammer = async (index: number): Promise<void> => {
+        const until = performance.now() + 7_000;
+        while (performance.now() < until) {
+          const answer = await one(short(index), key, { requests: limit }, 1);
+          if (answer.granted) grants.push({ nowMs: answer.nowMs, slot: answer.slot, tokens: 1 });
+          else refusals.push(answer);
+          await sleep(3);
+        }
+      };
+      await Promise.all([0, 1, 2].map(hammer));
+      expect(peak(grants, () => 1)).toBe(limit);
+      const span = shortWindow.lengthMs / shortWindow.slotMs;
+      for (const { nowMs, slot } of refusals) {
+        const held = grants.filter((grant) => grant.nowMs <= nowMs && slot - grant.slot <= span).length;
+        expect(held).toBeGreaterThanOrEqual(limit);
+      }
+      // Three windows and a half: the first one full at once, the others as slots leave.
+      expect(grants.length).toBeGreaterThanOrEqual(3 * limit);
+    });
+
+    it('says how long to wait, and keeps the word', async () => {
+      const key = randomUUID();
+      await one(short(0), key, { requests: 2 });
+      await sleep(2 * shortWindow.slotMs);
+      await one(short(0), key, { requests: 2 });
+      const { states } = await one(short(0), key, { requests: 2 });
+      const { waitMs = 0, requestsResetMs = 0 } = states[0] ?? {};
+      expect(waitMs).toBeGreaterThan(0);
+      expect(waitMs).toBe(requestsResetMs);
+      expect(waitMs).toBeLessThanOrEqual(shortWindow.lengthMs + shortWindow.slotMs);
+      await sleep(waitMs + 2);
+      expect(await one(short(0), key, { requests: 2 })).toMatchObject({ granted: true, states: [{ requests: 1 }] });
+    });
+
+    it('waits for as many slots as the tokens need', async () => {
+      const key = randomUUID();
+      const first = await one(short(1), key, { tokens: 100 }, 40);
+      await sleep(2 * shortWindow.slotMs);
+      const second = await one(short(1), key, { tokens: 100 }, 60);
+      const leaves = (answer: TakeAnswer) => (answer.slot + 1) * shortWindow.slotMs + shortWindow.lengthMs;
+      const small = await one(short(1), key, { tokens: 100 }, 30);
+      const large = await one(short(1), key, { tokens: 100 }, 70);
+      expect(small.states[0]).toMatchObject({ lacking: 'tokens', waitMs: leaves(first) - small.nowMs });
+      expect(large.states[0]).toMatchObject({ lacking: 'tokens', waitMs: leaves(second) - large.nowMs });
+    });
+
+    it('takes from all windows or from none', async () => {
+      const [account, key, all] = [randomUUID(), randomUUID(), randomUUID()];
+      const demand = (requests: number) => ({
+        guard,
+        tokens: 5,
+        windows: [
+          { key: account, requests: 10, tokens: 100 },
+          { key, requests, tokens: null },
+          { key: all, requests: null, tokens: 6 },
+        ],
+      });
+      expect((await replica(0).take(demand(1))).granted).toBe(true);
+      const refused = await replica(1).take(demand(1));
+      expect(refused).toMatchObject({
+        granted: false,
+        states: [{ lacking: null }, { lacking: 'requests' }, { lacking: 'tokens' }],
+      });
+      const after = await replica(2).take(demand(0));
+      expect(after.states.map(({ requests, tokens }) => [requests, tokens])).toEqual([
+        [1, 5],
+        [1, 5],
+        [1, 5],
+      ]);
+    });
+
+    it('gives back what was reserved too much, so that nearly all of a limit is usable', async () => {
+      const key = randomUUID();
+      const limit = 10_000;
+      let used = 0;
+      for (let index = 0; ; index += 1) {
+        const { granted, slot } = await one(replica(index), key, { tokens: limit }, 150);
+        if (!granted) break;
+        await replica(index + 1).correct([key], slot, 50 - 150);
+        used += 50;
+      }
+      expect(used).toBeLessThanOrEqual(limit);
+      expect(used / limit).toBeGreaterThanOrEqual(0.98);
+    });
+
+    it('counts what was used beyond the reservation, and forgets corrections that come too late', async () => {
+      const key = randomUUID();
+      const { slot } = await one(short(0), key, { tokens: 100 }, 10);
+      await short(1).correct([key], slot, 85);
+      expect((await one(short(0), key, { tokens: 100 }, 10)).granted).toBe(false);
+      await sleep(shortWindow.lengthMs + 3 * shortWindow.slotMs);
+      await one(short(0), key, { tokens: 100 }, 20);
+      await short(1).correct([key], slot, -1_000);
+      await short(1).correct([randomUUID()], slot, -1_000);
+      expect((await one(short(0), key, { tokens: 100 }, 0)).states[0]).toMatchObject({ requests: 1, tokens: 20 });
+    });
+
+    it('never takes back more than was reserved in the slot', async () => {
+      const key = randomUUID();
+      const { slot } = await one(replica(0), key, { tokens: 100 }, 10);
+      await replica(1).correct([key], slot, -1_000);
+      expect((await one(replica(0), key, { tokens: 100 }, 0)).states[0]).toMatchObject({ requests: 1, tokens: 0 });
+    });
+
+    it('grants nothing where the limit is zero', async () => {
+      expect(await one(replica(0), randomUUID(), { requests: 0 })).toMatchObject({
+        granted: false,
+        states: [{ lacking: 'requests', requests: 0 }],
+      });
+    });
+
+    describe('failures', () => {
+      const rule: FailureRule = { most: 5, window: shortWindow, blockMs: 300 };
+
+      it('block a guard once, for as long as the rule says, on every replica', async () => {
+        const caller = randomUUID();
+        const answers = await Promise.all(Array.from({ length: 20 }, (_, index) => replica(index).fail(caller, rule)));
+        expect(answers.filter(({ began }) => began)).toHaveLength(1);
+        expect(answers.filter(({ blockedMs }) => blockedMs === 0)).toHaveLength(5);
+        const key = randomUUID();
+        const blocked = await replica(1).take({
+          guard: caller,
+          tokens: 0,
+          windows: [{ key, requests: 10, tokens: null }],
+        });
+        expect(blocked).toMatchObject({ granted: false, states: [] });
+        expect(blocked.blockedMs).toBeGreaterThan(0);
+        expect(blocked.blockedMs).toBeLessThanOrEqual(300);
+        await sleep(320);
+        const free = await replica(2).take({
+          guard: caller,
+          tokens: 0,
+          windows: [{ key, requests: 10, tokens: null }],
+        });
+        expect(free).toMatchObject({ granted: true, states: [{ requests: 0 }] });
+        // The count has begun anew.
+        expect(await replica(0).fail(caller, rule)).toMatchObject({ blockedMs: 0, began: false });
+      });
+
+      it('that are further apart than the window are forgiven', async () => {
+        const caller = randomUUID();
+        for (let index = 0; index < 5; index += 1) await replica(index).fail(caller, rule);
+        await sleep(shortWindow.lengthMs + 2 * shortWindow.slotMs);
+        expect(await replica(0).fail(caller, rule)).toMatchObject({ blockedMs: 0, began: false });
+      });
+
+      it('of one guard leave others alone', async () => {
+        const [bad, good] = [randomUUID(), randomUUID()];
+        for (let index = 0; index < 6; index += 1) await replica(index).fail(bad, rule);
+        const key = randomUUID();
+        const answer = await replica(0).take({ guard: good, tokens: 0, windows: [{ key, requests: 1, tokens: null }] });
+        expect(answer.granted).toBe(true);
+      });
+    });
+  });
+}

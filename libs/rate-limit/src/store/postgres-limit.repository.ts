@@ -1,0 +1,64 @@
+import { PlatformError } from '#common';
+import type { PrismaService } from '#platform/prisma';
+import type { FailAnswer, FailureRule, LimitStore, TakeAnswer, TakeDemand } from './limit-store.js';
+import type { LimitWindow } from './limit-window.js';
+
+/** Windows nobody has touched for this long hold nothing, in seconds; more than the longest window there is. */
+const forgottenAfterSeconds = 3_600;
+
+/** One function of the migration per step. The connection is the house's own and is not closed here. */
+export class PostgresLimitStore implements LimitStore {
+  constructor(
+    private readonly prisma: PrismaService,
+    private readonly window: LimitWindow,
+  ) {}
+
+  async take({ guard, windows, tokens }: TakeDemand): Promise<TakeAnswer> {
+    const keys = windows.map(({ key }) => key);
+    const requests = windows.map((window) => window.requests);
+    const tokenLimits = windows.map((window) => window.tokens);
+    const { lengthMs, slotMs } = this.window;
+    return await this.call<TakeAnswer>(
+      this.prisma.$queryRaw`
+        SELECT rate_limit_take(${guard}, ${keys}::text[], ${requests}::bigint[], ${tokenLimits}::bigint[],
+          ${tokens}::bigint, ${lengthMs}::bigint, ${slotMs}::bigint) AS answer`,
+    );
+  }
+
+  async correct(keys: readonly string[], slot: number, change: number): Promise<void> {
+    await this.call<unknown>(
+      this.prisma.$queryRaw`
+        SELECT rate_limit_correct(${[...keys]}::text[], ${slot}::bigint, ${change}::bigint)::text AS answer`,
+    );
+  }
+
+  async fail(guard: string, { most, window, blockMs }: FailureRule): Promise<FailAnswer> {
+    return await this.call<FailAnswer>(
+      this.prisma.$queryRaw`
+        SELECT rate_limit_fail(${guard}, ${most}::bigint, ${window.lengthMs}::bigint, ${window.slotMs}::bigint,
+          ${blockMs}::bigint) AS answer`,
+    );
+  }
+
+  /** Drops the windows that nobody has used for an hour; resolves to how many. */
+  async forget(): Promise<number> {
+    return await this.prisma.$executeRaw`
+      DELETE FROM rate_limit_windows WHERE touched_at < now() - ${forgottenAfterSeconds}::int * interval '1 second'`;
+  }
+
+  async close(): Promise<void> {
+    await Promise.resolve();
+  }
+
+  private async call<Answer>(query: PromiseLike<unknown>): Promise<Answer> {
+    try {
+      const [row] = (await query) as { answer: Answer }[];
+      if (row === undefined) throw new Error('The database did not answer a function of the rate limits.');
+      return row.answer;
+    } catch (error) {
+      throw new PlatformError('SERVICE_UNAVAILABLE', 'The service cannot check rate limits right now.', null, {
+        cause: error,
+      });
+    }
+  }
+}

@@ -1,0 +1,152 @@
+import { createHash } from 'node:crypto';
+import { Redis } from 'ioredis';
+import { PlatformError } from '#common';
+import type { FailAnswer, FailureRule, LimitStore, TakeAnswer, TakeDemand, WindowState } from './limit-store.js';
+import type { LimitWindow } from './limit-window.js';
+import { correctScript, failScript, takeScript } from './redis-scripts.js';
+
+export interface RedisLimitStoreOptions {
+  /** `redis://…` or `rediss://…`. */
+  url: string;
+  /** Prefix of every key. */
+  namespace: string;
+  /** Of the windows of limits; a failure rule brings its own. */
+  window: LimitWindow;
+  warn: (message: string, error: unknown) => void;
+}
+
+/** How long the first connection may take, in ms. */
+const startTimeoutMs = 10_000;
+
+/** How long one step may take, in ms. A request must not hang because the store is away. */
+const stepTimeoutMs = 1_000;
+
+interface Script {
+  text: string;
+  sha1: string;
+}
+
+const scriptOf = (text: string): Script => ({ text, sha1: createHash('sha1').update(text).digest('hex') });
+const [take, correct, fail] = [scriptOf(takeScript), scriptOf(correctScript), scriptOf(failScript)] as const;
+
+/** One script per step. Connects again by itself after every loss; until then each step fails at once. */
+export class RedisLimitStore implements LimitStore {
+  private readonly span: number;
+
+  private constructor(
+    private readonly client: Redis,
+    private readonly options: RedisLimitStoreOptions,
+  ) {
+    this.span = options.window.lengthMs / options.window.slotMs;
+  }
+
+  /** Rejects with `SERVICE_UNAVAILABLE` when the server does not answer within 10 s. */
+  static async open(options: RedisLimitStoreOptions): Promise<RedisLimitStore> {
+    const client = new Redis(options.url, {
+      connectionName: 'limits',
+      lazyConnect: true,
+      // A step is not repeated blindly: what is in doubt when the connection breaks may have happened.
+      autoResendUnfulfilledCommands: false,
+      enableOfflineQueue: false,
+      maxRetriesPerRequest: 0,
+      commandTimeout: stepTimeoutMs,
+      connectTimeout: 5_000,
+      enableAutoPipelining: true,
+      retryStrategy: (attempt: number) => Math.min(attempt * 50, 500),
+    });
+    client.on('error', (error) => options.warn('The Redis of the rate limits reported an error.', error));
+    await untilReady(client);
+    return new RedisLimitStore(client, options);
+  }
+
+  async take({ guard, windows, tokens }: TakeDemand): Promise<TakeAnswer> {
+    const keys = [this.blockKey(guard), ...windows.map(({ key }) => this.windowKey(key))];
+    const limits = windows.flatMap((window) => [window.requests ?? -1, window.tokens ?? -1]);
+    const { slotMs } = this.options.window;
+    const [granted = 0, blockedMs = 0, nowMs = 0, slot = 0, ...numbers] = await this.run(take, keys, [
+      tokens,
+      this.span,
+      slotMs,
+      ...limits,
+    ]);
+    const states = blockedMs > 0 ? [] : windows.map((_window, index) => this.stateOf(numbers, index * 6, nowMs));
+    return { granted: granted === 1, blockedMs, nowMs, slot, states };
+  }
+
+  async correct(keys: readonly string[], slot: number, change: number): Promise<void> {
+    const names = keys.map((key) => this.windowKey(key));
+    await this.run(correct, names, [slot, change]);
+  }
+
+  async fail(guard: string, { most, window, blockMs }: FailureRule): Promise<FailAnswer> {
+    const keys = [this.windowKey(guard), this.blockKey(guard)];
+    const span = window.lengthMs / window.slotMs;
+    const [blockedMs = 0, began = 0, nowMs = 0] = await this.run(fail, keys, [most, span, window.slotMs, blockMs]);
+    return { blockedMs, began: began === 1, nowMs };
+  }
+
+  async close(): Promise<void> {
+    this.client.disconnect();
+    await Promise.resolve();
+  }
+
+  private async run({ text, sha1 }: Script, keys: string[], values: number[]): Promise<number[]> {
+    const parts = [keys.length, ...keys, ...values] as [number, ...(string | number)[]];
+    try {
+      const answer = await this.client.evalsha(sha1, ...parts).catch((error: unknown) => {
+        // A server that was restarted has forgotten the script, and takes it anew with this call.
+        if (error instanceof Error && error.message.startsWith('NOSCRIPT')) return this.client.eval(text, ...parts);
+        throw error;
+      });
+      return (answer ?? []) as number[];
+    } catch (error) {
+      throw unavailable(error);
+    }
+  }
+
+  private stateOf(numbers: number[], from: number, nowMs: number): WindowState {
+    const [requests = 0, tokens = 0, lacking = 0, waitMs = 0, oldest = -1, oldestTokens = -1] = numbers.slice(
+      from,
+      from + 6,
+    );
+    const leaves = (slot: number) =>
+      slot < 0 ? 0 : Math.max(0, (slot + this.span + 1) * this.options.window.slotMs - nowMs);
+    return {
+      requests,
+      tokens,
+      lacking: ([null, 'requests', 'tokens'] as const)[lacking] ?? null,
+      waitMs,
+      requestsResetMs: leaves(oldest),
+      tokensResetMs: leaves(oldestTokens),
+    };
+  }
+
+  private windowKey(key: string): string {
+    return `${this.options.namespace}:limit:${key}`;
+  }
+
+  private blockKey(guard: string): string {
+    return `${this.options.namespace}:limit-block:${guard}`;
+  }
+}
+
+async function untilReady(client: Redis): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  try {
+    await new Promise<void>((resolve, reject) => {
+      timer = setTimeout(() => reject(unavailable(null)), startTimeoutMs);
+      client.once('ready', resolve);
+      // A refused first try is not the end: the client goes on trying until the time is over.
+      client.connect().catch(() => undefined);
+    });
+  } catch (error) {
+    client.disconnect();
+    throw error;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function unavailable(cause: unknown): PlatformError {
+  return new PlatformError('SERVICE_UNAVAILABLE', 'The service cannot check rate limits right now.', null, { cause });
+}
