@@ -38,7 +38,10 @@ function cutFrame(): string {
 
 async function replay(reply: FastifyReply, { answer, isCut }: Extract<KeyOpening, { isCut: boolean }>): Promise<void> {
   const body = isCut ? Buffer.concat([answer.body, Buffer.from(cutFrame())]) : answer.body;
-  await reply.status(answer.status).headers(answer.headers).header('idempotent-replayed', 'true').send(body);
+  void reply.status(answer.status).headers(answer.headers).header('idempotent-replayed', 'true');
+  // It was charged, and would come again and again.
+  if (answer.status >= 400) void reply.header('x-should-retry', 'false');
+  await reply.send(body);
 }
 
 /**
