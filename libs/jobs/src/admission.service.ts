@@ -2,6 +2,7 @@ import type { Caller } from '#accounts';
 import { PlatformError } from '#common';
 import type { Logger } from '#platform/logging';
 import type { JobDefinition, QueueTransport } from '#queue';
+import type { TokenReservation } from '#rate-limit';
 import type { JobCloser } from './job-closer.js';
 import type { AdmissionStep, AdmittedJob } from './job-states.js';
 import type { JobsRepository, NewJob } from './jobs.repository.js';
@@ -20,6 +21,8 @@ export interface OpenRequest {
   /** Mailbox address of this replica; null for async jobs. */
   replyTo: string | null;
   stream: boolean;
+  /** What the rate limit reserved for it; kept with the row, so that its closing puts it right. */
+  tokenReservation?: TokenReservation | null;
   /** Given to the admission steps; nothing here looks into it. */
   quote?: unknown;
 }
@@ -52,6 +55,7 @@ export class AdmissionService {
     const place = await this.takePlace(request);
     try {
       const job = await this.insert(request);
+      request.tokenReservation?.keep();
       await this.enqueueOrAbandon(request, job);
       return job;
     } finally {
@@ -88,6 +92,7 @@ export class AdmissionService {
       replyTo,
       deadlineMs: request.deadlineMs ?? definition.policy.deadlineMs,
       ciphertext: cipher.encrypt(requestId, payload),
+      reservedTokens: request.tokenReservation ?? null,
     };
     try {
       if (steps.length === 0) return await jobs.insert(row);

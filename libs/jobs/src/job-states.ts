@@ -1,5 +1,6 @@
 import type { ErrorCode, JobUsage } from '#common';
 import type { Prisma } from '#platform/prisma';
+import type { ReservedTokens } from '#rate-limit';
 
 /** `queued → running → succeeded | failed | cancelled | expired`; `running` may be skipped by quick jobs. */
 export type ClosedState = 'succeeded' | 'failed' | 'cancelled' | 'expired';
@@ -26,6 +27,8 @@ export interface ClosedJob extends JobClosing {
   apiKeyId: string;
   modality: string;
   modelId: string;
+  /** What its rate limit still holds for it; null: nothing. */
+  reservedTokens?: ReservedTokens | null;
 }
 
 /** A row the moment it was admitted. */
@@ -48,3 +51,6 @@ export interface AdmissionStep {
 export interface ClosingStep {
   close(transaction: JobTransaction, job: ClosedJob): Promise<void>;
 }
+
+/** Told of every closing that counted, after its transaction; what it does may be lost with the process. */
+export type ClosedListener = (job: ClosedJob) => void;

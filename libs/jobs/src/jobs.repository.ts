@@ -1,5 +1,6 @@
 import type { Caller } from '#accounts';
 import type { PrismaService } from '#platform/prisma';
+import type { ReservedTokens } from '#rate-limit';
 import type { AdmittedJob, ClosedJob, JobClosing, JobState, JobTransaction } from './job-states.js';
 
 export interface NewJob {
@@ -11,6 +12,8 @@ export interface NewJob {
   replyTo: string | null;
   deadlineMs: number;
   ciphertext: Uint8Array<ArrayBuffer>;
+  /** Default: none. */
+  reservedTokens?: ReservedTokens | null;
 }
 
 /** An open row as the sweeps and the cancel see it. */
@@ -30,6 +33,8 @@ interface ClosedRow {
   api_key_id: string;
   modality: string;
   model_id: string;
+  limit_slot: bigint | null;
+  limit_tokens: bigint | null;
 }
 
 type Queries = PrismaService | JobTransaction;
@@ -48,12 +53,14 @@ export class JobsRepository {
 
   /** Row and payload in one statement; with `transaction`, part of it. */
   async insert(job: NewJob, transaction: Queries = this.prisma): Promise<AdmittedJob> {
-    const { caller } = job;
+    const { caller, reservedTokens: reserved } = job;
     const rows = await transaction.$queryRaw<{ deadline_at: Date }[]>`
       WITH job AS (
-        INSERT INTO jobs (request_id, account_id, api_key_id, modality, model_id, stream, reply_to, deadline_at)
+        INSERT INTO jobs (request_id, account_id, api_key_id, modality, model_id, stream, reply_to, limit_slot,
+                          limit_tokens, deadline_at)
         VALUES (${job.requestId}, ${caller.accountId}::uuid, ${caller.apiKeyId}::uuid, ${job.modality},
-                ${job.modelId}, ${job.stream}, ${job.replyTo}, now() + ${job.deadlineMs}::float8 * interval '1 ms')
+                ${job.modelId}, ${job.stream}, ${job.replyTo}, ${reserved?.slot ?? null}::bigint,
+                ${reserved?.tokens ?? null}::bigint, now() + ${job.deadlineMs}::float8 * interval '1 ms')
         RETURNING request_id, deadline_at
       ), payload AS (
         INSERT INTO job_payloads (request_id, ciphertext) SELECT request_id, ${job.ciphertext} FROM job
@@ -84,7 +91,7 @@ export class JobsRepository {
                reasoning_tokens = ${usage?.reasoningTokens ?? null}::int,
                usage_units = ${units}::jsonb, execution_ms = ${executionMs}::int
          WHERE request_id = ${requestId} AND attempt = ${attempt}::int AND state IN ('queued', 'running')
-        RETURNING request_id, account_id, api_key_id, modality, model_id
+        RETURNING request_id, account_id, api_key_id, modality, model_id, limit_slot, limit_tokens
       ), dropped AS (
         DELETE FROM job_payloads WHERE request_id IN (SELECT request_id FROM closed)
       ), noted AS (
@@ -93,11 +100,11 @@ export class JobsRepository {
           FROM jobs WHERE request_id = ${requestId}
         ON CONFLICT DO NOTHING
       )
-      SELECT account_id, api_key_id, modality, model_id FROM closed`;
+      SELECT account_id, api_key_id, modality, model_id, limit_slot, limit_tokens FROM closed`;
     const row = rows[0];
     if (!row) return null;
     const ids = { accountId: row.account_id, apiKeyId: row.api_key_id, modality: row.modality, modelId: row.model_id };
-    return { ...closing, ...ids };
+    return { ...closing, ...ids, reservedTokens: reservedTokensOf(row) };
   }
 
   /** Marks rows that a worker has picked up. */
@@ -179,6 +186,10 @@ const openJobColumns = {
 
 function toOpenJob({ deadlineAt, ...job }: Omit<OpenJob, 'deadlineAtMs'> & { deadlineAt: Date }): OpenJob {
   return { ...job, deadlineAtMs: deadlineAt.getTime() };
+}
+
+function reservedTokensOf({ limit_slot: slot, limit_tokens: tokens }: ClosedRow): ReservedTokens | null {
+  return slot === null || tokens === null ? null : { slot: Number(slot), tokens: Number(tokens) };
 }
 
 function callerIds(caller: Caller): { accountId: string; apiKeyId: string } {

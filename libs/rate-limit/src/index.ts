@@ -1,3 +1,13 @@
+export * from './failure-guard.js';
+export * from './limits/limit-book.js';
 export * from './limits/limit-override.js';
 export { LimitOverridesRepository } from './limits/limit-overrides.repository.js';
 export * from './limits/limit-table.js';
+export * from './log/refusal-log.js';
+export { RefusalLogRepository } from './log/refusal-log.repository.js';
+export * from './rate-limiter.js';
+export type { RefusalReason } from './refusal.js';
+export * from './store/limit-store.js';
+export * from './store/limit-window.js';
+export * from './store/open-limit-store.js';
+export * from './token-reservation.js';
