@@ -1,0 +1,60 @@
+import fastify, { type FastifyInstance } from 'fastify';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createLogger } from '#platform/logging';
+import type { Metrics } from '#platform/metrics';
+import { Drain } from './drain.js';
+import { addRequestTracking } from './request-tracking.js';
+
+let server: FastifyInstance;
+let drain: Drain;
+let observed: { route: string; status: number }[];
+let onObserved: () => void;
+
+beforeEach(async () => {
+  drain = new Drain();
+  observed = [];
+  onObserved = () => undefined;
+  const observeHttpRequest = ({ route, status }: { route: string; status: number }): void => {
+    observed.push({ route, status });
+    onObserved();
+  };
+  server = fastify();
+  addRequestTracking(server, {
+    drain,
+    metrics: { observeHttpRequest } as unknown as Metrics,
+    logger: createLogger('test', { level: 'silent' }),
+  });
+  server.get('/quick', () => 'done');
+  server.get('/endless', (_request, reply) => {
+    reply.hijack();
+    reply.raw.writeHead(200).write('x');
+  });
+  await server.listen({ port: 0, host: '127.0.0.1' });
+});
+
+afterEach(async () => {
+  server.server.closeAllConnections();
+  await server.close();
+});
+
+function get(path: string): Promise<Response> {
+  const { port } = server.server.address() as { port: number };
+  return fetch(`http://127.0.0.1:${port}${path}`);
+}
+
+describe('requests in flight', () => {
+  it('are over when their answer is out, and when their caller has left', async () => {
+    await (await get('/quick')).text();
+    const response = await get('/endless');
+    const told = new Promise<void>((resolve) => (onObserved = resolve));
+    await response.body?.cancel();
+    await told;
+    expect(observed).toEqual([
+      { route: '/quick', status: 200 },
+      { route: '/endless', status: 499 },
+    ]);
+    // Nobody is left to wait for: a grace of an hour ends at once.
+    await drain.drain(3_600_000);
+    expect(drain.draining).toBe(true);
+  });
+});
