@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { AccountsService } from '#accounts';
 import { LedgerService, PriceList, ReservationStep, SettlementStep } from '#billing';
+import { Egress } from '#egress';
 import {
   AdmissionService,
   IdempotencyRepository,
@@ -11,6 +12,7 @@ import {
   PayloadCipher,
   SecretBox,
 } from '#jobs';
+import { MediaTools } from '#media';
 import { ModelRegistryService, PresenceOnlineModels } from '#model-registry';
 import type { ApiConfig } from '#platform/config';
 import { Readiness } from '#platform/health';
@@ -18,6 +20,7 @@ import type { Logger } from '#platform/logging';
 import { Metrics, registerQueueGauges } from '#platform/metrics';
 import { PrismaService } from '#platform/prisma';
 import { createTransport, type QueueTransport } from '#queue';
+import { type ArtifactStore, createArtifactStore } from '#storage';
 import { meterJob, modalitiesOf } from '#modalities';
 import { HolderWatch } from './holder-watch.js';
 import { Drain } from './http/drain.js';
@@ -34,6 +37,9 @@ export interface ApiServices {
   admission: AdmissionService;
   idempotency: IdempotencyService;
   jobs: JobsService;
+  artifacts: ArtifactStore;
+  media: MediaTools;
+  egress: Egress;
   holders: HolderWatch;
   metrics: Metrics;
   readiness: Readiness;
@@ -81,6 +87,9 @@ export async function openServices(config: ApiConfig, logger: Logger): Promise<A
     }),
     idempotency,
     jobs: new JobsService({ jobs, transport, logger }),
+    artifacts: createArtifactStore(config.storage),
+    media: await MediaTools.find({ ffmpeg: config.ffmpeg, warn: (message) => logger.warn(message) }),
+    egress: new Egress({ allowedNetworks: config.egressNetworks }),
     holders: new HolderWatch(transport.presence),
     metrics,
     readiness: new Readiness([
@@ -93,12 +102,13 @@ export async function openServices(config: ApiConfig, logger: Logger): Promise<A
 
 /** Writes what still waits and lets go of both stores. */
 export async function closeServices(services: ApiServices): Promise<void> {
-  const { idempotency, jobs, holders, transport, prisma } = services;
+  const { idempotency, jobs, holders, transport, prisma, artifacts } = services;
   holders.close();
   await idempotency.close();
   await jobs.close();
   await transport.close();
   await prisma.$disconnect();
+  await artifacts.close();
 }
 
 /** Workers cancel the jobs of a replica that falls silent. */

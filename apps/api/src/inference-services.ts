@@ -6,6 +6,7 @@ import { regionOf } from './http/caller-region.js';
 /** What every slice asks of its process. */
 export function inferenceServicesOf(services: ApiServices): InferenceServices {
   const { registry, prices, transport, admission, jobs, holders, drain, logger, config } = services;
+  const { artifacts, media, egress } = services;
   return {
     resolve: (name, type, headers) =>
       registry.resolve({
@@ -25,6 +26,9 @@ export function inferenceServicesOf(services: ApiServices): InferenceServices {
     cancelFailed: (requestId, error) => logger.warn({ requestId, error }, 'a job could not be cancelled'),
     errorFrame: (error) => ({ error: openaiError(error), ...(error.issues ? { issues: error.issues } : {}) }),
     watchHolder: (modelId) => holders.watch(modelId),
+    artifacts,
+    media,
+    egress,
     stopping: drain.expired,
     settings: {
       chatDeadlineMs: config.chatDeadlineMs,

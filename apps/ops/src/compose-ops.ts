@@ -1,5 +1,6 @@
 import { SettlementStep } from '#billing';
 import {
+  DeleteExpiredArtifactsSweep,
   ExpireOverdueSweep,
   FailAbandonedSweep,
   ForgetAnswersSweep,
@@ -17,6 +18,7 @@ import type { Logger } from '#platform/logging';
 import { type Metrics, registerQueueGauges } from '#platform/metrics';
 import type { PrismaService } from '#platform/prisma';
 import type { JobDefinition, QueueTransport } from '#queue';
+import type { ArtifactStore } from '#storage';
 
 export interface OpsParts {
   config: OpsConfig;
@@ -24,6 +26,7 @@ export interface OpsParts {
   transport: QueueTransport;
   logger: Logger;
   metrics: Metrics;
+  artifacts: ArtifactStore;
 }
 
 /** After its deadline a row waits this long for the outcome of a worker that stopped in time. */
@@ -67,6 +70,7 @@ export function composeOps(parts: OpsParts): { outcomes: OutcomeProcessor; sweep
       }),
       new FailAbandonedSweep(common),
       new ExpireOverdueSweep({ ...common, graceMs: expireGraceMs }),
+      new DeleteExpiredArtifactsSweep(parts.artifacts),
       new ForgetAnswersSweep(new IdempotencyRepository(prisma)),
     ],
     intervalMs: config.sweepIntervalMs,

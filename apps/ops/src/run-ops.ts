@@ -4,6 +4,7 @@ import { createLogger } from '#platform/logging';
 import { Metrics } from '#platform/metrics';
 import { PrismaService } from '#platform/prisma';
 import { createTransport } from '#queue';
+import { createArtifactStore } from '#storage';
 import { composeOps } from './compose-ops.js';
 
 /** Runs ops until SIGTERM or SIGINT; what is in progress ends first. Any number of replicas may run. */
@@ -18,7 +19,8 @@ export async function runOps(config: OpsConfig): Promise<void> {
     warn: (message, error) => logger.warn({ error }, message),
   });
   const metrics = new Metrics('ops');
-  const { outcomes, sweeps } = composeOps({ config, prisma, transport, logger, metrics });
+  const artifacts = createArtifactStore(config.storage);
+  const { outcomes, sweeps } = composeOps({ config, prisma, transport, logger, metrics, artifacts });
   const readiness = new Readiness([
     { name: 'database', check: () => prisma.ping() },
     { name: 'queue', check: () => transport.ping() },
@@ -33,6 +35,7 @@ export async function runOps(config: OpsConfig): Promise<void> {
   readiness.drain();
   await Promise.all([sweeps.close(), outcomes.close()]);
   await transport.close();
+  await artifacts.close();
   await prisma.$disconnect();
   await http.close();
   logger.info('ops stopped');

@@ -1,8 +1,10 @@
 import type { TaskRunner, TextGenerationRunner } from '#inference/host';
 import { catalog, type ModalityName, type ProcessorsOf } from '#modalities';
 import { ChatProcessor } from '#modalities/chat/worker';
+import type { MediaTools } from '#media';
 import type { ModelManifest } from '#model-registry/manifest';
 import type { JobConsumer, JobReport, QueueTransport, RunningJob } from '#queue';
+import type { ArtifactStore } from '#storage';
 
 /** Runs the jobs of one slice on the host of one model. */
 interface JobProcessor<Payload extends object> {
@@ -14,6 +16,10 @@ export interface ProcessorParts {
   /** The model's host. */
   runner: TextGenerationRunner & TaskRunner;
   manifest: ModelManifest;
+  /** Inputs and results of media jobs, by reference. */
+  artifacts: ArtifactStore;
+  /** Reads and writes sound and video; may be missing on this machine. */
+  media: MediaTools;
 }
 
 /** The worker's part of every slice; a slice without one does not compile. */

@@ -1,9 +1,11 @@
 import { forkHost, type HostLauncher, type HostTimings } from '#inference/host';
+import { MediaTools } from '#media';
 import { childEnvironment, type WorkerConfig } from '#platform/config';
 import { Readiness, startHealthServer } from '#platform/health';
 import { createLogger } from '#platform/logging';
 import { Metrics } from '#platform/metrics';
 import { createTransport } from '#queue';
+import { createArtifactStore } from '#storage';
 import { registerWorkerMetrics } from './worker-metrics.js';
 import { Worker } from './worker.js';
 
@@ -13,8 +15,13 @@ export interface WorkerOverrides {
   timings?: Partial<HostTimings>;
 }
 
-/** A host computes; it has no business with the queue. */
-const withheldFromHosts = { SLUICE_QUEUE_URL: null, REDIS_URL: null };
+/** A host computes; it has no business with the queue or the storage. */
+const withheldFromHosts = {
+  SLUICE_QUEUE_URL: null,
+  REDIS_URL: null,
+  SLUICE_S3_ACCESS_KEY_ID: null,
+  SLUICE_S3_SECRET_ACCESS_KEY: null,
+};
 
 /** Runs a worker until SIGTERM or SIGINT, then drains it and lets the process end. */
 export async function runWorker(config: WorkerConfig, overrides: WorkerOverrides = {}): Promise<void> {
@@ -25,11 +32,14 @@ export async function runWorker(config: WorkerConfig, overrides: WorkerOverrides
     clientName: 'worker',
     warn: (message, error) => logger.warn({ error }, message),
   });
+  const artifacts = createArtifactStore(config.storage);
   const worker = new Worker({
     home: config.home,
     models: config.models,
     settings: { providers: config.providers, threads: config.threads, slots: config.slots },
     transport,
+    artifacts,
+    media: await MediaTools.find({ ffmpeg: config.ffmpeg, warn: (message) => logger.warn(message) }),
     launch: overrides.launch ?? forkHost({ env: childEnvironment(withheldFromHosts) }),
     timings: overrides.timings,
     logger,
@@ -46,6 +56,7 @@ export async function runWorker(config: WorkerConfig, overrides: WorkerOverrides
   readiness.drain();
   await worker.stop(config.drainMs);
   await transport.close();
+  await artifacts.close();
   await http.close();
   logger.info('worker stopped');
 }

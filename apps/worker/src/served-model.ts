@@ -1,7 +1,9 @@
 import { HostSupervisor, type HostLauncher, type HostStateChange, type HostTimings } from '#inference/host';
+import type { MediaTools } from '#media';
 import type { ModalityName } from '#modalities';
 import type { Logger } from '#platform/logging';
 import type { HeldModel, JobConsumer, QueueTransport } from '#queue';
+import type { ArtifactStore } from '#storage';
 import { hostLoadOptions, type HostSettings } from './host-options.js';
 import type { InstalledModel } from './models-folder.js';
 import { openConsumer } from './processors.js';
@@ -10,6 +12,8 @@ export interface ServedModelOptions {
   model: InstalledModel;
   modalities: readonly ModalityName[];
   transport: QueueTransport;
+  artifacts: ArtifactStore;
+  media: MediaTools;
   launch: HostLauncher;
   settings: HostSettings;
   logger: Logger;
@@ -111,13 +115,13 @@ export class ServedModel {
 
   /** Jobs are taken only once the model can run them. */
   private async openConsumers(slots: number): Promise<void> {
-    const { transport, modalities, model } = this.options;
+    const { transport, modalities, model, artifacts, media } = this.options;
     // A few more than fit: the next prompt waits in the host, not behind a round trip, when a slot is free.
     const concurrency = slots + Math.ceil(slots / 4);
     try {
       for (const modality of modalities) {
         if (this.consumers.has(modality)) continue;
-        const wish = { modality, manifest: model.manifest, runner: this.supervisor, concurrency };
+        const wish = { modality, manifest: model.manifest, runner: this.supervisor, concurrency, artifacts, media };
         this.consumers.set(modality, await openConsumer(transport, wish));
       }
     } catch (error) {

@@ -3,9 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { forkHost } from '#inference/host';
+import { MediaTools } from '#media';
 import { chatJob, type ChatJobPayload } from '#modalities/chat/contract';
 import { createLogger } from '#platform/logging';
 import { createTransport, type MailboxEvent, type Outcome, type PresenceBeat, type QueueTransport } from '#queue';
+import { createArtifactStore } from '#storage';
 import { deterministicManifest, installDeterministicModel, removeDeterministicModel } from '#test/deterministic-model';
 import { createTestDatabase } from '#test/postgres';
 import { redisAvailable, startRedis } from '#test/redis';
@@ -29,6 +31,7 @@ if (redisAvailable) stores.push(['Redis', () => startRedis()]);
 describe.each(stores)('a worker on %s', (_name, openStore) => {
   let store: { url: string; close(): Promise<void> };
   let home: string;
+  let media: MediaTools;
   let api: QueueTransport;
   let workerTransport: QueueTransport;
   let worker: Worker;
@@ -38,6 +41,7 @@ describe.each(stores)('a worker on %s', (_name, openStore) => {
   beforeAll(async () => {
     store = await openStore();
     home = await mkdtemp(join(tmpdir(), 'sluice-worker-'));
+    media = await MediaTools.find();
     const options = { url: store.url, namespace: 'worker_test' };
     api = await createTransport({ ...options, clientName: 'api' });
     await api.mailbox.start();
@@ -72,6 +76,8 @@ describe.each(stores)('a worker on %s', (_name, openStore) => {
       models: ['test'],
       settings: { providers: ['cpu'] },
       transport: workerTransport,
+      artifacts: createArtifactStore({ home }),
+      media,
       launch,
       logger,
       scanEveryMs: 100,

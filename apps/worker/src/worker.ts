@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import type { HostLauncher, HostTimings } from '#inference/host';
+import type { MediaTools } from '#media';
 import type { Logger } from '#platform/logging';
 import type { QueueTransport } from '#queue';
+import type { ArtifactStore } from '#storage';
 import type { HostSettings } from './host-options.js';
 import { type InstalledModel, InstalledModels, isSelected } from './models-folder.js';
 import { modalitiesOf } from '#modalities';
@@ -13,6 +15,8 @@ export interface WorkerOptions {
   models: string[];
   settings: HostSettings;
   transport: QueueTransport;
+  artifacts: ArtifactStore;
+  media: MediaTools;
   /** Starts the child of a model. Tests bring a host of their own. */
   launch: HostLauncher;
   logger: Logger;
@@ -96,9 +100,8 @@ export class Worker {
 
   private load(model: InstalledModel): void {
     const modalities = modalitiesOf(model.manifest.type);
-    const { transport, launch, settings, logger, timings } = this.options;
-    const onChange = () => void transport.presence.announce();
-    const served = new ServedModel({ model, modalities, transport, launch, settings, logger, timings, onChange });
+    const onChange = () => void this.options.transport.presence.announce();
+    const served = new ServedModel({ ...this.options, model, modalities, onChange });
     this.served.set(served.id, served);
     served.start();
   }

@@ -1,9 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { ModelPrice } from '#billing';
 import type { ErrorIssue, PlatformError } from '#common';
+import type { Egress } from '#egress';
+import type { MediaTools } from '#media';
 import type { ResolvedModel } from '#model-registry';
 import type { ModelType } from '#model-registry/manifest';
 import type { MailboxSlot } from '#queue';
+import type { ArtifactStore } from '#storage';
 import type { OpenRequest } from '../admission.service.js';
 import type { HolderLease } from './job-exchange.js';
 
@@ -31,6 +34,12 @@ export interface InferenceServices {
   errorFrame(error: PlatformError): { error: object; issues?: ErrorIssue[] };
   /** Watches whether anybody alive holds a model, until released. */
   watchHolder(modelId: string): HolderLease;
+  /** Inputs and results of media jobs, by reference. */
+  artifacts: ArtifactStore;
+  /** Reads and writes sound and video; may be missing on this machine. */
+  media: MediaTools;
+  /** The one way to URLs that callers name. */
+  egress: Egress;
   /** Aborts when the process stops and its grace is over. */
   stopping: AbortSignal;
   settings: RequestSettings;

@@ -1,3 +1,4 @@
+export * from './delete-expired-artifacts.sweep.js';
 export * from './expire-overdue.sweep.js';
 export * from './fail-abandoned.sweep.js';
 export * from './requeue-lost.sweep.js';

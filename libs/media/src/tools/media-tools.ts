@@ -16,6 +16,8 @@ export interface MediaToolsOptions {
    * Default: one of this user's in the system's folder for such files. Containers must not share it.
    */
   temporaryFolder?: string;
+  /** Hears, for operators, that the tools are missing. */
+  warn?: (message: string) => void;
 }
 
 export interface ToolPaths {
@@ -37,17 +39,21 @@ export class MediaTools {
     readonly missing: string | null,
   ) {}
 
-  static async find({ ffmpeg = 'ffmpeg', temporaryFolder = ownFolder() }: MediaToolsOptions = {}): Promise<MediaTools> {
+  static async find(options: MediaToolsOptions = {}): Promise<MediaTools> {
+    const { ffmpeg = 'ffmpeg', temporaryFolder = ownFolder(), warn } = options;
     const ffprobe = ffmpeg.replace(/ffmpeg([^/]*)$/, 'ffprobe$1');
     await sweepTemporary(temporaryFolder);
     try {
-      for (const tool of [ffmpeg, ffprobe]) await run(tool, ['-version'], { timeout: 10_000, env: toolEnvironment() });
+      await Promise.all(
+        [ffmpeg, ffprobe].map((tool) => run(tool, ['-version'], { timeout: 20_000, env: toolEnvironment() })),
+      );
       return new MediaTools({ ffmpeg, ffprobe }, temporaryFolder, null);
     } catch (error) {
       const reason = error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error);
       const missing =
         `${ffmpeg} and ${ffprobe} cannot be used (${reason}). Routes that need them answer 503. ` +
         'On Debian and Ubuntu: apt-get install -y ffmpeg';
+      warn?.(missing);
       return new MediaTools(null, temporaryFolder, missing);
     }
   }
