@@ -1,5 +1,5 @@
 import type { PrismaService } from '#platform/prisma';
-import type { AccountTier, ApiKeyKind, ApiKeyRecord, ModelPrivacy } from './api-key.js';
+import type { Account, AccountTier, ApiKeyKind, ApiKeyRecord, KeySettings, ModelPrivacy } from './api-key.js';
 
 /** A key as authentication needs it; both judgements are the database's clock's, not ours. */
 export interface KeyLookup {
@@ -13,13 +13,11 @@ export interface KeyLookup {
   expiresInMs: number | null;
 }
 
-export interface NewKey {
+export interface NewKey extends KeySettings {
   accountId: string;
   kind: ApiKeyKind;
   keyHash: Uint8Array<ArrayBuffer>;
   last6: string;
-  description: string;
-  expiresAt: Date | null;
 }
 
 interface LookupRow {
@@ -34,6 +32,8 @@ interface LookupRow {
 
 // Any process may be the first one: they queue up here, and all but one find the account made.
 const bootstrapLock = 72707371;
+
+const accountColumns = { id: true, name: true, tier: true, createdAt: true } as const;
 
 export class AccountsRepository {
   constructor(private readonly prisma: PrismaService) {}
@@ -80,12 +80,26 @@ export class AccountsRepository {
     return count > 0;
   }
 
-  async createAccount(name: string): Promise<{ id: string; name: string; createdAt: Date }> {
-    return this.prisma.account.create({ data: { name } });
+  async createAccount(name: string, tier: AccountTier): Promise<Account> {
+    return this.prisma.account.create({ data: { name, tier }, select: accountColumns });
   }
 
-  async listAccounts(): Promise<{ id: string; name: string; createdAt: Date }[]> {
-    return this.prisma.account.findMany({ orderBy: { createdAt: 'asc' } });
+  async listAccounts(): Promise<Account[]> {
+    return this.prisma.account.findMany({ select: accountColumns, orderBy: { createdAt: 'asc' } });
+  }
+
+  /** Null when there is no such account. */
+  async findAccount(id: string): Promise<Account | null> {
+    const [account] = await this.prisma.$queryRaw<Account[]>`
+      SELECT id::text AS id, name, tier::text AS tier, created_at AS "createdAt" FROM accounts WHERE id::text = ${id}`;
+    return account ?? null;
+  }
+
+  /** False when there is no such account. */
+  async setTier(id: string, tier: AccountTier): Promise<boolean> {
+    const count = await this.prisma.$executeRaw`
+      UPDATE accounts SET tier = ${tier}::account_tier WHERE id::text = ${id}`;
+    return count > 0;
   }
 
   /** Makes the first account with its keys, unless there is any account; resolves to its id, or null. */

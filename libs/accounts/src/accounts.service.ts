@@ -2,10 +2,13 @@ import { type Clock, PlatformError, systemClock } from '#common';
 import type { PrismaService } from '#platform/prisma';
 import { AccountsRepository, type KeyLookup } from './accounts.repository.js';
 import {
+  type Account,
   type AccountTier,
   type ApiKeyKind,
   type ApiKeyRecord,
+  defaultKeySettings,
   hashApiKey,
+  type KeySettings,
   lastSixOf,
   looksLikeApiKey,
   type ModelPrivacy,
@@ -22,12 +25,10 @@ export interface Caller {
   modelPrivacy: ModelPrivacy;
 }
 
-export interface CreateKeyOptions {
+/** What is left out is as `defaultKeySettings` has it. */
+export interface CreateKeyOptions extends Partial<KeySettings> {
   accountId: string;
   kind: ApiKeyKind;
-  description?: string;
-  /** Null or absent: it never expires. */
-  expiresAt?: Date | null;
 }
 
 /** The keys of the first account; this is the only time anybody sees them. */
@@ -61,17 +62,11 @@ export class AccountsService {
     return { accountId, apiKeyId: id, kind, tier, modelPrivacy };
   }
 
-  /** The key is in the answer and nowhere else. */
-  async createKey(options: CreateKeyOptions): Promise<{ key: string; record: ApiKeyRecord }> {
+  /** For operators, whom the limits of `ApiKeysService` do not bind. The key is in the answer and nowhere else. */
+  async createKey({ accountId, kind, ...settings }: CreateKeyOptions): Promise<{ key: string; record: ApiKeyRecord }> {
     const key = newApiKey();
-    const record = await this.repository.insertKey({
-      accountId: options.accountId,
-      kind: options.kind,
-      keyHash: hashApiKey(key),
-      last6: lastSixOf(key),
-      description: options.description ?? '',
-      expiresAt: options.expiresAt ?? null,
-    });
+    const identity = { accountId, kind, keyHash: hashApiKey(key), last6: lastSixOf(key) };
+    const record = await this.repository.insertKey({ ...identity, ...defaultKeySettings, ...settings });
     return { key, record };
   }
 
@@ -83,16 +78,35 @@ export class AccountsService {
   /** False when there is no such key, or it was revoked before. */
   async revokeKey(id: string): Promise<boolean> {
     const revoked = await this.repository.revokeKey(id);
-    this.keys.clear();
+    this.forgetKeys();
     return revoked;
   }
 
-  async createAccount(name: string): Promise<{ id: string; name: string; createdAt: Date }> {
-    return this.repository.createAccount(name);
+  /** Makes this process read keys anew. */
+  forgetKeys(): void {
+    this.keys.clear();
   }
 
-  async listAccounts(): Promise<{ id: string; name: string; createdAt: Date }[]> {
+  async createAccount(name: string, tier: AccountTier = 'default'): Promise<Account> {
+    return this.repository.createAccount(name, tier);
+  }
+
+  /** Oldest first. */
+  async listAccounts(): Promise<Account[]> {
     return this.repository.listAccounts();
+  }
+
+  /** Rejects with `NOT_FOUND`. */
+  async findAccount(id: string): Promise<Account> {
+    const account = await this.repository.findAccount(id);
+    if (account === null) throw new PlatformError('NOT_FOUND', `There is no account ${id}.`);
+    return account;
+  }
+
+  /** Takes 5 s at most to reach every replica. Rejects with `NOT_FOUND`. */
+  async setTier(id: string, tier: AccountTier): Promise<void> {
+    if (!(await this.repository.setTier(id, tier))) throw new PlatformError('NOT_FOUND', `There is no account ${id}.`);
+    this.forgetKeys();
   }
 
   /**
@@ -118,5 +132,6 @@ export class AccountsService {
 }
 
 function firstKey(key: string, kind: ApiKeyKind) {
-  return { kind, keyHash: hashApiKey(key), last6: lastSixOf(key), description: 'made at first start', expiresAt: null };
+  const identity = { kind, keyHash: hashApiKey(key), last6: lastSixOf(key) };
+  return { ...identity, ...defaultKeySettings, description: 'made at first start' };
 }

@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
+import type { NanoUsd } from '#common';
 
 /** What a key may do: `INFERENCE` runs models, `ADMIN` manages the account as well. */
 export type ApiKeyKind = 'INFERENCE' | 'ADMIN';
@@ -6,17 +7,46 @@ export type ApiKeyKind = 'INFERENCE' | 'ADMIN';
 /** Which rate limits an account has. */
 export type AccountTier = 'default' | 'partner';
 
+export interface Account {
+  id: string;
+  name: string;
+  tier: AccountTier;
+  createdAt: Date;
+}
+
 /** Which models a key may call; `PRIVATE_TEXT` holds text and embedding models to it alone. */
 export type ModelPrivacy = 'ALL' | 'PRIVATE_TEXT' | 'PRIVATE_ONLY';
 
+/** The window of a key's limits; `EPOCH` is the day in UTC. */
+export type LimitPeriod = 'EPOCH' | 'MONTH' | 'LIFETIME';
+
+/** What its owner decides about a key, beside its kind. */
+export interface KeySettings {
+  description: string;
+  /** Null: it never expires. */
+  expiresAt: Date | null;
+  /** Null is no limit, 0 forbids the currency; bundled credits count as USD. */
+  limitUsdNano: NanoUsd | null;
+  limitDiemNano: NanoUsd | null;
+  limitPeriod: LimitPeriod;
+  modelPrivacy: ModelPrivacy;
+}
+
+export const defaultKeySettings: KeySettings = {
+  description: '',
+  expiresAt: null,
+  limitUsdNano: null,
+  limitDiemNano: null,
+  limitPeriod: 'EPOCH',
+  modelPrivacy: 'ALL',
+};
+
 /** What the house keeps of a key; the key itself is shown once and never stored. */
-export interface ApiKeyRecord {
+export interface ApiKeyRecord extends KeySettings {
   id: string;
   accountId: string;
   kind: ApiKeyKind;
   last6: string;
-  description: string;
-  expiresAt: Date | null;
   revokedAt: Date | null;
   lastUsedAt: Date | null;
   createdAt: Date;

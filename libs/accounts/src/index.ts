@@ -1,2 +1,18 @@
 export * from './accounts.service.js';
-export type { AccountTier, ApiKeyKind, ApiKeyRecord, ModelPrivacy } from './api-key.js';
+export {
+  type Account,
+  type AccountTier,
+  type ApiKeyKind,
+  type ApiKeyRecord,
+  defaultKeySettings,
+  type KeySettings,
+  type LimitPeriod,
+  type ModelPrivacy,
+} from './api-key.js';
+export * from './keys/api-keys.service.js';
+export type { KeyUsage, KeyUsageReader } from './keys/key-usage.js';
+export { ApiKeysController } from './api/api-keys.controller.js';
+export { Web3KeysController } from './api/web3-keys.controller.js';
+export { OnchainStakeVerifier, type StakeContract } from './web3/onchain-stake-verifier.js';
+export { AllowListedStakes, type StakeVerifier } from './web3/stake-verifier.js';
+export { type Web3KeyRequest, Web3KeysService } from './web3/web3-keys.service.js';

@@ -6,3 +6,7 @@ export type { AccountBalance, CreditKind, LedgerLine, VerifyReport } from './led
 export * from './price-list.js';
 export * from './pricing.js';
 export * from './reservation.step.js';
+export { BillingController } from './api/billing.controller.js';
+export { KeyUsageRepository, type KeySpending } from './usage/key-usage.repository.js';
+export * from './usage/usage-analytics.service.js';
+export * from './usage/usage-history.service.js';

@@ -1,4 +1,5 @@
 export * from './clock.js';
+export * from './derived-key.js';
 export * from './errors/error-table.js';
 export * from './errors/platform-error.js';
 export * from './money.js';

@@ -42,6 +42,7 @@ CREATE TABLE "key_daily_spend" (
 -- DropIndex, CreateIndex: keys are listed by age, and their making is limited per minute.
 DROP INDEX "api_keys_account_id_idx";
 CREATE INDEX "api_keys_account_id_created_at_idx" ON "api_keys"("account_id", "created_at");
+CREATE INDEX "api_keys_active_idx" ON "api_keys"("account_id", "created_at") WHERE "revoked_at" IS NULL;
 CREATE INDEX "wallets_account_id_idx" ON "wallets"("account_id");
 CREATE INDEX "spent_web3_tokens_expires_at_idx" ON "spent_web3_tokens"("expires_at");
 

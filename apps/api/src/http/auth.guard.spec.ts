@@ -22,6 +22,7 @@ beforeAll(async () => {
   );
   server.get('/api/v1/things', ({ caller }) => ({ caller }));
   server.get('/api/v1/accounts', { config: { access: 'admin' } }, () => ({}));
+  server.get('/api/v1/farewell', { config: { access: 'anonymous' } }, () => ({}));
   server.get('/health/live', () => ({}));
   await server.listen({ port: 0, host: '127.0.0.1' });
 });
@@ -56,6 +57,10 @@ describe('the auth guard', () => {
 
   it.each(['/api/v1/accounts', '/%61pi/v1/accounts'])('lets no INFERENCE key into %s', async (path) => {
     expect(await statusOf(path, 'slk_good')).toBe(403);
+  });
+
+  it('looks at no key where nobody needs one', async () => {
+    expect(await statusOf('/api/v1/farewell', 'slk_bad')).toBe(200);
   });
 
   it('leaves what lies outside the base path alone', async () => {

@@ -36,6 +36,7 @@ export function addAuthGuard(server: FastifyInstance, accounts: AccountsService)
     // By the route that was found, not by what the caller wrote: `/%61pi/v1/…` and `http://host/api/v1/…` lead there too.
     if (request.is404 || !request.routeOptions.url?.startsWith(apiBase)) return;
     const { access = 'inference' } = request.routeOptions.config as RouteSettings;
+    if (access === 'anonymous') return;
     const bearer = bearerOf(request);
     if (bearer === null) {
       if (access === 'public') return;

@@ -46,6 +46,7 @@ export const errorTable = {
   IDEMPOTENCY_KEY_IN_USE: { status: 409, ...invalid, type: 'conflict_error' },
   IDEMPOTENT_ANSWER_LOST: { status: 409, ...invalid, type: 'conflict_error' },
   MODEL_RETIRED: { status: 410, ...invalid, type: 'not_found_error' },
+  ENDPOINT_RETIRED: { status: 410, ...invalid, type: 'not_found_error' },
   MEDIA_EXPIRED: { status: 410, ...invalid, type: 'not_found_error' },
   PAYLOAD_TOO_LARGE: { status: 413, ...invalid },
   INVALID_CONTENT_TYPE: { status: 415, ...invalid },

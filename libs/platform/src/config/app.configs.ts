@@ -10,6 +10,19 @@ import { BooleanVariable, IntegerVariable, ListVariable, TextVariable } from './
 const anyPort = { min: 0, max: 65_535 } as const;
 const oneDayMs = 86_400_000;
 
+/** One without the other would let nobody in, and say nothing. */
+@ValidatorConstraint({ name: 'stakesAreWhole' })
+class StakesAreWhole implements ValidatorConstraintInterface {
+  validate(_value: unknown, { object }: ValidationArguments): boolean {
+    const { stakeRpcUrl, stakeContractAddress } = object as ApiConfig;
+    return (stakeRpcUrl === undefined) === (stakeContractAddress === undefined);
+  }
+
+  defaultMessage(): string {
+    return 'SLUICE_STAKE_RPC_URL and SLUICE_STAKE_CONTRACT are set together or not at all.';
+  }
+}
+
 export class ApiConfig extends DatabaseConfig {
   @TextVariable('HOST', {
     about: 'Address the api listens on.',
@@ -93,6 +106,32 @@ export class ApiConfig extends DatabaseConfig {
   })
   publicUrl?: string;
 
+  @TextVariable('SLUICE_STAKE_RPC_URL', {
+    about:
+      'JSON-RPC endpoint of the chain on which wallets stake, for keys that wallets mint; default: no chain is asked.',
+    optional: true,
+    pattern: /^https?:\/\/.+/,
+    expected: 'an http or https URL',
+    secret: true,
+  })
+  stakeRpcUrl?: string;
+
+  @TextVariable('SLUICE_STAKE_CONTRACT', {
+    about: 'Contract on that chain whose `balanceOf(address)` is what a wallet has staked.',
+    optional: true,
+    pattern: /^0x[0-9a-fA-F]{40}$/,
+    expected: '0x and 40 hex digits',
+  })
+  stakeContractAddress?: string;
+
+  @TextVariable('SLUICE_STAKE_ALLOW_LIST', {
+    about: 'Wallets that may mint keys as if they had a stake, separated by commas.',
+    optional: true,
+    pattern: /^0x[0-9a-fA-F]{40}(\s*,\s*0x[0-9a-fA-F]{40})*$/,
+    expected: 'addresses (0x and 40 hex digits) separated by commas',
+  })
+  stakeAllowListText?: string;
+
   @IntegerVariable('SLUICE_SHUTDOWN_GRACE_MS', {
     about: 'How long open answers may go on after a stop signal, in ms.',
     default: 25_000,
@@ -100,6 +139,17 @@ export class ApiConfig extends DatabaseConfig {
     max: 3_600_000,
   })
   shutdownGraceMs!: number;
+
+  /** Where stakes are looked up; null: nowhere. */
+  @Validate(StakesAreWhole)
+  get stakeContract(): { rpcUrl: string; contract: string } | null {
+    const { stakeRpcUrl: rpcUrl, stakeContractAddress: contract } = this;
+    return rpcUrl === undefined || contract === undefined ? null : { rpcUrl, contract };
+  }
+
+  get stakeAllowList(): string[] {
+    return this.stakeAllowListText?.split(',').map((address) => address.trim()) ?? [];
+  }
 }
 
 /** A worker holds no database password: only a Redis URL or the restricted role of a Postgres queue reaches it. */

@@ -65,6 +65,7 @@ const reasons: Record<number, string> = {
   402: 'The balance does not cover the request.',
   403: 'The key may not do this.',
   404: 'There is no such model or character.',
+  410: 'What was here is gone.',
   413: 'The body is larger than 35 MB.',
   415: 'The body is not JSON.',
   429: 'Too many requests; see `retry-after`.',

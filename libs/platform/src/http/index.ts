@@ -3,6 +3,7 @@ export * from './gone-signal.js';
 export * from './idempotent-request.js';
 export * from './json-body.js';
 export * from './json-fault.js';
+export * from './query-fault.js';
 export * from './route-access.js';
 export * from './sse-writer.js';
 export * from './wire-fields.js';

@@ -93,7 +93,7 @@ export function BooleanField(options: FieldOptions & { default?: boolean }): Pro
 }
 
 export function TextField(
-  options: FieldOptions & { minLength?: number; maxLength?: number; format?: string },
+  options: FieldOptions & { minLength?: number; maxLength?: number; format?: string; default?: string },
 ): PropertyDecorator {
   const { minLength, maxLength, format } = options;
   return applyDecorators(
@@ -101,7 +101,7 @@ export function TextField(
     IsString(),
     ...(minLength === undefined ? [] : [MinLength(minLength)]),
     ...(maxLength === undefined ? [] : [MaxLength(maxLength)]),
-    documented(options, { type: 'string', minLength, maxLength, format }),
+    documented(options, { type: 'string', minLength, maxLength, format, default: options.default }),
   );
 }
 

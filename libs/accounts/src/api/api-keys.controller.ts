@@ -1,0 +1,103 @@
+import { Body, Controller, Delete, Get, HttpCode, Inject, Param, Patch, Post, Query, Req } from '@nestjs/common';
+import { ApiBody, ApiOkResponse, ApiOperation, ApiQuery, ApiTags } from '@nestjs/swagger';
+import type { FastifyRequest } from 'fastify';
+import { PlatformError } from '#common';
+import { Access, ApiErrors, callerOf, validateWire } from '#platform/http';
+import { ApiKeysService } from '../keys/api-keys.service.js';
+import { presentChangedKey, presentCreatedKey, presentKey } from './api-key.presenter.js';
+import { CreateApiKeyRequest, UpdateApiKeyRequest } from './api-key.request.js';
+import { ChangedKeyAnswer, CreatedKeyAnswer, DeletedKeyAnswer, KeyAnswer, KeyListAnswer } from './api-key.response.js';
+import { settingsChanges, settingsOf } from './key-settings.normalizer.js';
+
+const createExamples = {
+  plain: { summary: 'A key without limits', value: { apiKeyType: 'INFERENCE', description: 'Batch jobs' } },
+  limited: {
+    summary: 'One that may spend 5 USD a day until the end of January',
+    value: {
+      apiKeyType: 'INFERENCE',
+      description: 'Trial',
+      expiresAt: '2027-01-31',
+      consumptionLimit: { usd: 5 },
+      limitPeriod: 'EPOCH',
+    },
+  },
+};
+
+const updateExamples = {
+  limit: {
+    summary: 'Another limit, and no end',
+    value: { id: '5f6c1c0e-2f7b-4b5e-9f0a-3d1d0c7a2b11', consumptionLimit: { usd: 20 }, expiresAt: null },
+  },
+};
+
+@ApiTags('API Keys')
+@Controller('api_keys')
+export class ApiKeysController {
+  constructor(@Inject(ApiKeysService) private readonly keys: ApiKeysService) {}
+
+  @Get()
+  @Access('admin')
+  @ApiOperation({ operationId: 'getApiKeys', summary: 'List the keys of the account' })
+  @ApiOkResponse({ type: KeyListAnswer })
+  @ApiErrors('standard', [401, 403, 500])
+  async list(@Req() request: FastifyRequest): Promise<KeyListAnswer> {
+    const keys = await this.keys.list(callerOf(request).accountId);
+    return { object: 'list', data: keys.map(presentKey) };
+  }
+
+  @Get(':id')
+  @Access('admin')
+  @ApiOperation({ operationId: 'getApiKeyById', summary: 'Show a key' })
+  @ApiOkResponse({ type: KeyAnswer })
+  @ApiErrors('standard', [401, 403, 404, 500])
+  async find(@Req() request: FastifyRequest, @Param('id') id: string): Promise<KeyAnswer> {
+    return { data: presentKey(await this.keys.find(callerOf(request).accountId, id)) };
+  }
+
+  @Post()
+  @HttpCode(200)
+  @Access('admin')
+  @ApiOperation({ operationId: 'createApiKey', summary: 'Make a key' })
+  @ApiBody({ type: CreateApiKeyRequest, examples: createExamples })
+  @ApiOkResponse({ type: CreatedKeyAnswer })
+  @ApiErrors('standard', [400, 401, 403, 415, 429, 500])
+  async create(@Req() request: FastifyRequest, @Body() body: unknown): Promise<CreatedKeyAnswer> {
+    const wire = validateWire(CreateApiKeyRequest, body);
+    const created = await this.keys.create(callerOf(request).accountId, wire.apiKeyType, settingsOf(wire));
+    return { success: true, data: presentCreatedKey(created) };
+  }
+
+  @Patch()
+  @Access('admin')
+  @ApiOperation({ operationId: 'updateApiKey', summary: 'Change a key' })
+  @ApiBody({ type: UpdateApiKeyRequest, examples: updateExamples })
+  @ApiOkResponse({ type: ChangedKeyAnswer })
+  @ApiErrors('standard', [400, 401, 403, 415, 500])
+  async update(@Req() request: FastifyRequest, @Body() body: unknown): Promise<ChangedKeyAnswer> {
+    const wire = validateWire(UpdateApiKeyRequest, withLimit(body));
+    const record = await this.keys.update(callerOf(request).accountId, wire.id, settingsChanges(wire));
+    return { success: true, data: presentChangedKey(record) };
+  }
+
+  @Delete()
+  @Access('admin')
+  @ApiOperation({ operationId: 'deleteApiKey', summary: 'End a key; takes 5 s at most' })
+  @ApiQuery({ name: 'id', required: false, type: 'string', description: 'Which key.' })
+  @ApiOkResponse({ type: DeletedKeyAnswer })
+  @ApiErrors('standard', [400, 401, 403, 500])
+  async delete(@Req() request: FastifyRequest, @Query('id') id: unknown): Promise<DeletedKeyAnswer> {
+    if (typeof id !== 'string' || id === '') {
+      const message = 'id is required, once.';
+      const issues = [{ code: 'required', path: ['id'], message }];
+      throw new PlatformError('INVALID_REQUEST', message, 'id', { issues });
+    }
+    await this.keys.delete(callerOf(request).accountId, id);
+    return { success: true };
+  }
+}
+
+/** The published pages write the field as answers have it, too: `consumptionLimits` (contract 23-B). */
+function withLimit(body: unknown): unknown {
+  if (typeof body !== 'object' || body === null || !('consumptionLimits' in body)) return body;
+  return 'consumptionLimit' in body ? body : { ...body, consumptionLimit: body.consumptionLimits };
+}

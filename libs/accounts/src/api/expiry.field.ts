@@ -1,0 +1,42 @@
+import { CheckedField } from '#platform/http';
+
+const wording = 'must be "", a date such as 2027-01-31, or a time such as 2027-01-31T12:00:00Z';
+const forms = [/^\d{4}-\d{2}-\d{2}$/, /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{3})?Z$/];
+
+/** The moment a text means, a date being its first moment in UTC; null for what is no such text, or no such day. */
+function momentOf(text: string): Date | null {
+  if (!forms.some((form) => form.test(text))) return null;
+  const date = new Date(text);
+  // 31 February is a March day to some parsers.
+  return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(text.slice(0, 19).replace('Z', ''))
+    ? date
+    : null;
+}
+
+function expiryProblem(value: unknown): string | null {
+  if (value === '') return null;
+  const moment = typeof value === 'string' ? momentOf(value) : null;
+  if (moment === null) return wording;
+  return moment.getTime() > Date.now() ? null : 'must lie in the future';
+}
+
+/** `expiresAt` of a request; an empty text means never, and null the same where it is shown as allowed. */
+export function ExpiryField(options: { description: string; nullable?: boolean }): PropertyDecorator {
+  const variants = [
+    { type: 'string', enum: [''] },
+    ...forms.map(({ source }) => ({ type: 'string', pattern: source })),
+  ];
+  return CheckedField({
+    ...options,
+    name: 'isExpiry',
+    example: '2027-01-31T12:00:00Z',
+    schema: { anyOf: variants },
+    check: expiryProblem,
+  });
+}
+
+/** What a valid `expiresAt` means; undefined: nothing was said. */
+export function expiryOf(value: string | null | undefined): Date | null | undefined {
+  if (value === undefined) return undefined;
+  return value === null || value === '' ? null : new Date(value);
+}

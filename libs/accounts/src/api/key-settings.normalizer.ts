@@ -1,0 +1,28 @@
+import { defaultKeySettings, type KeySettings } from '../api-key.js';
+import type { KeyLimitsRequest } from './api-key.request.js';
+import { expiryOf } from './expiry.field.js';
+import { limitChanges } from './key-limits.field.js';
+
+interface SettingsRequest extends KeyLimitsRequest {
+  description?: string;
+  expiresAt?: string | null;
+}
+
+/**
+ * What a request says about a key, and nothing of what it leaves out. Null counts as left out, but for `expiresAt` and
+ * the members of the limit, where it means none.
+ */
+export function settingsChanges(wire: SettingsRequest): Partial<KeySettings> {
+  const changes: Partial<KeySettings> = wire.consumptionLimit ? limitChanges(wire.consumptionLimit) : {};
+  const expiresAt = expiryOf(wire.expiresAt);
+  if (expiresAt !== undefined) changes.expiresAt = expiresAt;
+  for (const name of ['description', 'limitPeriod', 'modelPrivacy'] as const) {
+    const value = wire[name];
+    if (value !== undefined && value !== null) Object.assign(changes, { [name]: value });
+  }
+  return changes;
+}
+
+export function settingsOf(wire: SettingsRequest): KeySettings {
+  return { ...defaultKeySettings, ...settingsChanges(wire) };
+}

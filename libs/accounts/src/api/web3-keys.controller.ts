@@ -1,0 +1,58 @@
+import { Body, Controller, Get, HttpCode, Inject, Post } from '@nestjs/common';
+import { ApiBody, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { Access, ApiErrors, validateWire } from '#platform/http';
+import { Web3KeysService } from '../web3/web3-keys.service.js';
+import { presentCreatedKey } from './api-key.presenter.js';
+import { CreateWeb3KeyRequest } from './api-key.request.js';
+import { CreatedKeyAnswer, Web3TokenAnswer } from './api-key.response.js';
+import { settingsOf } from './key-settings.normalizer.js';
+
+const defaultDescription = 'Web3 API Key';
+
+const createExamples = {
+  wallet: {
+    summary: 'A key for a wallet with a stake',
+    value: {
+      apiKeyType: 'INFERENCE',
+      address: '0x52908400098527886E0F7030069857D2E4169EE7',
+      token: 'eyJhbGciOi…',
+      signature: '0x3d5f…1b',
+    },
+  },
+};
+
+/** Keys for wallets: no key is needed to get one. */
+@ApiTags('API Keys')
+@Controller('api_keys/generate_web3_key')
+export class Web3KeysController {
+  constructor(@Inject(Web3KeysService) private readonly keys: Web3KeysService) {}
+
+  @Get()
+  @Access('anonymous')
+  @ApiOperation({ operationId: 'getApiKeyGenerateWeb3Key', summary: 'Get a token for a wallet to sign', security: [] })
+  @ApiOkResponse({ type: Web3TokenAnswer })
+  token(): Web3TokenAnswer {
+    return { success: true, data: { token: this.keys.token() } };
+  }
+
+  @Post()
+  @HttpCode(200)
+  @Access('anonymous')
+  @ApiOperation({
+    operationId: 'postApiKeyGenerateWeb3Key',
+    summary: 'Make a key for the wallet that signed the token',
+    security: [],
+  })
+  @ApiBody({ type: CreateWeb3KeyRequest, examples: createExamples })
+  @ApiOkResponse({ type: CreatedKeyAnswer })
+  @ApiErrors('standard', [400, 415, 429, 500])
+  async create(@Body() body: unknown): Promise<CreatedKeyAnswer> {
+    const wire = validateWire(CreateWeb3KeyRequest, body);
+    const { address, signature, token, apiKeyType: kind } = wire;
+    const settings = settingsOf({ ...wire, description: wire.description ?? defaultDescription });
+    return {
+      success: true,
+      data: presentCreatedKey(await this.keys.create({ address, signature, token, kind, settings })),
+    };
+  }
+}

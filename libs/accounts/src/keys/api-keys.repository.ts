@@ -1,0 +1,90 @@
+import type { Prisma, PrismaService } from '#platform/prisma';
+import type { ApiKeyRecord, KeySettings } from '../api-key.js';
+import type { NewKey } from '../accounts.repository.js';
+
+export interface KeyCounts {
+  /** Made in the last minute, those that were deleted since too. */
+  lastMinute: number;
+  /** Neither deleted nor expired. */
+  active: number;
+}
+
+/** Of the key that a change is about, under the lock of its account. */
+export interface KeyStanding {
+  expired: boolean;
+  othersActive: number;
+}
+
+type Transaction = Prisma.TransactionClient;
+
+const withoutHash = { keyHash: true } as const;
+
+/** The keys of an account as their owner sees them: a deleted one does not exist. */
+export class ApiKeysRepository {
+  constructor(private readonly prisma: PrismaService) {}
+
+  async list(accountId: string): Promise<ApiKeyRecord[]> {
+    return this.prisma.apiKey.findMany({
+      where: { accountId, revokedAt: null },
+      omit: withoutHash,
+      orderBy: [{ createdAt: 'asc' }, { id: 'asc' }],
+    });
+  }
+
+  async find(accountId: string, id: string): Promise<ApiKeyRecord | null> {
+    return this.prisma.apiKey.findFirst({ where: { id, accountId, revokedAt: null }, omit: withoutHash });
+  }
+
+  async transaction<Result>(run: (transaction: Transaction) => Promise<Result>): Promise<Result> {
+    return this.prisma.$transaction(run);
+  }
+
+  /** Waits for others who make keys for the account: what is counted then holds until the transaction ends. */
+  async lockAccount(transaction: Transaction, accountId: string): Promise<void> {
+    // Weaker than FOR UPDATE: requests of the account insert rows that refer to it meanwhile.
+    await transaction.$queryRaw`SELECT 1 FROM accounts WHERE id = ${accountId}::uuid FOR NO KEY UPDATE`;
+  }
+
+  async count(transaction: Transaction, accountId: string): Promise<KeyCounts> {
+    const [counts] = await transaction.$queryRaw<[KeyCounts]>`
+      SELECT (SELECT count(*) FROM api_keys WHERE account_id = ${accountId}::uuid
+                 AND created_at > clock_timestamp() - interval '1 minute')::int AS "lastMinute",
+             (SELECT count(*) FROM api_keys WHERE account_id = ${accountId}::uuid AND revoked_at IS NULL
+                 AND (expires_at IS NULL OR expires_at > now()))::int AS active`;
+    return counts;
+  }
+
+  /** Null when the account has no such key. */
+  async standing(transaction: Transaction, accountId: string, id: string): Promise<KeyStanding | null> {
+    const [row] = await transaction.$queryRaw<KeyStanding[]>`
+      SELECT expires_at IS NOT NULL AND expires_at <= now() AS expired,
+             (SELECT count(*) FROM api_keys o WHERE o.account_id = k.account_id AND o.id <> k.id
+                 AND o.revoked_at IS NULL AND (o.expires_at IS NULL OR o.expires_at > now()))::int AS "othersActive"
+        FROM api_keys k WHERE k.id = ${id}::uuid AND k.account_id = ${accountId}::uuid AND k.revoked_at IS NULL`;
+    return row ?? null;
+  }
+
+  async insert(transaction: Transaction, key: NewKey): Promise<ApiKeyRecord> {
+    return transaction.apiKey.create({ data: key, omit: withoutHash });
+  }
+
+  /** One statement: a key that is deleted at the same time is either changed and then deleted, or not changed. */
+  async update(
+    accountId: string,
+    id: string,
+    changes: Partial<KeySettings>,
+    transaction: Transaction = this.prisma,
+  ): Promise<ApiKeyRecord | null> {
+    const where = { id, accountId, revokedAt: null };
+    const [changed] = await transaction.apiKey.updateManyAndReturn({ where, data: changes, omit: withoutHash });
+    return changed ?? null;
+  }
+
+  /** False when the account has no such key. */
+  async revoke(accountId: string, id: string): Promise<boolean> {
+    const count = await this.prisma.$executeRaw`
+      UPDATE api_keys SET revoked_at = now()
+       WHERE id = ${id}::uuid AND account_id = ${accountId}::uuid AND revoked_at IS NULL`;
+    return count > 0;
+  }
+}

@@ -1,0 +1,116 @@
+import { PlatformError } from '#common';
+import type { Prisma, PrismaService } from '#platform/prisma';
+import { type ApiKeyKind, type ApiKeyRecord, hashApiKey, type KeySettings, lastSixOf, newApiKey } from '../api-key.js';
+import { ApiKeysRepository } from './api-keys.repository.js';
+import { type KeyUsage, type KeyUsageReader, unused } from './key-usage.js';
+
+/** A key that was made; `key` is in this answer and nowhere else. */
+export interface CreatedKey {
+  key: string;
+  record: ApiKeyRecord;
+}
+
+export interface UsedKey {
+  record: ApiKeyRecord;
+  usage: KeyUsage;
+}
+
+export interface ApiKeysOptions {
+  usage: KeyUsageReader;
+  /** Called after every change, so that this process does not go by what it remembers of keys. */
+  onChange: () => void;
+}
+
+const mostPerMinute = 20;
+const mostActive = 500;
+const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** What the owner of an account does with its keys. Keys of other accounts, and deleted ones, do not exist here. */
+export class ApiKeysService {
+  private readonly repository: ApiKeysRepository;
+
+  constructor(
+    prisma: PrismaService,
+    private readonly options: ApiKeysOptions,
+  ) {
+    this.repository = new ApiKeysRepository(prisma);
+  }
+
+  /** Oldest first. */
+  async list(accountId: string): Promise<UsedKey[]> {
+    const records = await this.repository.list(accountId);
+    const usage = await this.options.usage.usageOfKeys(records.map(({ id }) => id));
+    return records.map((record) => ({ record, usage: usage.get(record.id) ?? unused }));
+  }
+
+  /** Rejects with `NOT_FOUND`. */
+  async find(accountId: string, id: string): Promise<UsedKey> {
+    const record = uuid.test(id) ? await this.repository.find(accountId, id) : null;
+    if (record === null) throw new PlatformError('NOT_FOUND', 'There is no API key with this id.', 'id');
+    const usage = await this.options.usage.usageOfKeys([record.id]);
+    return { record, usage: usage.get(record.id) ?? unused };
+  }
+
+  /**
+   * Rejects with `RATE_LIMIT_EXCEEDED` after 20 keys in a minute, and with `INVALID_REQUEST` when 500 are active. The
+   * two are counted under a lock: no number of requests at once gets past them.
+   */
+  async create(accountId: string, kind: ApiKeyKind, settings: KeySettings): Promise<CreatedKey> {
+    return this.repository.transaction((transaction) => this.createIn(transaction, accountId, kind, settings));
+  }
+
+  /** As `create`, in a transaction that does more. */
+  async createIn(
+    transaction: Prisma.TransactionClient,
+    accountId: string,
+    kind: ApiKeyKind,
+    settings: KeySettings,
+  ): Promise<CreatedKey> {
+    await this.repository.lockAccount(transaction, accountId);
+    const { lastMinute, active } = await this.repository.count(transaction, accountId);
+    if (lastMinute >= mostPerMinute) {
+      throw new PlatformError('RATE_LIMIT_EXCEEDED', `An account can make ${mostPerMinute} API keys per minute.`);
+    }
+    if (active >= mostActive) throw tooMany();
+    const key = newApiKey();
+    const identity = { accountId, kind, keyHash: hashApiKey(key), last6: lastSixOf(key) };
+    return { key, record: await this.repository.insert(transaction, { ...identity, ...settings }) };
+  }
+
+  /** Changes what is given and nothing else. Rejects with `INVALID_REQUEST` when the account has no such key. */
+  async update(accountId: string, id: string, changes: Partial<KeySettings>): Promise<ApiKeyRecord> {
+    if (!uuid.test(id)) throw unknownKey();
+    const record =
+      changes.expiresAt === undefined
+        ? await this.repository.update(accountId, id, changes)
+        : await this.extend(accountId, id, changes);
+    if (record === null) throw unknownKey();
+    this.options.onChange();
+    return record;
+  }
+
+  /** Ends a key everywhere within 5 s. Rejects with `INVALID_REQUEST` when the account has no such key. */
+  async delete(accountId: string, id: string): Promise<void> {
+    if (!uuid.test(id) || !(await this.repository.revoke(accountId, id))) throw unknownKey();
+    this.options.onChange();
+  }
+
+  /** A key that had expired counts as active again afterwards, and there are 500 of those at most. */
+  private async extend(accountId: string, id: string, changes: Partial<KeySettings>): Promise<ApiKeyRecord | null> {
+    return this.repository.transaction(async (transaction) => {
+      await this.repository.lockAccount(transaction, accountId);
+      const standing = await this.repository.standing(transaction, accountId, id);
+      if (standing === null) return null;
+      if (standing.expired && standing.othersActive >= mostActive) throw tooMany();
+      return this.repository.update(accountId, id, changes, transaction);
+    });
+  }
+}
+
+function unknownKey(): PlatformError {
+  return new PlatformError('INVALID_REQUEST', 'There is no API key with this id.', 'id');
+}
+
+function tooMany(): PlatformError {
+  return new PlatformError('INVALID_REQUEST', `An account can have ${mostActive} active API keys; delete some first.`);
+}

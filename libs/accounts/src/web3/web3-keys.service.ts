@@ -1,0 +1,95 @@
+import { type Clock, deriveKey, PlatformError, systemClock } from '#common';
+import type { PrismaService } from '#platform/prisma';
+import type { Hex } from 'viem';
+import type { ApiKeyKind, KeySettings } from '../api-key.js';
+import type { ApiKeysService, CreatedKey } from '../keys/api-keys.service.js';
+import type { StakeVerifier } from './stake-verifier.js';
+import { WalletsRepository } from './wallets.repository.js';
+import { issueWeb3Token, readWeb3Token } from './web3-token.js';
+
+export interface Web3KeyRequest {
+  address: string;
+  /** Of the raw token, by `personal_sign`. */
+  signature: string;
+  token: string;
+  kind: ApiKeyKind;
+  settings: KeySettings;
+}
+
+export interface Web3KeysOptions {
+  prisma: PrismaService;
+  keys: ApiKeysService;
+  stakes: StakeVerifier;
+  /** 64 hex digits; the same on every replica, for any of them checks the tokens of any other. */
+  secretKey: string;
+  clock?: Clock;
+}
+
+/** Keys for whoever holds a wallet with a stake: a token to sign, and a key for its signature. */
+export class Web3KeysService {
+  private readonly wallets: WalletsRepository;
+  private readonly clock: Clock;
+  private readonly tokenKey: Buffer;
+
+  constructor(private readonly options: Web3KeysOptions) {
+    this.clock = options.clock ?? systemClock;
+    this.wallets = new WalletsRepository(options.prisma);
+    this.tokenKey = deriveKey(options.secretKey, 'web3 tokens');
+  }
+
+  token(): string {
+    return issueWeb3Token(this.tokenKey, this.clock.nowMs());
+  }
+
+  /**
+   * A key of the wallet's account, which the first one makes. Rejects with `INVALID_REQUEST` saying which of address,
+   * token, signature and stake is at fault, and as `ApiKeysService.create` does. A token makes one key: whoever
+   * overhears a request cannot repeat it.
+   */
+  async create({ address, signature, token, kind, settings }: Web3KeyRequest): Promise<CreatedKey> {
+    const { isAddress } = await import('viem');
+    if (!isAddress(address)) throw refuse('address', 'The address is not an Ethereum address.');
+    const fresh = readWeb3Token(this.tokenKey, token, this.clock.nowMs());
+    if (!(await isSignedBy(address, token, signature))) {
+      throw refuse('signature', 'The signature is not that of this address for this token.');
+    }
+    const wallet = address.toLowerCase();
+    await this.requireStake(wallet);
+    return this.wallets.transaction(async (transaction) => {
+      if (!(await this.wallets.spend(transaction, fresh))) {
+        throw refuse('token', 'The token has been used; get a new one.');
+      }
+      const accountId = await this.wallets.accountOf(transaction, wallet);
+      return this.options.keys.createIn(transaction, accountId, kind, settings);
+    });
+  }
+
+  private async requireStake(wallet: string): Promise<void> {
+    let staked: boolean;
+    try {
+      staked = await this.options.stakes.hasStake(wallet);
+    } catch (cause) {
+      const message = 'The stake of the address could not be verified: the chain did not answer. Try again later.';
+      throw new PlatformError('INVALID_REQUEST', message, 'address', { cause });
+    }
+    if (!staked) throw refuse('address', 'The address has no stake.');
+  }
+}
+
+/** False also for what is no signature at all. */
+async function isSignedBy(address: Hex, message: string, signature: string): Promise<boolean> {
+  if (!/^0x[0-9a-f]{130}$/i.test(signature)) return false;
+  const { verifyMessage } = await import('viem');
+  try {
+    return await verifyMessage({ address, message, signature: signature as Hex });
+  } catch {
+    // Numbers that no curve has: viem throws where others answer no.
+    return false;
+  }
+}
+
+function refuse(param: string, message: string): PlatformError {
+  return new PlatformError('INVALID_REQUEST', message, param, {
+    issues: [{ code: 'custom', path: [param], message }],
+  });
+}

@@ -1,0 +1,46 @@
+import { ApiProperty } from '@nestjs/swagger';
+import { displayNanos } from '#common';
+import type { AccountBalance } from '../ledger.repository.js';
+
+/* Answer of `GET /billing/balance` (contract 12). */
+
+export class BalancesResponse {
+  @ApiProperty({ type: 'number', nullable: true, description: 'Null for accounts without a stake.', example: null })
+  diem!: number | null;
+
+  @ApiProperty({ type: 'number', nullable: true, description: 'Bundled credits included.', example: 12.5 })
+  usd!: number | null;
+}
+
+export class BalanceAnswer {
+  @ApiProperty({ type: 'boolean', description: 'Whether anything is left to spend.' }) canConsume!: boolean;
+
+  @ApiProperty({
+    type: 'string',
+    nullable: true,
+    enum: ['USD', 'VCU', 'DIEM', 'BUNDLED_CREDITS'],
+    description: 'What the next request spends first.',
+  })
+  consumptionCurrency!: string | null;
+
+  @ApiProperty({ type: () => BalancesResponse }) balances!: BalancesResponse;
+  @ApiProperty({ type: 'number', description: 'DIEM that each day (UTC) begins with.', example: 0 })
+  diemEpochAllocation!: number;
+}
+
+export function presentBalance(balance: AccountBalance): BalanceAnswer {
+  const { diemNano, bundledNano, usdNano, diemAllowanceNano } = balance;
+  const spendable = [
+    ['DIEM', diemNano],
+    ['BUNDLED_CREDITS', bundledNano],
+    ['USD', usdNano],
+  ] as const;
+  const next = spendable.find(([, nanos]) => nanos > 0n)?.[0] ?? null;
+  const knowsDiem = diemNano > 0n || diemAllowanceNano > 0n;
+  return {
+    canConsume: next !== null,
+    consumptionCurrency: next,
+    balances: { diem: knowsDiem ? displayNanos(diemNano) : null, usd: displayNanos(bundledNano + usdNano) },
+    diemEpochAllocation: displayNanos(diemAllowanceNano),
+  };
+}

@@ -1,0 +1,103 @@
+import { Controller, Get, Inject, Query, Req, Res } from '@nestjs/common';
+import { ApiOkResponse, ApiOperation, ApiQuery, ApiResponse, ApiTags } from '@nestjs/swagger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { PlatformError } from '#common';
+import { Access, ApiErrors, callerOf } from '#platform/http';
+import { LedgerService } from '../ledger.service.js';
+import { UsageAnalyticsService } from '../usage/usage-analytics.service.js';
+import { UsageHistoryService } from '../usage/usage-history.service.js';
+import { BalanceAnswer, presentBalance } from './balance.response.js';
+import { UsageHistoryDocument } from './usage-history.document.js';
+import { presentAnalytics } from './usage-analytics.presenter.js';
+import { readAnalyticsQuery } from './usage-analytics.query.js';
+import { UsageAnalyticsAnswer } from './usage-analytics.response.js';
+import { csvFileName, presentUsage, usageCsv, wantsCsv } from './usage-history.presenter.js';
+import { readHistoryQuery } from './usage-history.query.js';
+
+const successor = '/api/v1/billing/usage-history';
+/** `/billing/usage` was never served here: it is for clients that were written for it elsewhere. */
+const farewell = {
+  deprecation: '@1767225600',
+  sunset: 'Wed, 01 Jul 2026 00:00:00 GMT',
+  link: `<${successor}>; rel="successor-version"`,
+};
+const farewellHeaders = {
+  Deprecation: { description: 'Since when.', schema: { type: 'string' } },
+  Sunset: { description: 'When it ended.', schema: { type: 'string' } },
+  Link: { description: 'What to ask instead.', schema: { type: 'string' } },
+} as const;
+
+const day = { type: 'string', pattern: String.raw`^\d{4}-\d{2}-\d{2}$` };
+
+@ApiTags('Billing')
+@Controller('billing')
+export class BillingController {
+  constructor(
+    @Inject(LedgerService) private readonly ledger: LedgerService,
+    @Inject(UsageHistoryService) private readonly history: UsageHistoryService,
+    @Inject(UsageAnalyticsService) private readonly analytics: UsageAnalyticsService,
+  ) {}
+
+  @Get('balance')
+  @Access('admin')
+  @ApiOperation({ operationId: 'getBillingBalance', summary: 'Show what the account can spend' })
+  @ApiOkResponse({ type: BalanceAnswer })
+  @ApiErrors('standard', [401, 403, 500])
+  async balance(@Req() request: FastifyRequest): Promise<BalanceAnswer> {
+    return presentBalance(await this.ledger.balance(callerOf(request).accountId));
+  }
+
+  @Get('usage')
+  @Access('anonymous')
+  @ApiOperation({ operationId: 'getBillingUsage', summary: 'Gone', deprecated: true, security: [] })
+  @ApiResponse({ status: 410, description: 'Always; `Link` names its successor.', headers: farewellHeaders })
+  @ApiErrors('standard', [410])
+  usage(@Res({ passthrough: true }) reply: FastifyReply): never {
+    void reply.headers(farewell);
+    throw new PlatformError('ENDPOINT_RETIRED', `This address is gone. Use ${successor} instead.`);
+  }
+
+  @Get('usage-history')
+  @Access('admin')
+  @UsageHistoryDocument()
+  async usageHistory(
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+    @Query() query: unknown,
+  ): Promise<void> {
+    const { accountId } = callerOf(request);
+    const asked = readHistoryQuery(query);
+    const { entries, nextCursor } =
+      'cursor' in asked
+        ? await this.history.next(accountId, asked.cursor)
+        : await this.history.first(accountId, asked.filter);
+    if (!wantsCsv(request.headers.accept)) {
+      void reply.status(200).send({ data: entries.map(presentUsage), nextCursor });
+      return;
+    }
+    if (nextCursor !== null) void reply.header('x-next-cursor', nextCursor);
+    void reply
+      .status(200)
+      .type('text/csv; charset=utf-8')
+      .header('content-disposition', `attachment; filename=${csvFileName(Date.now())}`)
+      .send(usageCsv(entries));
+  }
+
+  @Get('usage-analytics')
+  @Access('admin')
+  @ApiOperation({ operationId: 'getBillingUsageAnalytics', summary: 'Sum up usage by day, model and key' })
+  @ApiQuery({
+    name: 'lookback',
+    required: false,
+    schema: { type: 'string', pattern: String.raw`^[1-9]\d*d$`, default: '7d' },
+    description: 'How many days back, today (UTC) included; 90 at most.',
+  })
+  @ApiQuery({ name: 'startDate', required: false, schema: day, description: 'First day (UTC), with `endDate`.' })
+  @ApiQuery({ name: 'endDate', required: false, schema: day, description: 'Last day (UTC), with `startDate`.' })
+  @ApiOkResponse({ type: UsageAnalyticsAnswer })
+  @ApiErrors('standard', [400, 401, 403, 500, 504])
+  async usageAnalytics(@Req() request: FastifyRequest, @Query() query: unknown): Promise<UsageAnalyticsAnswer> {
+    const { days, lookback } = readAnalyticsQuery(query, Date.now());
+    return presentAnalytics(lookback, await this.analytics.analyse(callerOf(request).accountId, days));
+  }
+}

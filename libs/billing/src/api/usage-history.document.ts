@@ -1,0 +1,52 @@
+import { applyDecorators } from '@nestjs/common';
+import { ApiExtraModels, ApiOperation, ApiQuery, ApiResponse, getSchemaPath } from '@nestjs/swagger';
+import { ApiErrors } from '#platform/http';
+import { UsageHistoryAnswer } from './usage-history.response.js';
+
+const cursor = { type: 'string', maxLength: 512, pattern: '^[A-Za-z0-9_-]+$' } as const;
+const time = { type: 'string', maxLength: 40, format: 'date-time' } as const;
+
+/** What the document says of `GET /billing/usage-history`. */
+export function UsageHistoryDocument(): MethodDecorator {
+  return applyDecorators(
+    ApiExtraModels(UsageHistoryAnswer),
+    ApiOperation({
+      operationId: 'getBillingUsageHistory',
+      summary: 'List charges, oldest first',
+      description: 'Every position once, whatever is charged while you page. `Accept: text/csv` gives a file.',
+    }),
+    ApiQuery({
+      name: 'currency',
+      required: false,
+      schema: { type: 'string', enum: ['USD', 'DIEM', 'BUNDLED_CREDITS'] },
+      description: 'Charges in this currency only.',
+    }),
+    ApiQuery({ name: 'startTimestamp', required: false, schema: time, description: 'Not before this time.' }),
+    ApiQuery({ name: 'endTimestamp', required: false, schema: time, description: 'Before this time.' }),
+    ApiQuery({
+      name: 'pageSize',
+      required: false,
+      schema: { type: 'integer', minimum: 10, maximum: 1000, default: 1000 },
+      description: 'Positions per page.',
+    }),
+    ApiQuery({
+      name: 'cursor',
+      required: false,
+      schema: cursor,
+      description: '`nextCursor` of the page before, alone: its filters go on. Good for 24 h.',
+    }),
+    ApiResponse({
+      status: 200,
+      description: 'One page.',
+      headers: {
+        'Content-Disposition': { description: 'Of CSV: a file name.', schema: { type: 'string' } },
+        'x-next-cursor': { description: 'Of CSV: the cursor of the next page.', schema: cursor },
+      },
+      content: {
+        'application/json': { schema: { $ref: getSchemaPath(UsageHistoryAnswer) } },
+        'text/csv': { schema: { type: 'string' } },
+      },
+    }),
+    ApiErrors('standard', [400, 401, 403, 500]),
+  );
+}

@@ -1,0 +1,89 @@
+import { displayNanos, formatNanos } from '#common';
+import type { UsageEntry } from '../usage/usage-history.repository.js';
+import type { UsageEntryResponse } from './usage-history.response.js';
+import { wireCurrencies } from './usage-history.query.js';
+
+const decimals = 9;
+const plainNote = 'API inference';
+
+/** One position as JSON has it. */
+export function presentUsage(entry: UsageEntry): UsageEntryResponse {
+  const { requestId, executionMs, promptTokens, completionTokens } = entry;
+  return {
+    timestamp: entry.createdAt.toISOString(),
+    sku: entry.sku,
+    units: Number(entry.units),
+    pricePerUnitUsd: displayNanos(entry.unitPriceNano, decimals),
+    amount: displayNanos(entry.amountNano, decimals),
+    currency: wireCurrencies[entry.currency],
+    notes: entry.note || plainNote,
+    inferenceDetails:
+      requestId === null ? null : { requestId, inferenceExecutionTime: executionMs, promptTokens, completionTokens },
+  };
+}
+
+const columns = [
+  'timestamp',
+  'sku',
+  'units',
+  'pricePerUnitUsd',
+  'amount',
+  'currency',
+  'notes',
+  'inferenceDetails.requestId',
+  'inferenceDetails.inferenceExecutionTime',
+  'inferenceDetails.promptTokens',
+  'inferenceDetails.completionTokens',
+];
+
+/** A field of RFC 4180. */
+function field(value: string | number | null): string {
+  const text = value === null ? '' : String(value);
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+function row(entry: UsageEntry): string {
+  // Amounts are written out: spreadsheets do not all read 1e-7.
+  return [
+    entry.createdAt.toISOString(),
+    entry.sku,
+    entry.units,
+    formatNanos(entry.unitPriceNano, decimals),
+    formatNanos(entry.amountNano, decimals),
+    wireCurrencies[entry.currency],
+    entry.note || plainNote,
+    entry.requestId,
+    entry.executionMs,
+    entry.promptTokens,
+    entry.completionTokens,
+  ]
+    .map(field)
+    .join(',');
+}
+
+/** Positions as RFC 4180 has them: a head line, CRLF, columns in the order of the JSON. */
+export function usageCsv(entries: readonly UsageEntry[]): string {
+  return [columns.join(','), ...entries.map(row)].map((line) => `${line}\r\n`).join('');
+}
+
+/** `billing-usage-history-20261121T120000123Z.csv` */
+export function csvFileName(nowMs: number): string {
+  return `billing-usage-history-${new Date(nowMs).toISOString().replaceAll(/[-:.]/g, '')}.csv`;
+}
+
+/** True when the `Accept` of a request likes CSV better than JSON. */
+export function wantsCsv(accept: string | undefined): boolean {
+  const [csv, json] = [qualityOf(accept, 'text/csv'), qualityOf(accept, 'application/json')];
+  return csv > 0 && csv >= json;
+}
+
+/** How much `accept` likes a type that it names; 0 where it does not. */
+function qualityOf(accept: string | undefined, type: string): number {
+  for (const part of accept?.toLowerCase().split(',') ?? []) {
+    const [name = '', ...parameters] = part.split(';').map((word) => word.trim());
+    if (name !== type) continue;
+    const quality = parameters.find((parameter) => parameter.startsWith('q='));
+    return quality === undefined ? 1 : Number(quality.slice(2)) || 0;
+  }
+  return 0;
+}

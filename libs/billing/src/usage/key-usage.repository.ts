@@ -1,0 +1,38 @@
+import type { NanoUsd } from '#common';
+import type { PrismaService } from '#platform/prisma';
+
+/** What a key has been charged; bundled credits count as USD. */
+export interface KeySpending {
+  /** Today and the six days before, in UTC. */
+  sevenDaysUsdNano: NanoUsd;
+  sevenDaysDiemNano: NanoUsd;
+  /** In the window of its limits. */
+  periodUsdNano: NanoUsd;
+  periodDiemNano: NanoUsd;
+}
+
+/** Spending of keys, by a few rows each however much they are used. */
+export class KeyUsageRepository {
+  constructor(private readonly prisma: PrismaService) {}
+
+  /** By key id. Keys that nobody has are absent. */
+  async usageOfKeys(keyIds: readonly string[]): Promise<Map<string, KeySpending>> {
+    if (keyIds.length === 0) return new Map();
+    const rows = await this.prisma.$queryRaw<(KeySpending & { id: string })[]>`
+      SELECT k.id::text AS id, days.usd AS "sevenDaysUsdNano", days.diem AS "sevenDaysDiemNano",
+             CASE k.limit_period WHEN 'LIFETIME' THEN COALESCE(s.lifetime_usd_nano, 0)
+               WHEN 'MONTH' THEN CASE WHEN s.month_start = date_trunc('month', ledger_today())::date
+                                      THEN s.month_usd_nano ELSE 0 END
+               ELSE CASE WHEN s.day_start = ledger_today() THEN s.day_usd_nano ELSE 0 END END AS "periodUsdNano",
+             CASE k.limit_period WHEN 'LIFETIME' THEN COALESCE(s.lifetime_diem_nano, 0)
+               WHEN 'MONTH' THEN CASE WHEN s.month_start = date_trunc('month', ledger_today())::date
+                                      THEN s.month_diem_nano ELSE 0 END
+               ELSE CASE WHEN s.day_start = ledger_today() THEN s.day_diem_nano ELSE 0 END END AS "periodDiemNano"
+        FROM api_keys k LEFT JOIN key_spend s ON s.api_key_id = k.id
+       CROSS JOIN LATERAL (
+         SELECT COALESCE(sum(d.usd_nano), 0)::bigint AS usd, COALESCE(sum(d.diem_nano), 0)::bigint AS diem
+           FROM key_daily_spend d WHERE d.api_key_id = k.id AND d.day > ledger_today() - 7) days
+       WHERE k.id = ANY(${[...keyIds]}::uuid[])`;
+    return new Map(rows.map(({ id, ...spending }) => [id, spending]));
+  }
+}

@@ -1,0 +1,86 @@
+import { PlatformError } from '#common';
+import { Prisma, type PrismaService } from '#platform/prisma';
+
+/** Whole days in UTC, both included. */
+export interface UsageDays {
+  startDate: string;
+  endDate: string;
+}
+
+/** A sum over charges. `level` names what it was summed by; the members that are not in it are null. */
+export interface UsageSum {
+  level: 'date' | 'model' | 'model-date' | 'key' | 'key-date';
+  date: string | null;
+  modelId: string | null;
+  apiKeyId: string | null;
+  sku: string | null;
+  isDiem: boolean;
+  amountNano: bigint;
+  /** A decimal, in units of the price. */
+  units: string;
+}
+
+export interface KeyName {
+  id: string;
+  description: string;
+  last6: string;
+}
+
+/** `statement_timeout` ended it. */
+const queryCanceled = '57014';
+
+/** Sums of an account's charges, from one scan of the days that are asked for. */
+export class UsageAnalyticsRepository {
+  constructor(private readonly prisma: PrismaService) {}
+
+  /** Rejects with `REQUEST_TIMEOUT` after `timeoutMs`. */
+  async sums(accountId: string, { startDate, endDate }: UsageDays, timeoutMs: number): Promise<UsageSum[]> {
+    const sums = Prisma.sql`
+      WITH fine AS MATERIALIZED (
+        SELECT (e.created_at AT TIME ZONE 'UTC')::date::text AS date, t.model_id, t.api_key_id, e.sku,
+               e.currency = 'DIEM' AS is_diem, -sum(e.amount_nano) AS amount, sum(e.units) AS units
+          FROM ledger_accounts a
+          JOIN ledger_entries e ON e.ledger_account_id = a.id
+          JOIN ledger_transactions t ON t.id = e.transaction_id
+         WHERE a.account_id = ${accountId}::uuid AND e.sku IS NOT NULL
+           AND e.created_at >= (${startDate}::date)::timestamp AT TIME ZONE 'UTC'
+           AND e.created_at < (${endDate}::date + 1)::timestamp AT TIME ZONE 'UTC'
+         GROUP BY 1, 2, 3, 4, 5
+      )
+      SELECT CASE grouping(date, model_id, api_key_id, sku)
+               WHEN 7 THEN 'date' WHEN 10 THEN 'model' WHEN 3 THEN 'model-date' WHEN 8 THEN 'key' ELSE 'key-date'
+             END AS level,
+             date, model_id AS "modelId", api_key_id::text AS "apiKeyId", sku, is_diem AS "isDiem",
+             sum(amount)::bigint AS "amountNano", sum(units)::text AS units
+        FROM fine
+       GROUP BY GROUPING SETS ((date, is_diem), (model_id, sku, is_diem), (date, model_id, is_diem),
+                               (api_key_id, model_id, sku, is_diem), (date, api_key_id, is_diem))`;
+    try {
+      return await this.prisma.$transaction(
+        async (transaction) => {
+          await transaction.$executeRaw`SELECT set_config('statement_timeout', ${String(timeoutMs)}, true)`;
+          return transaction.$queryRaw<UsageSum[]>(sums);
+        },
+        { timeout: timeoutMs + 5_000 },
+      );
+    } catch (cause) {
+      if (!String(cause).includes(queryCanceled)) throw cause;
+      const message = 'There is too much usage in this range to sum it up in time; ask for fewer days.';
+      throw new PlatformError('REQUEST_TIMEOUT', message, null, { cause });
+    }
+  }
+
+  /** The kind of each model that was ever priced, by id. */
+  async modelTypes(modelIds: readonly string[]): Promise<Map<string, string>> {
+    const rows = await this.prisma.$queryRaw<{ modelId: string; modelType: string }[]>`
+      SELECT DISTINCT ON (model_id) model_id AS "modelId", model_type AS "modelType" FROM prices
+       WHERE model_id = ANY(${[...modelIds]}::text[]) ORDER BY model_id, effective_at DESC, id DESC`;
+    return new Map(rows.map(({ modelId, modelType }) => [modelId, modelType]));
+  }
+
+  /** What keys are called, deleted ones too. */
+  async keyNames(keyIds: readonly string[]): Promise<KeyName[]> {
+    return this.prisma.$queryRaw<KeyName[]>`
+      SELECT id::text AS id, description, last6 FROM api_keys WHERE id = ANY(${[...keyIds]}::uuid[])`;
+  }
+}

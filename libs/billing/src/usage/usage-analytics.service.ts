@@ -1,0 +1,78 @@
+import { type Clock, systemClock } from '#common';
+import type { PrismaService } from '#platform/prisma';
+import { AnalyticsBuilder, type UsageAnalytics } from './usage-analytics.js';
+import { UsageAnalyticsRepository, type UsageDays } from './usage-analytics.repository.js';
+
+export interface UsageAnalyticsOptions {
+  clock?: Clock;
+  /** How long the database may sum up; default 20,000. */
+  timeoutMs?: number;
+}
+
+interface Cached {
+  answer: Promise<UsageAnalytics>;
+  untilMs: number;
+}
+
+const cacheMs = 600_000;
+const mostCached = 1_000;
+const oneDayMs = 86_400_000;
+
+/** Every day of a range. */
+export function datesOf({ startDate, endDate }: UsageDays): string[] {
+  const dates: string[] = [];
+  for (let ms = Date.parse(startDate); ms <= Date.parse(endDate); ms += oneDayMs) {
+    dates.push(new Date(ms).toISOString().slice(0, 10));
+  }
+  return dates;
+}
+
+/**
+ * An account's spending by day, model and key. An answer serves everybody who asks this process for the same days of
+ * the same account within 10 minutes; failures are not kept.
+ */
+export class UsageAnalyticsService {
+  private readonly repository: UsageAnalyticsRepository;
+  private readonly clock: Clock;
+  private readonly timeoutMs: number;
+  private readonly cache = new Map<string, Cached>();
+
+  constructor(prisma: PrismaService, { clock = systemClock, timeoutMs = 20_000 }: UsageAnalyticsOptions = {}) {
+    this.repository = new UsageAnalyticsRepository(prisma);
+    this.clock = clock;
+    this.timeoutMs = timeoutMs;
+  }
+
+  /** Rejects with `REQUEST_TIMEOUT` where the range holds more than can be summed up in time. */
+  async analyse(accountId: string, days: UsageDays): Promise<UsageAnalytics> {
+    const name = `${accountId} ${days.startDate} ${days.endDate}`;
+    const known = this.cache.get(name);
+    if (known && known.untilMs > this.clock.monotonicMs()) return known.answer;
+    const entry = { answer: this.read(accountId, days), untilMs: this.clock.monotonicMs() + cacheMs };
+    this.remember(name, entry);
+    try {
+      return await entry.answer;
+    } catch (error) {
+      if (this.cache.get(name) === entry) this.cache.delete(name);
+      throw error;
+    }
+  }
+
+  private async read(accountId: string, days: UsageDays): Promise<UsageAnalytics> {
+    const sums = await this.repository.sums(accountId, days, this.timeoutMs);
+    const named = (pick: (sum: (typeof sums)[number]) => string | null) => [
+      ...new Set(sums.map(pick).filter((id) => id !== null)),
+    ];
+    const modelTypes = await this.repository.modelTypes(named(({ modelId }) => modelId));
+    const keys = await this.repository.keyNames(named(({ apiKeyId }) => apiKeyId));
+    return new AnalyticsBuilder(sums, datesOf(days), modelTypes, keys).build();
+  }
+
+  private remember(name: string, entry: Cached): void {
+    this.cache.delete(name);
+    this.cache.set(name, entry);
+    // A map iterates in insertion order: the first is the oldest answer.
+    const oldest = this.cache.size > mostCached ? this.cache.keys().next().value : undefined;
+    if (oldest !== undefined) this.cache.delete(oldest);
+  }
+}

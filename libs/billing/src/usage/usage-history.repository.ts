@@ -1,0 +1,66 @@
+import type { Currency, NanoUsd } from '#common';
+import { Prisma, type PrismaService } from '#platform/prisma';
+import type { UsageFilter, UsagePosition } from './usage-cursor.js';
+
+/** One position of a charge. */
+export interface UsageEntry {
+  entryId: bigint;
+  createdAt: Date;
+  sku: string;
+  /** A decimal, in units of the price. */
+  units: string;
+  unitPriceNano: NanoUsd;
+  /** Negative: it was spent. */
+  amountNano: NanoUsd;
+  currency: Currency;
+  note: string;
+  requestId: string | null;
+  executionMs: number | null;
+  promptTokens: number | null;
+  completionTokens: number | null;
+}
+
+/**
+ * Positions of an account's charges in the order they were written. The entries of an account are written and dated one
+ * charge after another, under its lock: what commits later stands behind what anybody has read.
+ */
+export class UsageHistoryRepository {
+  constructor(private readonly prisma: PrismaService) {}
+
+  /** `limit` positions behind `after`. Each currency is read along its index, no further than the page. */
+  async page(
+    accountId: string,
+    filter: UsageFilter,
+    after: UsagePosition | null,
+    limit: number,
+  ): Promise<UsageEntry[]> {
+    const conditions = [Prisma.sql`e.sku IS NOT NULL`];
+    if (filter.startMs !== null) conditions.push(Prisma.sql`e.created_at >= ${instant(filter.startMs)}`);
+    if (filter.endMs !== null) conditions.push(Prisma.sql`e.created_at < ${instant(filter.endMs)}`);
+    if (after) {
+      conditions.push(Prisma.sql`(e.created_at, e.id) > (${instant(after.createdAtMs)}, ${after.entryId}::bigint)`);
+    }
+    const currency =
+      filter.currency === null ? Prisma.empty : Prisma.sql`AND a.currency = ${filter.currency}::currency`;
+    return this.prisma.$queryRaw<UsageEntry[]>`
+      WITH page AS MATERIALIZED (
+        SELECT e.* FROM ledger_accounts a CROSS JOIN LATERAL (
+          SELECT * FROM ledger_entries e
+           WHERE e.ledger_account_id = a.id AND ${Prisma.join(conditions, ' AND ')}
+           ORDER BY e.created_at, e.id LIMIT ${limit}::int) e
+         WHERE a.account_id = ${accountId}::uuid ${currency}
+         ORDER BY e.created_at, e.id LIMIT ${limit}::int
+      )
+      SELECT page.id AS "entryId", page.created_at AS "createdAt", page.sku, page.units::text AS units,
+             page.unit_price_nano AS "unitPriceNano", page.amount_nano AS "amountNano", page.currency::text AS currency,
+             t.note, t.request_id AS "requestId", j.execution_ms AS "executionMs", j.prompt_tokens AS "promptTokens",
+             j.completion_tokens AS "completionTokens"
+        FROM page JOIN ledger_transactions t ON t.id = page.transaction_id
+        LEFT JOIN jobs j ON j.request_id = t.request_id
+       ORDER BY page.created_at, page.id`;
+  }
+}
+
+function instant(ms: number): Prisma.Sql {
+  return Prisma.sql`${new Date(ms)}::timestamptz`;
+}

@@ -1,0 +1,55 @@
+import { type Clock, deriveKey, PlatformError, systemClock } from '#common';
+import type { PrismaService } from '#platform/prisma';
+import { readCursor, type UsageCursor, type UsageFilter, writeCursor } from './usage-cursor.js';
+import { type UsageEntry, UsageHistoryRepository } from './usage-history.repository.js';
+
+export interface UsagePage {
+  entries: UsageEntry[];
+  /** Null where the history ends for now. */
+  nextCursor: string | null;
+}
+
+/** What an account has been charged, position by position, oldest first. */
+export class UsageHistoryService {
+  private readonly repository: UsageHistoryRepository;
+  private readonly cursorKey: Buffer;
+
+  /** `secretKey` is 64 hex digits; replicas with the same one continue each other's pages. */
+  constructor(
+    prisma: PrismaService,
+    secretKey: string,
+    private readonly clock: Clock = systemClock,
+  ) {
+    this.repository = new UsageHistoryRepository(prisma);
+    this.cursorKey = deriveKey(secretKey, 'usage cursors');
+  }
+
+  async first(accountId: string, filter: UsageFilter): Promise<UsagePage> {
+    return this.page(accountId, filter, null);
+  }
+
+  /**
+   * The page behind another one, with its filter: every position once, whatever is written meanwhile. Rejects with
+   * `INVALID_REQUEST` when the cursor was altered, is another account's or older than 24 h.
+   */
+  async next(accountId: string, text: string): Promise<UsagePage> {
+    const cursor = readCursor(this.cursorKey, accountId, text, this.clock.nowMs());
+    if (cursor === null) {
+      const message = 'The cursor is not valid, or older than 24 h; start again without it.';
+      const issues = [{ code: 'invalid_cursor', path: ['cursor'], message }];
+      throw new PlatformError('INVALID_REQUEST', message, 'cursor', { issues });
+    }
+    return this.page(accountId, cursor.filter, cursor.after);
+  }
+
+  private async page(accountId: string, filter: UsageFilter, after: UsageCursor['after'] | null): Promise<UsagePage> {
+    // One more than is shown tells whether there is more.
+    const found = await this.repository.page(accountId, filter, after, filter.pageSize + 1);
+    const entries = found.slice(0, filter.pageSize);
+    const last = found.length > entries.length ? entries.at(-1) : undefined;
+    if (last === undefined) return { entries, nextCursor: null };
+    const position = { createdAtMs: last.createdAt.getTime(), entryId: last.entryId };
+    const cursor = { filter, after: position };
+    return { entries, nextCursor: writeCursor(this.cursorKey, accountId, cursor, this.clock.nowMs()) };
+  }
+}

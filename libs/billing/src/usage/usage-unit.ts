@@ -1,0 +1,58 @@
+/** What analytics count a model in. */
+export type UnitType = 'tokens' | 'images' | 'chars' | 'minutes' | 'seconds';
+
+/** How the contract calls kinds of models in analytics. */
+export type AnalyticsModelType = 'LLM' | 'IMAGE' | 'TTS' | 'ASR' | 'VIDEO';
+
+const modelTypes: Record<string, AnalyticsModelType> = {
+  text: 'LLM',
+  image: 'IMAGE',
+  inpaint: 'IMAGE',
+  upscale: 'IMAGE',
+  tts: 'TTS',
+  asr: 'ASR',
+  video: 'VIDEO',
+};
+
+const unitTypes: Record<string, UnitType> = {
+  text: 'tokens',
+  embedding: 'tokens',
+  image: 'images',
+  inpaint: 'images',
+  upscale: 'images',
+  tts: 'chars',
+  asr: 'seconds',
+  video: 'seconds',
+  music: 'seconds',
+};
+
+/** The last word of a sku is the unit of its price. */
+const units: Record<string, { unitType: UnitType; scale: number }> = {
+  mtoken: { unitType: 'tokens', scale: 1_000_000 },
+  mcharacter: { unitType: 'chars', scale: 1_000_000 },
+  mchar: { unitType: 'chars', scale: 1_000_000 },
+  kcharacter: { unitType: 'chars', scale: 1_000 },
+  kchar: { unitType: 'chars', scale: 1_000 },
+  character: { unitType: 'chars', scale: 1 },
+  second: { unitType: 'seconds', scale: 1 },
+  minute: { unitType: 'minutes', scale: 1 },
+};
+
+/** Null for kinds that the contract has no word for. */
+export function analyticsModelType(type: string | undefined): AnalyticsModelType | null {
+  return modelTypes[type ?? ''] ?? null;
+}
+
+/** The kind of unit of a sku, and how many single ones (tokens, characters) one unit of its price is. */
+export function unitOf(sku: string, modelType: string | undefined): { unitType: UnitType; scale: number } {
+  const word = sku.slice(sku.lastIndexOf('-') + 1);
+  return units[word] ?? { unitType: unitTypes[modelType ?? ''] ?? 'tokens', scale: 1 };
+}
+
+/** What a sku says beside model, family and unit: `input` of `some-model-llm-input-mtoken`. */
+export function partOf(sku: string, modelId: string): string {
+  const rest = sku.startsWith(`${modelId}-`) ? sku.slice(modelId.length + 1) : sku;
+  const words = rest.split('-').slice(0, -1);
+  if (words.length > 1 && words[0] === 'llm') words.shift();
+  return words.length === 0 ? rest : words.join('-');
+}
