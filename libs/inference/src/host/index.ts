@@ -9,3 +9,4 @@ export type * from '../engines/engine.js';
 export type * from '../engines/engine-stats.js';
 export type * from '../engines/task.js';
 export type * from '../engines/text-generation.js';
+export * from '../recognition/speech-recognition.js';

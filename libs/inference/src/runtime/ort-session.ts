@@ -11,13 +11,18 @@ export interface OrtSessionOptions {
   modelPath: string;
   /** Execution providers in order of preference: `cuda`, `webgpu`, `cpu`. `cpu` is tried last in any case. */
   providers: readonly string[];
-  /** Threads of one operator. Spinning between runs stays on: decoding waits for no thread to wake. */
+  /** Threads of one operator. */
   intraOpThreads: number;
+  /**
+   * Whether threads spin between runs; default true, so that decoding waits for no thread to wake. A process with
+   * several sessions switches it off: the threads of one that has just run take the processors of the next.
+   */
+  spinning?: boolean;
 }
 
 /**
- * A graph in onnxruntime. `run` and `open` block the thread for their whole length, so one process holds one session:
- * thread pools of several sessions spin against each other and each becomes 2 to 3 times slower.
+ * A graph in onnxruntime. `run` and `open` block the thread for their whole length. Thread pools of several sessions in
+ * one process spin against each other, and each becomes 2 to 3 times slower unless all of them have `spinning: false`.
  *
  * onnxruntime-node is pinned to 1.30.0: it reads inputs where they lie; later versions copy every input, which for a
  * cache that is an input means copying the whole cache at every step.
@@ -101,6 +106,7 @@ function sessionOptions(provider: string, options: OrtSessionOptions): Inference
     // Shapes change from step to step, so a pattern planned for one step never fits the next.
     enableMemPattern: false,
     logSeverityLevel: 4,
+    ...(options.spinning === false && { extra: { session: { intra_op: { allow_spinning: '0' } } } }),
   };
 }
 

@@ -1,0 +1,94 @@
+import { FourierTransform } from './fourier.js';
+import { melFilters, type MelFilter } from './mel-filters.js';
+
+/** Samples from one frame to the next, and under one frame's window, at 16 kHz. */
+export const hopSamples = 160;
+const windowSamples = 400;
+const bins = windowSamples / 2 + 1;
+const sampleRate = 16_000;
+const floor = 1e-10;
+/** Everything quieter than the loudest by more than this (powers of ten) is silence. */
+const dynamicRange = 8;
+
+/** What Whisper hears: the logarithm of mel-weighted power, 100 frames a second, scaled to about −1…1. */
+export class LogMelSpectrogram {
+  private readonly transform = new FourierTransform(windowSamples);
+  private readonly filters: MelFilter[];
+  private readonly window = Float64Array.from(
+    { length: windowSamples },
+    (_, index) => 0.5 - 0.5 * Math.cos((2 * Math.PI * index) / windowSamples),
+  );
+  private readonly real = new Float64Array(windowSamples);
+  private readonly imaginary = new Float64Array(windowSamples);
+  private readonly powers = [new Float64Array(bins), new Float64Array(bins)] as const;
+
+  constructor(private readonly melBins: number) {
+    this.filters = melFilters({ count: melBins, transformLength: windowSamples, sampleRate });
+  }
+
+  /** `[melBins, frames]` of the samples, followed by silence up to `frames`. At most `frames * 160` samples count. */
+  compute(samples: Float32Array, frames: number): Float32Array {
+    const heard = samples.subarray(0, frames * hopSamples);
+    const result = new Float32Array(this.melBins * frames);
+    result.fill(Math.log10(floor));
+    // A frame whose window begins behind the last sample hears nothing.
+    const sounding = Math.min(frames, Math.ceil((heard.length + windowSamples / 2) / hopSamples));
+    for (let frame = 0; frame < sounding; frame += 2) this.computePair(heard, frame, { frames, sounding, result });
+    return scaled(result);
+  }
+
+  /** Two real frames are one complex transform. */
+  private computePair(
+    samples: Float32Array,
+    frame: number,
+    { frames, sounding, result }: { frames: number; sounding: number; result: Float32Array },
+  ): void {
+    const { real, imaginary } = this;
+    const total = frames * hopSamples;
+    this.fill(real, samples, { frame, total });
+    this.fill(imaginary, samples, { frame: frame + 1, total });
+    this.transform.transform(real, imaginary);
+    const [first, second] = this.powers;
+    for (let bin = 0; bin < bins; bin++) {
+      const mirrored = bin === 0 ? 0 : windowSamples - bin;
+      const [ar, ai] = [real[bin] as number, imaginary[bin] as number];
+      const [br, bi] = [real[mirrored] as number, imaginary[mirrored] as number];
+      first[bin] = ((ar + br) ** 2 + (ai - bi) ** 2) / 4;
+      second[bin] = ((ai + bi) ** 2 + (br - ar) ** 2) / 4;
+    }
+    this.weigh(first, (mel, power) => (result[mel * frames + frame] = power));
+    if (frame + 1 < sounding) this.weigh(second, (mel, power) => (result[mel * frames + frame + 1] = power));
+  }
+
+  private weigh(power: Float64Array, store: (mel: number, logPower: number) => void): void {
+    for (const [mel, { first, weights }] of this.filters.entries()) {
+      let sum = 0;
+      for (let index = 0; index < weights.length; index++) {
+        sum += (weights[index] as number) * (power[first + index] as number);
+      }
+      store(mel, Math.log10(Math.max(floor, sum)));
+    }
+  }
+
+  /** A windowed frame around `frame * 160`; the recording is mirrored at both of its ends, silence included. */
+  private fill(target: Float64Array, samples: Float32Array, { frame, total }: { frame: number; total: number }): void {
+    const from = frame * hopSamples - windowSamples / 2;
+    for (let index = 0; index < windowSamples; index++) {
+      let at = from + index;
+      if (at < 0) at = -at;
+      else if (at >= total) at = 2 * (total - 1) - at;
+      const sample = at < samples.length ? (samples[at] as number) : 0;
+      target[index] = sample * (this.window[index] as number);
+    }
+  }
+}
+
+function scaled(logPowers: Float32Array): Float32Array {
+  let loudest = -Infinity;
+  for (const value of logPowers) if (value > loudest) loudest = value;
+  const quietest = loudest - dynamicRange;
+  for (let index = 0; index < logPowers.length; index++) {
+    logPowers[index] = (Math.max(logPowers[index] as number, quietest) + 4) / 4;
+  }
+  return logPowers;
+}

@@ -1,0 +1,113 @@
+import type { TaskContext } from '../../engines/queued-task.engine.js';
+import type { SpeechWindow, WindowRecognizer, WindowSpeech } from '../../recognition/block-recognizer.js';
+import type { MergedDecoder } from '../../recognition/merged-decoder.js';
+import { recognitionSampleRate, type RecognizedSegment } from '../../recognition/speech-recognition.js';
+import type { GraphSession, GraphTensor } from '../../runtime/graph-session.js';
+import { LogMelSpectrogram } from './log-mel.js';
+import { splitSegments, type SplitText } from './segment-splitter.js';
+import type { WhisperTokens } from './whisper.tokens.js';
+import { isSilence, WindowDecoder, type WindowText } from './window-decoder.js';
+import { WordAligner } from './word-aligner.js';
+import { joinPunctuation, medianDuration, shortenAtSentenceEnds, wordsOfSegments } from './word-timing.js';
+
+/** Whisper hears 30 s at once, 100 frames each; what is shorter is followed by silence. */
+const windowSeconds = 30;
+const windowFrames = 3_000;
+const defaultMelBins = 80;
+
+export interface WhisperParts {
+  encoder: GraphSession;
+  decoder: MergedDecoder;
+  tokens: WhisperTokens;
+}
+
+/** One window after another through Whisper. */
+export class WhisperRecognizer implements WindowRecognizer {
+  readonly mostSeconds = windowSeconds;
+  private readonly mel: LogMelSpectrogram;
+  private readonly melBins: number;
+  private readonly writer: WindowDecoder;
+  /** Null: this export cannot tell when words were said. */
+  private readonly aligner: WordAligner | null;
+
+  constructor(private readonly parts: WhisperParts) {
+    const { decoder, tokens } = parts;
+    this.melBins = tokens.settings.num_mel_bins ?? defaultMelBins;
+    this.mel = new LogMelSpectrogram(this.melBins);
+    this.writer = new WindowDecoder(decoder, tokens);
+    this.aligner = WordAligner.of(decoder, tokens);
+  }
+
+  async recognize(window: SpeechWindow, context: TaskContext): Promise<WindowSpeech> {
+    const { tokens } = this.parts;
+    await context.breathe();
+    const heard = await context.measure(() => this.encode(window.samples));
+    // A language is a hint: one that the model does not know is no help.
+    const hint = window.language !== null && tokens.languages.has(window.language) ? window.language : null;
+    const language = hint ?? (await this.writer.detectLanguage(heard, context));
+    const { prompt, isCut, temperature } = window;
+    // Where speech was cut, its own times tell how much of it was told.
+    const timestamps = isCut || window.timestamps !== 'none';
+    const text = await this.writer.write(
+      { heard, language, prompt, timestamps, temperature: temperature ?? 0 },
+      context,
+    );
+    const nothing: WindowSpeech = { segments: [], language, heardUntil: null, needsOverlap: false };
+    if (isSilence(text)) return nothing;
+    const duration = window.samples.length / recognitionSampleRate;
+    const split = splitSegments(text.tokens, tokens, duration);
+    const words =
+      window.timestamps === 'word' ? await this.timeWords({ split, heard, language, duration }, context) : null;
+    const segments = split.segments.map((segment, index): RecognizedSegment => {
+      const timed = words?.[index];
+      return {
+        ...this.scored(segment.tokens, text),
+        start: Math.min(timed?.start ?? segment.start, duration),
+        end: Math.min(timed?.end ?? segment.end, duration),
+        words: timed?.words.map((word) => ({ ...word, word: word.word.trim() })) ?? null,
+      };
+    });
+    const told = segments.filter((segment) => segment.text !== '');
+    return { ...nothing, segments: told, heardUntil: isCut ? split.heardUntil : null };
+  }
+
+  private async encode(samples: Float32Array): Promise<GraphTensor> {
+    const { encoder } = this.parts;
+    const features = this.mel.compute(samples, windowFrames);
+    const feeds = { input_features: encoder.tensor('float32', features, [1, this.melBins, windowFrames]) };
+    const { last_hidden_state: heard } = await encoder.run(feeds, ['last_hidden_state']);
+    return heard as GraphTensor;
+  }
+
+  private async timeWords(
+    {
+      split,
+      heard,
+      language,
+      duration,
+    }: { split: SplitText; heard: GraphTensor; language: string | null; duration: number },
+    context: TaskContext,
+  ): Promise<ReturnType<typeof wordsOfSegments> | null> {
+    if (this.aligner === null) return null;
+    const { endOfText } = this.parts.tokens;
+    const textTokens = split.segments.map((segment) => segment.tokens.filter((id) => id < endOfText));
+    const words = await this.aligner.align({ heard, language, textTokens: textTokens.flat(), duration }, context);
+    const median = medianDuration(words);
+    shortenAtSentenceEnds(words, median);
+    joinPunctuation(words);
+    const segments = split.segments.map(({ start, end }, index) => ({
+      start,
+      end,
+      textTokens: textTokens[index]?.length ?? 0,
+    }));
+    return wordsOfSegments(words, segments, { median, lastSpeechEnd: 0 });
+  }
+
+  private scored(
+    tokens: number[],
+    { temperature, avgLogprob, compressionRatio, noSpeechProb }: WindowText,
+  ): Omit<RecognizedSegment, 'start' | 'end' | 'words'> {
+    const text = this.parts.tokens.decode(tokens).trim();
+    return { text, tokens, temperature, avgLogprob, compressionRatio, noSpeechProb };
+  }
+}

@@ -1,0 +1,116 @@
+import { join } from 'node:path';
+import { PlatformError } from '#common';
+import { readJsonIfPresent, TextTokenizer } from '../../text/index.js';
+
+/** The members of generation_config.json and config.json that the family reads. */
+export interface WhisperSettings {
+  suppress_tokens?: number[] | null;
+  begin_suppress_tokens?: number[] | null;
+  max_initial_timestamp_index?: number | null;
+  /** Pairs of layer and head whose cross attention follows the sound. */
+  alignment_heads?: [number, number][] | null;
+  /** Longest prompt plus text, in tokens. */
+  max_target_positions?: number;
+  num_mel_bins?: number;
+  median_filter_width?: number;
+}
+
+/** The default of the reference: a text may begin up to a second into its window. */
+const defaultFirstTimestamp = 50;
+
+/** The tokens that mean something to Whisper, and text to tokens and back. */
+export class WhisperTokens {
+  readonly endOfText: number;
+  readonly startOfTranscript: number;
+  readonly noTimestamps: number;
+  readonly noSpeech: number;
+  /** Token of 0.00 s; each further one is 0.02 s later. */
+  readonly timestampBegin: number;
+  /** By ISO 639 code; empty for models of English alone. */
+  readonly languages: ReadonlyMap<string, number>;
+  private readonly transcribe: number | null;
+  private readonly startOfPrevious: number | null;
+
+  constructor(
+    private readonly tokenizer: TextTokenizer,
+    readonly settings: WhisperSettings,
+  ) {
+    this.endOfText = this.required('<|endoftext|>');
+    this.startOfTranscript = this.required('<|startoftranscript|>');
+    this.noTimestamps = this.required('<|notimestamps|>');
+    this.timestampBegin = this.noTimestamps + 1;
+    this.transcribe = tokenizer.idOf('<|transcribe|>');
+    this.startOfPrevious = tokenizer.idOf('<|startofprev|>');
+    this.noSpeech =
+      tokenizer.idOf('<|nospeech|>') ?? tokenizer.idOf('<|nocaptions|>') ?? this.required('<|notimestamps|>') - 1;
+    this.languages = this.findLanguages();
+  }
+
+  static async load(directory: string): Promise<WhisperTokens> {
+    const [tokenizer, config, generation] = await Promise.all([
+      TextTokenizer.load(directory),
+      readJsonIfPresent<WhisperSettings>(join(directory, 'config.json')),
+      readJsonIfPresent<WhisperSettings>(join(directory, 'generation_config.json')),
+    ]);
+    return new WhisperTokens(tokenizer, { ...config, ...generation });
+  }
+
+  get isMultilingual(): boolean {
+    return this.languages.size > 0;
+  }
+
+  get suppressed(): readonly number[] {
+    return this.settings.suppress_tokens ?? [];
+  }
+
+  get suppressedFirst(): readonly number[] {
+    return this.settings.begin_suppress_tokens ?? [];
+  }
+
+  get firstTimestampMost(): number {
+    return this.settings.max_initial_timestamp_index ?? defaultFirstTimestamp;
+  }
+
+  /** What the decoder is told before it writes: the language, the task, and whether to write times. */
+  startSequence(language: string | null): number[] {
+    if (!this.isMultilingual) return [this.startOfTranscript];
+    const languageToken = this.languages.get(language ?? 'en');
+    if (languageToken === undefined || this.transcribe === null) {
+      throw new PlatformError('INVALID_REQUEST', `This model does not know the language ${language}.`, 'language');
+    }
+    return [this.startOfTranscript, languageToken, this.transcribe];
+  }
+
+  /** The tokens of a text that the recording follows on; the last `most` of them. */
+  promptTokens(prompt: string | null, most: number): number[] {
+    const text = prompt?.trim() ?? '';
+    if (text === '' || this.startOfPrevious === null) return [];
+    return [this.startOfPrevious, ...this.tokenizer.encode(` ${text}`).slice(-most)];
+  }
+
+  /** The text of the tokens without times and other marks. */
+  decode(ids: readonly number[]): string {
+    return this.tokenizer.decode(ids.filter((id) => id < this.endOfText));
+  }
+
+  isTimestamp(id: number): boolean {
+    return id >= this.timestampBegin;
+  }
+
+  private required(name: string): number {
+    const id = this.tokenizer.idOf(name);
+    if (id === null) throw new PlatformError('INVALID_MODEL', `The model's tokenizer has no ${name}.`);
+    return id;
+  }
+
+  private findLanguages(): Map<string, number> {
+    const languages = new Map<string, number>();
+    if (this.transcribe === null) return languages;
+    // Languages stand between the start of the transcript and the tasks.
+    for (let id = this.startOfTranscript + 1; id < this.transcribe; id++) {
+      const [, code] = /^<\|([a-z]{2,3})\|>$/.exec(this.tokenizer.describeToken(id).token) ?? [];
+      if (code !== undefined) languages.set(code, id);
+    }
+    return languages;
+  }
+}

@@ -1,0 +1,137 @@
+import type { TaskContext } from '../../engines/queued-task.engine.js';
+import type { MergedDecoder } from '../../recognition/merged-decoder.js';
+import { compressionRatio, loopedTokens } from '../../recognition/repetition.js';
+import type { GraphTensor } from '../../runtime/graph-session.js';
+import { Random } from '../../sampling/random.js';
+import { chooseToken, probabilityOf } from './token-choice.js';
+import { TokenRules } from './token-rules.js';
+import type { WhisperTokens } from './whisper.tokens.js';
+
+export interface WindowRequest {
+  /** What the encoder heard. */
+  heard: GraphTensor;
+  /** ISO 639 code; ignored by models of English alone. */
+  language: string | null;
+  prompt: string | null;
+  timestamps: boolean;
+  /** Above zero: this one; zero: the likeliest text, warmer where that fails. */
+  temperature: number;
+}
+
+/** The text of one window. */
+export interface WindowText {
+  /** Without the end; with times where they were asked for. */
+  tokens: number[];
+  text: string;
+  temperature: number;
+  avgLogprob: number;
+  compressionRatio: number;
+  noSpeechProb: number;
+}
+
+/** Tried in turn until a text is neither unlikely nor repeats itself; the figures are the reference's. */
+const temperatures = [0, 0.2, 0.4, 0.6, 0.8, 1];
+const mostCompression = 2.4;
+const leastLogprob = -1;
+const likelySilence = 0.6;
+/** Tokens between two looks for a loop. */
+const loopCheckEvery = 12;
+
+/** Writes the text of windows, token by token. */
+export class WindowDecoder {
+  /** Most tokens of a window's text, and of its prompt. */
+  private readonly room: number;
+
+  constructor(
+    private readonly decoder: MergedDecoder,
+    private readonly tokens: WhisperTokens,
+  ) {
+    this.room = Math.floor((tokens.settings.max_target_positions ?? 448) / 2);
+  }
+
+  /** The language that is most likely spoken; null for models of English alone. */
+  async detectLanguage(heard: GraphTensor, context: TaskContext): Promise<string | null> {
+    const { tokens } = this;
+    if (!tokens.isMultilingual) return null;
+    await context.breathe();
+    const { logits } = await context.measure(() => this.decoder.begin(heard).feed([tokens.startOfTranscript]));
+    const [best] = [...tokens.languages].toSorted(([, left], [, right]) => (logits[right] ?? 0) - (logits[left] ?? 0));
+    return best?.[0] ?? null;
+  }
+
+  /** Rejects as `context.breathe` does. */
+  async write(request: WindowRequest, context: TaskContext): Promise<WindowText> {
+    const tries = request.temperature > 0 ? [request.temperature] : temperatures;
+    let text: WindowText | null = null;
+    for (const temperature of tries) {
+      text = await this.writeOnce(request, temperature, context);
+      if (!needsAnother(text)) break;
+    }
+    // The list of tries is never empty.
+    return text as WindowText;
+  }
+
+  private async writeOnce(request: WindowRequest, temperature: number, context: TaskContext): Promise<WindowText> {
+    const { tokens } = this;
+    const start = tokens.startSequence(request.language);
+    const prompt = tokens.promptTokens(request.prompt, this.room - 1);
+    const fed = [...prompt, ...start, ...(request.timestamps ? [] : [tokens.noTimestamps])];
+    const rules = new TokenRules(tokens, { timestamps: request.timestamps });
+    const text = this.decoder.begin(request.heard);
+    // A fixed seed: the same recording gives the same text.
+    const random = new Random(Math.round(temperature * 1_000));
+    await context.breathe();
+    let { logits } = await context.measure(() => text.feed(fed));
+    const size = this.decoder.vocabularySize;
+    const startAt = prompt.length * size;
+    const noSpeechProb = probabilityOf(logits.subarray(startAt, startAt + size), tokens.noSpeech);
+    logits = logits.subarray((fed.length - 1) * size);
+    const written: number[] = [];
+    let logprobs = 0;
+    while (written.length < this.room) {
+      rules.apply(logits, written);
+      const { id, logprob } = chooseToken(logits, temperature, random);
+      logprobs += logprob;
+      if (id === tokens.endOfText) break;
+      written.push(id);
+      if (written.length % loopCheckEvery === 0 && this.loopOf(written) > 0) break;
+      await context.breathe();
+      ({ logits } = await context.measure(() => text.feed([id])));
+    }
+    return this.finished(written, { temperature, noSpeechProb, avgLogprob: logprobs / (written.length + 1) });
+  }
+
+  private finished(
+    written: number[],
+    scores: Pick<WindowText, 'temperature' | 'noSpeechProb' | 'avgLogprob'>,
+  ): WindowText {
+    const ratio = compressionRatio(this.tokens.decode(written));
+    const looped = this.loopOf(written);
+    const text = this.tokens.decode(looped === 0 ? written : this.withoutLoop(written, looped));
+    const tokens = looped === 0 ? written : this.withoutLoop(written, looped);
+    return { ...scores, tokens, text, compressionRatio: looped === 0 ? ratio : Math.max(ratio, mostCompression * 2) };
+  }
+
+  /** Times move on even where the words repeat, so the words alone are looked at. */
+  private loopOf(written: readonly number[]): number {
+    return loopedTokens(written.filter((id) => !this.tokens.isTimestamp(id)));
+  }
+
+  /** One round of the loop is left, as it may have been said. */
+  private withoutLoop(written: readonly number[], looped: number): number[] {
+    let left = looped;
+    let end = written.length;
+    while (end > 0 && left > 0) if (!this.tokens.isTimestamp(written[--end] as number)) left--;
+    return written.slice(0, end);
+  }
+}
+
+function needsAnother({ compressionRatio: ratio, avgLogprob, noSpeechProb }: WindowText): boolean {
+  if (noSpeechProb > likelySilence && avgLogprob < leastLogprob) return false;
+  return ratio > mostCompression || avgLogprob < leastLogprob;
+}
+
+/** A text that is unlikely where the model itself hears nobody: noise that it put words to. */
+export function isSilence({ avgLogprob, noSpeechProb }: WindowText): boolean {
+  return noSpeechProb > likelySilence && avgLogprob <= leastLogprob;
+}

@@ -1,0 +1,125 @@
+import type { RecognizedWord } from '../../recognition/speech-recognition.js';
+
+/** A word while its times are put right. Seconds from the start of the window. */
+export interface TimedWord {
+  word: string;
+  tokens: number[];
+  start: number;
+  end: number;
+  probability: number;
+}
+
+const opening = '"\'“¿([{-';
+const closing = '"\'.。,，!！?？:：”)]}、';
+const sentenceEnds = '.。!！?？';
+/** Seconds; no median word is longer. */
+const longestMedian = 0.7;
+
+/** Half of all words are no longer, in seconds; words without length do not count. */
+export function medianDuration(words: readonly TimedWord[]): number {
+  const durations = words.map(({ start, end }) => end - start).filter((duration) => duration !== 0);
+  const sorted = durations.toSorted((left, right) => left - right);
+  if (sorted.length === 0) return 0;
+  const [low = 0, high = 0] = [sorted[(sorted.length - 1) >> 1], sorted[sorted.length >> 1]];
+  return Math.min(longestMedian, (low + high) / 2);
+}
+
+/**
+ * Alignment puts the pause between two sentences into one of the words beside it: no word at such a place is longer
+ * than twice the median. In place.
+ */
+export function shortenAtSentenceEnds(words: TimedWord[], median: number): void {
+  const most = median * 2;
+  for (const [index, word] of words.entries()) {
+    const before = words[index - 1];
+    if (before === undefined || word.end - word.start <= most) continue;
+    if (sentenceEnds.includes(word.word)) word.end = word.start + most;
+    else if (sentenceEnds.includes(before.word)) word.start = word.end - most;
+  }
+}
+
+/** Gives punctuation to the word it belongs to. The emptied words stay, without text, so that tokens can be counted. */
+export function joinPunctuation(words: TimedWord[]): void {
+  for (let at = words.length - 2, next = words.length - 1; at >= 0; at--) {
+    const [previous, following] = [words[at] as TimedWord, words[next] as TimedWord];
+    if (previous.word.startsWith(' ') && opening.includes(previous.word.trim())) {
+      following.word = previous.word + following.word;
+      following.tokens = [...previous.tokens, ...following.tokens];
+      Object.assign(previous, { word: '', tokens: [] });
+    } else next = at;
+  }
+  for (let at = 1, last = 0; at < words.length; at++) {
+    const [previous, following] = [words[last] as TimedWord, words[at] as TimedWord];
+    if (!previous.word.endsWith(' ') && closing.includes(following.word)) {
+      previous.word += following.word;
+      previous.tokens = [...previous.tokens, ...following.tokens];
+      Object.assign(following, { word: '', tokens: [] });
+    } else last = at;
+  }
+}
+
+export interface WordedSegment {
+  start: number;
+  end: number;
+  words: RecognizedWord[];
+}
+
+/**
+ * Shares the words of a window out to its segments, and lets words and segments agree on where they begin and end.
+ * `lastSpeechEnd` is where the segment before ended, in the same seconds.
+ */
+export function wordsOfSegments(
+  words: readonly TimedWord[],
+  segments: readonly { start: number; end: number; textTokens: number }[],
+  { median, lastSpeechEnd }: { median: number; lastSpeechEnd: number },
+): WordedSegment[] {
+  let next = 0;
+  let spokenUntil = lastSpeechEnd;
+  return segments.map(({ start, end, textTokens }) => {
+    const own: TimedWord[] = [];
+    for (let counted = 0; next < words.length && counted < textTokens; next++) {
+      const word = words[next] as TimedWord;
+      if (word.word !== '') own.push({ ...word, start: hundredths(word.start), end: hundredths(word.end) });
+      counted += word.tokens.length;
+    }
+    const bounds = settleBounds(own, { start, end }, { median, spokenUntil });
+    if (own.length > 0) spokenUntil = bounds.end;
+    return {
+      ...bounds,
+      words: own.map(({ word, start: from, end: to, probability }) => ({ word, start: from, end: to, probability })),
+    };
+  });
+}
+
+/** The reference's own rules for words that are too long at the borders of a segment. Changes `words` in place. */
+function settleBounds(
+  words: TimedWord[],
+  segment: { start: number; end: number },
+  { median, spokenUntil }: { median: number; spokenUntil: number },
+): { start: number; end: number } {
+  const [first, second] = words;
+  const last = words.at(-1);
+  if (first === undefined || last === undefined) return segment;
+  let { start, end } = segment;
+  const most = median * 2;
+  const afterPause = first.end - spokenUntil > median * 4;
+  const tooLong = first.end - first.start > most || (second !== undefined && second.end - first.start > most * 2);
+  if (afterPause && tooLong) {
+    if (second !== undefined && second.end - second.start > most) {
+      const boundary = Math.max(second.end / 2, second.end - most);
+      first.end = boundary;
+      second.start = boundary;
+    }
+    first.start = Math.max(0, first.end - most);
+  }
+  if (start < first.end && start - 0.5 > first.start) {
+    first.start = Math.max(0, Math.min(first.end - median, start));
+  } else start = first.start;
+  if (end > last.start && end + 0.5 < last.end) last.end = Math.max(last.start + median, end);
+  else end = last.end;
+  return { start, end };
+}
+
+function hundredths(seconds: number): number {
+  return Math.round(seconds * 100) / 100;
+}

@@ -1,0 +1,132 @@
+import { PlatformError } from '#common';
+import type { TaskContext } from '../engines/queued-task.engine.js';
+import { lastWords, withoutRepeated } from './repeated-words.js';
+import {
+  type RecognitionInput,
+  type RecognitionMemory,
+  type RecognitionOutput,
+  recognitionSampleRate,
+  type RecognizedSegment,
+} from './speech-recognition.js';
+import { type SpeechSpan, speechSpans } from './speech-spans.js';
+import { type VoiceActivity, voiceFrameSamples } from './voice-activity.js';
+import { planWindow, type WindowPlan } from './window-planner.js';
+
+/** A stretch of speech that fits into the model. */
+export interface SpeechWindow extends Pick<RecognitionInput, 'prompt' | 'temperature' | 'timestamps'> {
+  samples: Float32Array;
+  language: string | null;
+  /** Somebody still speaks at its end. */
+  isCut: boolean;
+}
+
+export interface WindowSpeech {
+  /** Seconds from the start of the window. */
+  segments: RecognizedSegment[];
+  /** ISO 639-1; null where the model cannot tell. */
+  language: string | null;
+  /** Up to where the window is done, in seconds; null: to its end. Only windows that are cut end earlier. */
+  heardUntil: number | null;
+  /**
+   * True when the next window shall begin a little before the end of this one, because nobody knows where its last word
+   * ended; `segments` then lack that word.
+   */
+  needsOverlap: boolean;
+}
+
+/** The model's own part: one window at a time. */
+export interface WindowRecognizer {
+  /** Longest window, in seconds. */
+  readonly mostSeconds: number;
+  recognize(window: SpeechWindow, context: TaskContext): Promise<WindowSpeech>;
+}
+
+/** Seconds that two windows share where speech had to be cut. */
+const overlapSeconds = 2;
+/** A cut window that was told to less than this, in seconds, is taken as told to its end: the next must not be the same. */
+const leastProgressSeconds = 1;
+
+type Window = Extract<WindowPlan, { kind: 'window' }>;
+
+/** Works off one block of a recording: finds who speaks, gives the next window to the model, says where to go on. */
+export class BlockRecognizer {
+  /** Without voice activity the whole block counts as speech. */
+  constructor(
+    private readonly model: WindowRecognizer,
+    private readonly voice: VoiceActivity | null,
+  ) {}
+
+  async recognize(input: RecognitionInput, context: TaskContext): Promise<RecognitionOutput> {
+    const { samples, isLast } = input;
+    if (!isLast && samples.length < recognitionSampleRate) {
+      throw new PlatformError('INVALID_REQUEST', 'A block that is not the last holds at least a second.');
+    }
+    const memory: RecognitionMemory = input.memory ?? { language: input.language, tail: [] };
+    const spans = await this.speechOf(samples, context);
+    const mostSamples = Math.round(this.model.mostSeconds * recognitionSampleRate);
+    const plan = planWindow({ spans, samples: samples.length, isLast, mostSamples });
+    if (plan.kind === 'skip') {
+      return { consumedSamples: plan.consumed, heardSpeech: spans.length > 0, segments: [], memory };
+    }
+    const window: SpeechWindow = {
+      samples: samples.subarray(plan.start, plan.end),
+      language: input.language ?? memory.language,
+      isCut: plan.isCut,
+      prompt: input.prompt,
+      temperature: input.temperature,
+      timestamps: input.timestamps,
+    };
+    const speech = await this.model.recognize(window, context);
+    return this.outputOf(plan, speech, memory);
+  }
+
+  /** Runs every graph once. */
+  async warmUp(samples: Float32Array, context: TaskContext): Promise<void> {
+    await this.speechOf(samples, context);
+    const wishes = { prompt: null, temperature: null, timestamps: 'none', language: null, isCut: false } as const;
+    await this.model.recognize({ samples, ...wishes }, context);
+  }
+
+  private async speechOf(samples: Float32Array, context: TaskContext): Promise<SpeechSpan[]> {
+    const { voice } = this;
+    if (voice === null) return samples.length === 0 ? [] : [{ start: 0, end: samples.length }];
+    await context.breathe();
+    const probabilities = await context.measure(() => voice.probabilities(samples));
+    return speechSpans(probabilities, { frameSamples: voiceFrameSamples, samples: samples.length });
+  }
+
+  private outputOf(plan: Window, speech: WindowSpeech, memory: RecognitionMemory): RecognitionOutput {
+    const offset = plan.start / recognitionSampleRate;
+    const segments = withoutOverlap(memory.tail, speech.segments).map((segment) => moved(segment, offset));
+    const text = segments.map((segment) => segment.text).join(' ');
+    return {
+      consumedSamples: consumedBy(plan, speech),
+      heardSpeech: true,
+      segments,
+      memory: {
+        language: memory.language ?? speech.language,
+        tail: speech.needsOverlap ? lastWords(text) : [],
+      },
+    };
+  }
+}
+
+function consumedBy(plan: Window, { heardUntil, needsOverlap }: WindowSpeech): number {
+  if (!plan.isCut) return plan.consumed;
+  if (needsOverlap) return plan.consumed - overlapSeconds * recognitionSampleRate;
+  if (heardUntil === null || heardUntil < leastProgressSeconds) return plan.consumed;
+  return Math.min(plan.consumed, plan.start + Math.round(heardUntil * recognitionSampleRate));
+}
+
+/** The first segment may say again what the window before said. */
+function withoutOverlap(tail: readonly string[], segments: readonly RecognizedSegment[]): RecognizedSegment[] {
+  const [first, ...others] = segments;
+  if (first === undefined || tail.length === 0) return [...segments];
+  const text = withoutRepeated(tail, first.text);
+  return text === '' ? others : [{ ...first, text }, ...others];
+}
+
+function moved(segment: RecognizedSegment, offset: number): RecognizedSegment {
+  const words = segment.words?.map((word) => ({ ...word, start: word.start + offset, end: word.end + offset })) ?? null;
+  return { ...segment, start: segment.start + offset, end: segment.end + offset, words };
+}
