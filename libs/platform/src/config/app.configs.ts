@@ -5,6 +5,7 @@ import {
   type ValidatorConstraintInterface,
 } from 'class-validator';
 import { BaseConfig, DatabaseConfig, FfmpegVariable, QueueConfig } from './base.config.js';
+import { LimitsConfig } from './limits.config.js';
 import { BooleanVariable, IntegerVariable, ListVariable, TextVariable } from './variable.js';
 
 const anyPort = { min: 0, max: 65_535 } as const;
@@ -23,7 +24,7 @@ class StakesAreWhole implements ValidatorConstraintInterface {
   }
 }
 
-export class ApiConfig extends DatabaseConfig {
+export class ApiConfig extends LimitsConfig {
   @TextVariable('HOST', {
     about: 'Address the api listens on.',
     default: '127.0.0.1',
@@ -309,7 +310,7 @@ export class LocalConfig extends CliConfig {
   queueUrl?: string;
 
   @TextVariable('REDIS_URL', {
-    about: 'Redis server for the queue and the bus.',
+    about: 'Redis server for the queue, the bus and the windows of rate limits.',
     optional: true,
     pattern: /^rediss?:\/\/.+/,
     expected: 'a URL such as redis://host:6379 or rediss://user:password@host:6380/0',

@@ -145,7 +145,7 @@ export class QueueConfig extends StorageConfig {
   explicitQueueUrl?: string;
 
   @TextVariable('REDIS_URL', {
-    about: 'Redis server for the queue and the bus.',
+    about: 'Redis server for the queue, the bus and the windows of rate limits.',
     optional: true,
     pattern: redisUrl,
     expected: 'a URL such as redis://host:6379 or rediss://user:password@host:6380/0',
@@ -174,5 +174,11 @@ export class DatabaseConfig extends QueueConfig {
 
   get queueUrl(): string {
     return this.explicitQueueUrl ?? this.redisUrl ?? this.databaseUrl;
+  }
+
+  /** The Redis that keeps the windows of rate limits; null: the database does. */
+  get limitsRedisUrl(): string | null {
+    const queueInRedis = this.explicitQueueUrl?.startsWith('redis') === true;
+    return this.redisUrl ?? (queueInRedis ? (this.explicitQueueUrl ?? null) : null);
   }
 }

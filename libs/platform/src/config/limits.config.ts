@@ -1,0 +1,87 @@
+import { DatabaseConfig } from './base.config.js';
+import { BooleanVariable, IntegerVariable, ListVariable } from './variable.js';
+
+const mostRequests = 1_000_000_000;
+const mostTokens = 1_000_000_000_000;
+const tenMinutesMs = 600_000;
+
+/** Rate limits, as the api holds callers to them (docs/rate-limits.md). Limits of models come from a table. */
+export class LimitsConfig extends DatabaseConfig {
+  @BooleanVariable('SLUICE_RATE_LIMITS', {
+    about: 'Whether rate limits and the block after failures hold; false for installations among friends.',
+    default: true,
+  })
+  rateLimits!: boolean;
+
+  @IntegerVariable('SLUICE_PLAIN_RPM', {
+    about: 'Requests per minute of an account that run no model, such as lists of models and keys.',
+    default: 1_000,
+    min: 0,
+    max: mostRequests,
+  })
+  plainRequestsPerMinute!: number;
+
+  @IntegerVariable('SLUICE_KEY_RPM', {
+    about: 'Requests per minute of one API key, over all models; default: no such limit.',
+    optional: true,
+    min: 0,
+    max: mostRequests,
+  })
+  keyRequestsPerMinute?: number;
+
+  @IntegerVariable('SLUICE_KEY_TPM', {
+    about: 'Tokens per minute of one API key, over all text models; default: no such limit.',
+    optional: true,
+    min: 0,
+    max: mostTokens,
+  })
+  keyTokensPerMinute?: number;
+
+  @IntegerVariable('SLUICE_GLOBAL_RPM', {
+    about: 'Requests per minute of the whole installation; default: no such limit.',
+    optional: true,
+    min: 0,
+    max: mostRequests,
+  })
+  globalRequestsPerMinute?: number;
+
+  @IntegerVariable('SLUICE_GLOBAL_TPM', {
+    about: 'Tokens per minute of the whole installation; default: no such limit.',
+    optional: true,
+    min: 0,
+    max: mostTokens,
+  })
+  globalTokensPerMinute?: number;
+
+  @IntegerVariable('SLUICE_ABUSE_FAILURES', {
+    about: 'Failed requests of a caller that pass within the window; the next one blocks it. 0 blocks nobody.',
+    default: 20,
+    min: 0,
+    max: 1_000_000,
+  })
+  abuseFailures!: number;
+
+  @IntegerVariable('SLUICE_ABUSE_WINDOW_MS', {
+    about: 'Window in which failed requests are counted, in ms.',
+    default: 30_000,
+    min: 1_000,
+    max: tenMinutesMs,
+  })
+  abuseWindowMs!: number;
+
+  @IntegerVariable('SLUICE_ABUSE_BLOCK_MS', {
+    about: 'How long a caller whose requests failed too often is turned away, in ms.',
+    default: 30_000,
+    min: 100,
+    max: tenMinutesMs,
+  })
+  abuseBlockMs!: number;
+
+  @ListVariable('SLUICE_TRUSTED_PROXIES', {
+    about:
+      'Addresses or networks (`10.0.0.0/8`) of proxies whose `x-forwarded-for` names the caller; ' +
+      'default: none, and the caller is whoever opened the connection.',
+    default: '',
+  })
+  trustedProxies!: string[];
+}
