@@ -40,6 +40,7 @@ export class ManifestConcatSchema {
 }
 
 export class ManifestConverterSchema {
-  @IsIn(['none', 'llama2c', 'gguf']) kind: 'none' | 'llama2c' | 'gguf';
+  @IsIn(['none', 'llama2c', 'gguf', 'tfjs', 'ncnn', 'moonshine']) kind:
+    'none' | 'llama2c' | 'gguf' | 'tfjs' | 'ncnn' | 'moonshine';
   @IsOptional() @IsObject() options?: Record<string, string | number | boolean>;
 }

@@ -8,6 +8,9 @@ export const converterVersions: Record<ManifestConverter['kind'], string> = {
   none: 'none',
   llama2c: 'llama2c/1',
   gguf: 'gguf/1',
+  tfjs: 'tfjs/1',
+  ncnn: 'ncnn/1',
+  moonshine: 'moonshine/1',
 };
 
 /** True when `installed.json` says that this release's converter wrote the model. */

@@ -1,5 +1,5 @@
-import { rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { copyFile, mkdir, rm, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { writeOnnxModel, type OnnxGraph } from '../onnx/index.js';
 import type { ConversionRequest } from './conversion.js';
 
@@ -7,7 +7,7 @@ import type { ConversionRequest } from './conversion.js';
 export class OutputFolder {
   private readonly written: string[] = [];
 
-  constructor(private readonly request: Pick<ConversionRequest, 'outputFolder' | 'onProgress' | 'signal'>) {}
+  constructor(private readonly request: Omit<ConversionRequest, 'options'>) {}
 
   get files(): string[] {
     return [...this.written];
@@ -19,11 +19,21 @@ export class OutputFolder {
     await writeFile(join(this.request.outputFolder, name), `${JSON.stringify(value)}\n`);
   }
 
-  async writeGraph(graph: OnnxGraph): Promise<void> {
+  /** A file of the input as it is, such as a graph that needs no conversion. */
+  async copy(name: string): Promise<void> {
+    const { inputFolder, outputFolder, signal } = this.request;
+    signal?.throwIfAborted();
+    const target = join(outputFolder, name);
+    await mkdir(dirname(target), { recursive: true });
+    this.written.push(name);
+    await copyFile(join(inputFolder, name), target);
+  }
+
+  async writeGraph(graph: OnnxGraph, fileName?: string): Promise<void> {
     const { outputFolder, onProgress, signal } = this.request;
     const report =
       onProgress && ((progress: { done: number; total: number }) => onProgress({ stage: 'converting', ...progress }));
-    const files = await writeOnnxModel(graph, { folder: outputFolder, onProgress: report, signal });
+    const files = await writeOnnxModel(graph, { folder: outputFolder, fileName, onProgress: report, signal });
     this.written.push(...files);
   }
 

@@ -1,0 +1,60 @@
+import { refuseUnknownOptions } from './conversion-options.js';
+import type { ConversionRequest, ConversionResult } from './conversion.js';
+import { converterVersions } from './converter-versions.js';
+import { InputFile } from './input-file.js';
+import { invalidFile } from './invalid-file.js';
+import { OutputFolder } from './output-folder.js';
+import { sentencePieceTokenizerJson } from './tokenizer/sentencepiece-tokenizer.js';
+
+const graphs = ['encoder_model.onnx', 'decoder_model_merged.onnx', 'silero_vad.onnx'];
+const vocabularyFile = 'llama-tokenizer.js';
+const specials = ['<unk>', '<s>', '</s>'];
+
+/**
+ * Moonshine as its authors publish it for browsers → installed model: the graphs as they are, and the tokenizer that
+ * they leave to a library. Its vocabulary is LLaMA's; it is read out of that library's source, which is not run.
+ *
+ * The input is `encoder_model.onnx`, `decoder_model_merged.onnx`, Silero's `silero_vad.onnx` and
+ * `llama-tokenizer.js`. No options.
+ */
+export async function convertMoonshine(request: ConversionRequest): Promise<ConversionResult> {
+  refuseUnknownOptions(request.options, []);
+  const output = new OutputFolder(request);
+  const pieces = await readPieces(request.inputFolder);
+  const added = specials.map((content, id) => ({ id, content, special: true }));
+  const [unknown = null, bos = null, eos = null] = added;
+  await output.writing(async () => {
+    for (const name of graphs) await output.copy(name);
+    // In this vocabulary the pieces stand in the order in which they were merged.
+    const scores = Float32Array.from(pieces, (_piece, id) => -id);
+    const vocabulary = { pieces, scores, added, unknown, bos, eos, addsBos: true, addsEos: false, addsSpace: true };
+    await output.writeJson('tokenizer.json', sentencePieceTokenizerJson(vocabulary));
+    await output.writeJson('tokenizer_config.json', {
+      tokenizer_class: 'LlamaTokenizer',
+      bos_token: '<s>',
+      eos_token: '</s>',
+      unk_token: '<unk>',
+      add_bos_token: true,
+      add_eos_token: false,
+      legacy: true,
+      clean_up_tokenization_spaces: false,
+    });
+  });
+  return { converter: converterVersions.moonshine, files: output.files };
+}
+
+/** One piece a line, by id, in base64. */
+async function readPieces(folder: string): Promise<string[]> {
+  const file = await InputFile.open(folder, vocabularyFile);
+  try {
+    const source = Buffer.from(await file.read(0, file.bytes)).toString('utf8');
+    const [, encoded] = /\bllama_vocab_base64\s*=\s*["'`]([A-Za-z0-9+/=]+)["'`]/.exec(source) ?? [];
+    if (encoded === undefined) throw invalidFile(vocabularyFile, 'it holds no vocabulary');
+    const pieces = Buffer.from(encoded, 'base64').toString('utf8').split('\n');
+    const isWhole = specials.every((special, id) => pieces[id] === special) && pieces[specials.length] === '<0x00>';
+    if (!isWhole) throw invalidFile(vocabularyFile, 'its vocabulary does not begin as it must');
+    return pieces;
+  } finally {
+    await file.close();
+  }
+}

@@ -1,0 +1,40 @@
+import { readdir } from 'node:fs/promises';
+import { basename, dirname, join, relative } from 'node:path';
+import { refuseUnknownOptions } from './conversion-options.js';
+import type { ConversionRequest, ConversionResult } from './conversion.js';
+import { converterVersions } from './converter-versions.js';
+import { invalidFile } from './invalid-file.js';
+import { OutputFolder } from './output-folder.js';
+import { emitLayersGraph } from './tfjs/layers-graph.js';
+import { readLayersModel } from './tfjs/layers-model.js';
+
+/**
+ * Layers models of TensorFlow.js → graphs, channels first. Every `model.json` of the input (or `model.min.js`, a script
+ * that exports the same) becomes a graph named after its folder: `x2/model.json` is `x2.onnx`; at the top it is
+ * `model.onnx`. Takes no options.
+ */
+export async function convertTfjs(request: ConversionRequest): Promise<ConversionResult> {
+  refuseUnknownOptions(request.options, []);
+  const { inputFolder } = request;
+  const models = await modelFiles(inputFolder);
+  if (models.length === 0) throw invalidFile('model.json', 'it is missing');
+  const output = new OutputFolder(request);
+  await output.writing(async () => {
+    for (const file of models) {
+      const graph = emitLayersGraph(file, await readLayersModel(inputFolder, file));
+      await output.writeGraph(graph, graphName(file));
+    }
+  });
+  return { converter: converterVersions.tfjs, files: output.files };
+}
+
+async function modelFiles(folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile() && /^model(\.json|\.min\.js)$/.test(entry.name));
+  return files.map((entry) => relative(folder, join(entry.parentPath, entry.name))).toSorted();
+}
+
+function graphName(file: string): string {
+  const folder = dirname(file);
+  return folder === '.' ? 'model.onnx' : `${basename(folder)}.onnx`;
+}
