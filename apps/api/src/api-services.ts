@@ -22,11 +22,12 @@ import { PrismaService } from '#platform/prisma';
 import { createTransport, type QueueTransport } from '#queue';
 import { type ArtifactStore, createArtifactStore } from '#storage';
 import { meterJob, modalitiesOf } from '#modalities';
+import { type AccountServices, openAccountServices } from './account-services.js';
 import { HolderWatch } from './holder-watch.js';
 import { Drain } from './http/drain.js';
 
 /** Everything the api's routes stand on, made once per process. */
-export interface ApiServices {
+export interface ApiServices extends AccountServices {
   config: ApiConfig;
   logger: Logger;
   prisma: PrismaService;
@@ -61,6 +62,7 @@ export async function openServices(config: ApiConfig, logger: Logger): Promise<A
   const registry = new ModelRegistryService(prisma, new PresenceOnlineModels(() => transport.presence.list()));
   const metrics = new Metrics('api');
   watchQueues(metrics, registry, transport);
+  const accounts = new AccountsService(prisma);
   const ledger = new LedgerService(prisma);
   const idempotency = new IdempotencyService({
     repository: new IdempotencyRepository(prisma),
@@ -73,7 +75,8 @@ export async function openServices(config: ApiConfig, logger: Logger): Promise<A
     logger,
     prisma,
     transport,
-    accounts: new AccountsService(prisma),
+    accounts,
+    ...openAccountServices(config, { prisma, accounts, ledger }),
     registry,
     prices: new PriceList(prisma),
     admission: new AdmissionService({

@@ -4,6 +4,7 @@ import { ModelRegistryService } from '#model-registry';
 import { inferenceServices } from '#jobs';
 import { Readiness } from '#platform/health';
 import { Metrics } from '#platform/metrics';
+import { accountProviders } from './account-services.js';
 import type { ApiServices } from './api-services.js';
 import { apiControllers } from './controllers.js';
 import { inferenceServicesOf } from './inference-services.js';
@@ -22,6 +23,7 @@ export class ApiModule {
       controllers: apiControllers,
       providers: [
         { provide: ModelRegistryService, useValue: services.registry },
+        ...accountProviders(services),
         { provide: inferenceServices, useValue: inferenceServicesOf(services) },
       ],
     };

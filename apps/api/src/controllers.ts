@@ -1,4 +1,6 @@
 import type { Type } from '@nestjs/common';
+import { ApiKeysController, Web3KeysController } from '#accounts';
+import { BillingController } from '#billing';
 import { ModelsController } from '#model-registry';
 import type { ControllersOf } from '#modalities';
 import { ChatController } from '#modalities/chat/api';
@@ -9,4 +11,10 @@ const sliceControllers = {
 } satisfies ControllersOf<Type<object>[]>;
 
 /** Everything under `/api/v1`. */
-export const apiControllers: Type<object>[] = [ModelsController, ...Object.values(sliceControllers).flat()];
+export const apiControllers: Type<object>[] = [
+  ModelsController,
+  Web3KeysController,
+  ApiKeysController,
+  BillingController,
+  ...Object.values(sliceControllers).flat(),
+];

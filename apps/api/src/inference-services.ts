@@ -1,4 +1,4 @@
-import type { InferenceServices } from '#jobs';
+import { assertModelPrivacy, type InferenceServices } from '#jobs';
 import type { ApiServices } from './api-services.js';
 import { openaiError } from './http/error-envelope.js';
 import { regionOf } from './http/caller-region.js';
@@ -19,7 +19,11 @@ export function inferenceServicesOf(services: ApiServices): InferenceServices {
     price: (modelId) => prices.current(modelId),
     openSlot: (requestId) => transport.mailbox.open(requestId),
     replyTo: () => transport.mailbox.address,
-    admit: (request) => admission.open(request),
+    admit: async (request) => {
+      const manifest = await registry.find(request.modelId);
+      if (manifest !== null) assertModelPrivacy(request.caller, manifest);
+      return admission.open(request);
+    },
     markStarted: (requestId) => jobs.markStarted(requestId),
     markEnded: (requestId) => jobs.markEnded(requestId),
     cancel: (requestId) => jobs.cancel(requestId),

@@ -1,4 +1,5 @@
 export * from './inference-services.js';
 export * from './job-exchange.js';
+export * from './model-privacy.js';
 export * from './request-headers.js';
 export * from './run-request.js';

@@ -38,6 +38,11 @@ export class ModelRegistryService {
     return resolveModel(await this.snapshot(), request);
   }
 
+  /** The manifest of a registry id; null when it was removed. */
+  async find(id: string): Promise<ModelManifest | null> {
+    return (await this.snapshot()).find(id) ?? null;
+  }
+
   /** Entries of `GET /models`. */
   async list(filter: ModelFilter): Promise<PresentedModel[]> {
     const snapshot = await this.snapshot();
