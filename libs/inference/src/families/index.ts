@@ -1,11 +1,13 @@
 import { PlatformError } from '#common';
 import type { EngineLoader } from '../host/loaded-engine.js';
 import { loadDecoderFamily } from './decoder/decoder.family.js';
+import { loadMoonshineFamily } from './moonshine/moonshine.family.js';
 import { loadWhisperFamily } from './whisper/whisper.family.js';
 
 /** Every family by the name manifests use. A new one is a folder and a line here. */
 export const families: Readonly<Record<string, EngineLoader>> = {
   decoder: loadDecoderFamily,
+  moonshine: loadMoonshineFamily,
   whisper: loadWhisperFamily,
 };
 

@@ -3,7 +3,7 @@ import type { MergedDecoder } from '../../recognition/merged-decoder.js';
 import { compressionRatio, loopedTokens } from '../../recognition/repetition.js';
 import type { GraphTensor } from '../../runtime/graph-session.js';
 import { Random } from '../../sampling/random.js';
-import { chooseToken, probabilityOf } from './token-choice.js';
+import { chooseToken, probabilityOf } from '../../recognition/token-choice.js';
 import { TokenRules } from './token-rules.js';
 import type { WhisperTokens } from './whisper.tokens.js';
 

@@ -4,7 +4,7 @@ import type { GraphTensor } from '../../runtime/graph-session.js';
 import { attentionMatrix, type HeadAttention, rowStarts } from './attention-path.js';
 import { secondsPerTimestamp } from './segment-splitter.js';
 import { splitTokenWords } from './word-splitter.js';
-import { probabilityOf } from './token-choice.js';
+import { probabilityOf } from '../../recognition/token-choice.js';
 import type { TimedWord } from './word-timing.js';
 import type { WhisperTokens } from './whisper.tokens.js';
 

@@ -1,4 +1,4 @@
-import type { Random } from '../../sampling/random.js';
+import type { Random } from '../sampling/random.js';
 
 export interface ChosenToken {
   id: number;
