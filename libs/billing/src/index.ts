@@ -5,6 +5,7 @@ export * from './ledger.service.js';
 export type { AccountBalance, CreditKind, LedgerLine, VerifyReport } from './ledger.repository.js';
 export * from './price-list.js';
 export * from './pricing.js';
+export * from './recent-balances.js';
 export * from './reservation.step.js';
 export { BillingController } from './api/billing.controller.js';
 export { KeyUsageRepository, type KeySpending } from './usage/key-usage.repository.js';

@@ -17,6 +17,9 @@ export interface KeyStanding {
 
 type Transaction = Prisma.TransactionClient;
 
+/** Many may wait for the keys of one account; whoever comes first is done in milliseconds. */
+export const transactionLimits = { maxWait: 10_000, timeout: 10_000 } as const;
+
 const withoutHash = { keyHash: true } as const;
 
 /** The keys of an account as their owner sees them: a deleted one does not exist. */
@@ -36,7 +39,7 @@ export class ApiKeysRepository {
   }
 
   async transaction<Result>(run: (transaction: Transaction) => Promise<Result>): Promise<Result> {
-    return this.prisma.$transaction(run);
+    return this.prisma.$transaction(run, transactionLimits);
   }
 
   /** Waits for others who make keys for the account: what is counted then holds until the transaction ends. */

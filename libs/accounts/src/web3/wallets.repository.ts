@@ -1,4 +1,5 @@
 import type { Prisma, PrismaService } from '#platform/prisma';
+import { transactionLimits } from '../keys/api-keys.repository.js';
 import type { Web3Token } from './web3-token.js';
 
 type Transaction = Prisma.TransactionClient;
@@ -8,7 +9,7 @@ export class WalletsRepository {
   constructor(private readonly prisma: PrismaService) {}
 
   async transaction<Result>(run: (transaction: Transaction) => Promise<Result>): Promise<Result> {
-    return this.prisma.$transaction(run);
+    return this.prisma.$transaction(run, transactionLimits);
   }
 
   /** False when the token has made a key before. */

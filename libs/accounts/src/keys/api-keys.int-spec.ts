@@ -1,0 +1,184 @@
+import pg from 'pg';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { PlatformError } from '#common';
+import { PrismaService } from '#platform/prisma';
+import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
+import { AccountsService } from '../accounts.service.js';
+import { defaultKeySettings } from '../api-key.js';
+import { ApiKeysService, type CreatedKey } from './api-keys.service.js';
+
+let database: TestDatabase;
+let prisma: PrismaService;
+let accounts: AccountsService;
+let keys: ApiKeysService;
+let accountId: string;
+
+beforeAll(async () => {
+  database = await createMigratedDatabase();
+  prisma = new PrismaService({ url: database.url, poolSize: 20 });
+  accounts = new AccountsService(prisma);
+  keys = new ApiKeysService(prisma, {
+    usage: { usageOfKeys: () => Promise.resolve(new Map()) },
+    onChange: () => accounts.forgetKeys(),
+  });
+});
+
+afterAll(async () => {
+  await prisma.$disconnect();
+  await database.drop();
+});
+
+beforeEach(async () => {
+  accountId = (await accounts.createAccount('owner')).id;
+});
+
+async function query(sql: string, values: unknown[] = []): Promise<Record<string, unknown>[]> {
+  const client = new pg.Client(database.url);
+  await client.connect();
+  try {
+    return (await client.query(sql, values)).rows as Record<string, unknown>[];
+  } finally {
+    await client.end();
+  }
+}
+
+const create = (description = 'a key'): Promise<CreatedKey> =>
+  keys.create(accountId, 'INFERENCE', { ...defaultKeySettings, description });
+
+/** Keys that were made long ago, in bulk. */
+async function addOldKeys(count: number, expiresAt: Date | null = null): Promise<void> {
+  await query(
+    `INSERT INTO api_keys (account_id, kind, key_hash, last6, created_at, expires_at)
+     SELECT $1, 'INFERENCE', sha256((random()::text || n)::bytea), 'abcdef', now() - interval '1 day', $3
+       FROM generate_series(1, $2::int) n`,
+    [accountId, count, expiresAt],
+  );
+}
+
+const codesOf = (results: PromiseSettledResult<unknown>[]): string[] =>
+  results.map((result) => (result.status === 'fulfilled' ? 'ok' : (result.reason as PlatformError).code)).toSorted();
+
+describe('the keys of an account', () => {
+  it('are listed, found and changed by their owner', async () => {
+    const settings = { ...defaultKeySettings, limitUsdNano: 5n, limitPeriod: 'MONTH' } as const;
+    const { key, record } = await keys.create(accountId, 'ADMIN', { ...settings, description: 'first 🚣' });
+    expect(key).toMatch(/^slk_[\w-]{43}$/);
+    const second = await create('second');
+    expect((await keys.list(accountId)).map((used) => used.record)).toEqual([record, second.record]);
+    const changed = await keys.update(accountId, record.id, { limitUsdNano: null, modelPrivacy: 'PRIVATE_ONLY' });
+    expect(changed).toEqual({ ...record, limitUsdNano: null, modelPrivacy: 'PRIVATE_ONLY' });
+    expect((await keys.find(accountId, record.id.toUpperCase())).record).toEqual(changed);
+    expect(await keys.update(accountId, record.id, {})).toEqual(changed);
+    await keys.delete(accountId, record.id);
+    expect((await keys.list(accountId)).map((used) => used.record)).toEqual([second.record]);
+  });
+
+  it('do not exist for other accounts, nor when they were deleted', async () => {
+    const { record, key } = await create();
+    const stranger = (await accounts.createAccount('stranger')).id;
+    const deleted = await create();
+    await keys.delete(accountId, deleted.record.id);
+    const unknown = '00000000-0000-0000-0000-000000000000';
+    const cases = [
+      [stranger, record.id],
+      [accountId, deleted.record.id],
+      [accountId, unknown],
+      [accountId, "' OR 1=1 --"],
+    ] as const;
+    for (const [owner, id] of cases) {
+      await expect(keys.find(owner, id)).rejects.toMatchObject({ code: 'NOT_FOUND' });
+      await expect(keys.update(owner, id, { description: 'mine' })).rejects.toMatchObject({ code: 'INVALID_REQUEST' });
+      await expect(keys.update(owner, id, { expiresAt: null })).rejects.toMatchObject({ code: 'INVALID_REQUEST' });
+      await expect(keys.delete(owner, id)).rejects.toMatchObject({ code: 'INVALID_REQUEST', param: 'id' });
+    }
+    expect((await keys.find(accountId, record.id)).record).toEqual(record);
+    await accounts.authenticate(key);
+  });
+});
+
+describe('making keys', () => {
+  it('is refused after 20 in a minute, however many ask at once', async () => {
+    const results = await Promise.allSettled(Array.from({ length: 30 }, () => create()));
+    expect(codesOf(results)).toEqual([
+      ...Array.from({ length: 10 }, () => 'RATE_LIMIT_EXCEEDED'),
+      ...Array.from({ length: 20 }, () => 'ok'),
+    ]);
+    expect(await keys.list(accountId)).toHaveLength(20);
+    const [first] = await keys.list(accountId);
+    await keys.delete(accountId, first?.record.id ?? '');
+    await expect(create()).rejects.toMatchObject({ code: 'RATE_LIMIT_EXCEEDED' });
+    await query(`UPDATE api_keys SET created_at = created_at - interval '1 minute' WHERE account_id = $1`, [accountId]);
+    await create();
+  });
+
+  it('is refused at 500 active ones, however many ask at once', async () => {
+    await addOldKeys(497);
+    await addOldKeys(3, new Date(1));
+    const results = await Promise.allSettled(Array.from({ length: 6 }, () => create()));
+    expect(codesOf(results)).toEqual(['INVALID_REQUEST', 'INVALID_REQUEST', 'INVALID_REQUEST', 'ok', 'ok', 'ok']);
+    const all = await keys.list(accountId);
+    expect(all).toHaveLength(503);
+    const expired = all.find(({ record }) => record.expiresAt !== null)?.record.id ?? '';
+    await expect(keys.update(accountId, expired, { expiresAt: null })).rejects.toThrow('500 active API keys');
+    const active = all.find(({ record }) => record.expiresAt === null)?.record.id ?? '';
+    await keys.update(accountId, active, { expiresAt: new Date('2999-01-01') });
+    await keys.delete(accountId, active);
+    await keys.update(accountId, expired, { expiresAt: null });
+  });
+});
+
+describe('a key that is changed and deleted at once', () => {
+  it('is deleted in the end, and its change happened before or not at all', async () => {
+    for (let round = 0; round < 15; round += 1) {
+      const { record, key } = await create();
+      await accounts.authenticate(key);
+      const changes = round % 2 === 0 ? { description: 'changed' } : { expiresAt: new Date('2999-01-01') };
+      const [update, removal, second] = await Promise.allSettled([
+        keys.update(accountId, record.id, changes),
+        keys.delete(accountId, record.id),
+        keys.delete(accountId, record.id),
+      ]);
+      expect(codesOf([removal, second])).toEqual(['INVALID_REQUEST', 'ok']);
+      const [row] = await query('SELECT description, expires_at, revoked_at FROM api_keys WHERE id = $1', [record.id]);
+      expect(row?.['revoked_at']).toBeInstanceOf(Date);
+      const isChanged = row?.['description'] === 'changed' || row?.['expires_at'] !== null;
+      expect(isChanged).toBe(update.status === 'fulfilled');
+      if (update.status === 'rejected') expect(update.reason).toMatchObject({ code: 'INVALID_REQUEST', param: 'id' });
+      await expect(accounts.authenticate(key)).rejects.toMatchObject({ code: 'AUTHENTICATION_FAILED_INACTIVE_KEY' });
+    }
+  });
+});
+
+describe('another replica', () => {
+  /** Judges keys by a clock of its own. */
+  function replica(): { replica: AccountsService; pass(ms: number): void } {
+    let nowMs = 0;
+    const clock = { nowMs: () => nowMs, monotonicMs: () => nowMs };
+    return { replica: new AccountsService(prisma, clock), pass: (ms) => void (nowMs += ms) };
+  }
+
+  it('refuses a deleted key 5 s later, and goes by a change of it', async () => {
+    const { record, key } = await create();
+    const { replica: other, pass } = replica();
+    expect(await other.authenticate(key)).toMatchObject({ modelPrivacy: 'ALL', tier: 'default' });
+    await keys.update(accountId, record.id, { modelPrivacy: 'PRIVATE_TEXT' });
+    await accounts.setTier(accountId, 'partner');
+    pass(5_000);
+    expect(await other.authenticate(key)).toMatchObject({ modelPrivacy: 'PRIVATE_TEXT', tier: 'partner' });
+    await keys.delete(accountId, record.id);
+    pass(4_999);
+    await other.authenticate(key);
+    pass(1);
+    await expect(other.authenticate(key)).rejects.toMatchObject({ code: 'AUTHENTICATION_FAILED_INACTIVE_KEY' });
+  });
+
+  it('refuses a key from the moment it expires', async () => {
+    const { record, key } = await create();
+    await query(`UPDATE api_keys SET expires_at = now() + interval '2 s' WHERE id = $1`, [record.id]);
+    const { replica: other, pass } = replica();
+    await other.authenticate(key);
+    await query(`UPDATE api_keys SET expires_at = now() WHERE id = $1`, [record.id]);
+    pass(2_000);
+    await expect(other.authenticate(key)).rejects.toMatchObject({ code: 'AUTHENTICATION_FAILED_INACTIVE_KEY' });
+  });
+});

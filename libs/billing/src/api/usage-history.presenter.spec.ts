@@ -1,0 +1,72 @@
+import { describe, expect, it } from 'vitest';
+import type { UsageEntry } from '../usage/usage-history.repository.js';
+import { csvFileName, presentUsage, usageCsv, wantsCsv } from './usage-history.presenter.js';
+
+const entry: UsageEntry = {
+  entryId: 7n,
+  createdAt: new Date('2026-11-21T12:00:00.123Z'),
+  sku: 'tiny-llm-output-mtoken',
+  units: '0.000048000',
+  unitPriceNano: 200_000_000n,
+  amountNano: -9_600n,
+  currency: 'BUNDLED',
+  note: '',
+  requestId: '8f3a-SLC',
+  executionMs: 840,
+  promptTokens: 0,
+  completionTokens: null,
+};
+
+describe('a position of the usage history', () => {
+  it('is shown with its exact amount', () => {
+    expect(presentUsage(entry)).toEqual({
+      timestamp: '2026-11-21T12:00:00.123Z',
+      sku: 'tiny-llm-output-mtoken',
+      units: 0.000048,
+      pricePerUnitUsd: 0.2,
+      amount: -0.0000096,
+      currency: 'BUNDLED_CREDITS',
+      notes: 'API inference',
+      inferenceDetails: {
+        requestId: '8f3a-SLC',
+        inferenceExecutionTime: 840,
+        promptTokens: 0,
+        completionTokens: null,
+      },
+    });
+    expect(presentUsage({ ...entry, requestId: null }).inferenceDetails).toBeNull();
+  });
+
+  it('is a line of CSV in the order of the JSON, quoted where it has to be', () => {
+    const [head, first, second, end] = usageCsv([entry, { ...entry, note: 'a "b",\nc', requestId: null }]).split(
+      '\r\n',
+    );
+    expect(head?.split(',').slice(0, 8)).toEqual([
+      ...Object.keys(presentUsage(entry)).slice(0, 7),
+      'inferenceDetails.requestId',
+    ]);
+    expect(first).toBe(
+      '2026-11-21T12:00:00.123Z,tiny-llm-output-mtoken,0.000048000,0.200000000,-0.000009600,BUNDLED_CREDITS,API inference,8f3a-SLC,840,0,',
+    );
+    expect(second).toContain(',"a ""b"",\nc",,840,0,');
+    expect(end).toBe('');
+  });
+
+  it('has a file named by the time', () => {
+    const name = csvFileName(Date.parse('2026-11-21T12:00:00.123Z'));
+    expect(name).toBe('billing-usage-history-20261121T120000123Z.csv');
+  });
+
+  it.each([
+    ['text/csv', true],
+    ['text/csv;q=0.5, application/json;q=0.1', true],
+    ['Text/CSV; charset=utf-8', true],
+    ['application/json, text/csv;q=0.5', false],
+    ['text/csv;q=0', false],
+    ['*/*', false],
+    ['application/json', false],
+    [undefined, false],
+  ])('is CSV for an Accept of %j: %s', (accept, csv) => {
+    expect(wantsCsv(accept)).toBe(csv);
+  });
+});

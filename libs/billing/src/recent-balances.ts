@@ -1,0 +1,44 @@
+import { type Clock, systemClock } from '#common';
+import type { BalanceBefore } from './job-quote.js';
+import type { AccountBalance } from './ledger.repository.js';
+
+/** How old a balance may be, in ms. */
+const cacheMs = 5_000;
+const mostAccounts = 10_000;
+
+interface Entry {
+  /** Null: it could not be read. */
+  balance: Promise<BalanceBefore | null>;
+  /** On the monotonic clock. */
+  untilMs: number;
+}
+
+/**
+ * What accounts could spend a moment ago, for answers that reserve nothing: one read serves an account for 5 s. Never
+ * base a decision about money on it.
+ */
+export class RecentBalances {
+  private readonly entries = new Map<string, Entry>();
+
+  constructor(
+    private readonly read: (accountId: string) => Promise<AccountBalance>,
+    private readonly clock: Clock = systemClock,
+  ) {}
+
+  /** Null when it cannot be read at the moment. */
+  async of(accountId: string): Promise<BalanceBefore | null> {
+    const nowMs = this.clock.monotonicMs();
+    const known = this.entries.get(accountId);
+    if (known !== undefined && known.untilMs > nowMs) return await known.balance;
+    const balance = this.read(accountId).then(
+      ({ diemNano, bundledNano, usdNano }) => ({ diemNano, usdNano: usdNano + bundledNano }),
+      () => null,
+    );
+    this.entries.delete(accountId);
+    this.entries.set(accountId, { balance, untilMs: nowMs + cacheMs });
+    // A map iterates in insertion order: the first key is the oldest answer.
+    const oldest = this.entries.size > mostAccounts ? this.entries.keys().next().value : undefined;
+    if (oldest !== undefined) this.entries.delete(oldest);
+    return await balance;
+  }
+}
