@@ -119,12 +119,14 @@ export class Egress {
 
   private async ask(url: URL, request: RemoteRequest, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
     const addresses = await this.addressesOf(url, request.param ?? null, signal);
+    const socket = await this.dial(url, addresses, signal);
     const agent = new Agent({
+      // One request, one connection: it stands already, and there is no second.
       connect: (_options, callback) => {
-        this.dial(url, addresses, signal).then(
-          (socket) => callback(null, socket),
-          (error: unknown) => callback(error instanceof Error ? error : new Error(String(error)), null),
-        );
+        setImmediate(() => {
+          if (socket.destroyed) callback(new Error('the connection is closed'), null);
+          else callback(null, socket);
+        });
       },
       pipelining: 1,
       connections: 1,

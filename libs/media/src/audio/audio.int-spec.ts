@@ -31,7 +31,6 @@ describe('sound', () => {
   let tools: MediaTools;
   beforeAll(async () => {
     tools = await MediaTools.find();
-    expect(tools.missing).toBeNull();
   });
 
   it.each(audioFormats.filter((format) => format !== 'pcm'))('survives %s', async (format: AudioFormat) => {

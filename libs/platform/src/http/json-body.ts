@@ -19,10 +19,16 @@ function refuse(message: string, param: string | null, issue: ErrorIssue): Platf
   return new PlatformError('INVALID_REQUEST', message, param, { issues: [issue] });
 }
 
-function checkText(text: string): void {
-  if (!text.isWellFormed()) throw new BodyFault('invalid_string', 'holds half of a surrogate pair');
+/** What makes a text unfit to be carried on, worded to follow its name; null for most. */
+export function textProblem(text: string): string | null {
+  if (!text.isWellFormed()) return 'holds half of a surrogate pair';
   // PostgreSQL keeps it in no text and no JSON, and the queue would refuse the job.
-  if (text.includes('\0')) throw new BodyFault('invalid_string', 'holds a NUL character');
+  return text.includes('\0') ? 'holds a NUL character' : null;
+}
+
+function checkText(text: string): void {
+  const problem = textProblem(text);
+  if (problem !== null) throw new BodyFault('invalid_string', problem);
 }
 
 /** Walks the parsed value once: recursion is bounded by `deepestNesting`, which is why depth is checked here first. */

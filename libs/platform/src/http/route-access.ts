@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import { PlatformError } from '#common';
 import { applyDecorators } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
-import { ApiHeader, ApiResponse } from '@nestjs/swagger';
+import { ApiConsumes, ApiHeader, ApiResponse } from '@nestjs/swagger';
 
 /** Where Nest's adapter keeps the settings of a route; it does not export the name. */
 const settingsKey = '__fastify_route_config__';
@@ -44,8 +44,21 @@ export interface RouteSettings {
   access?: RouteAccess;
   /** A POST that costs something: it takes an `Idempotency-Key` (docs/idempotency.md). */
   billed?: true;
+  /** A route that asks its limits itself, because they depend on the model of its body. */
+  limitedByModel?: true;
   /** With `billed`, of routes that only start a job: their answer follows from the job's row alone. */
   answerOfJob?: AnswerOfJob;
+  /** A route that takes `multipart/form-data`; others refuse it. */
+  multipart?: MultipartLimits;
+}
+
+/** What a form may bring; more is a 413. */
+export interface MultipartLimits {
+  /** Bytes of one file. */
+  maxFileBytes: number;
+  maxFiles: number;
+  /** True where JSON is refused: the route takes real files alone. */
+  only?: true;
 }
 
 /** Adds to the settings of a route; Nest's own decorator would replace what another has said. */
@@ -60,6 +73,20 @@ function routeSettings(settings: RouteSettings): MethodDecorator {
 /** Declares who may call a route; without it any valid key may. */
 export function Access(access: RouteAccess): MethodDecorator {
   return routeSettings({ access });
+}
+
+/**
+ * Declares a route that holds each request to the limits of its model (`InferenceServices.limit`); all others are held
+ * to the limit of requests that run no model before they begin.
+ */
+export function LimitedByModel(): MethodDecorator {
+  return routeSettings({ limitedByModel: true });
+}
+
+/** Declares that a route takes `multipart/form-data`, read by `readBody` into the same DTO as JSON. */
+export function Multipart(limits: MultipartLimits): MethodDecorator {
+  const types = limits.only === true ? ['multipart/form-data'] : ['application/json', 'multipart/form-data'];
+  return applyDecorators(routeSettings({ multipart: limits }), ApiConsumes(...types));
 }
 
 /**

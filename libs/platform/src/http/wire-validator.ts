@@ -163,6 +163,11 @@ function checkObject(value: unknown, choose: NestedClass, path: (string | number
   }
 }
 
+/** Names of class-validator's rules, by field: how a form's texts are to be read. */
+export function ruleNamesOf(type: NewableClass): ReadonlyMap<string, ReadonlySet<string>> {
+  return new Map(compile(type).map(({ property, rules }) => [property, new Set(rules.map(({ name }) => name))]));
+}
+
 /** Every finding against the rules of `type`, in the order of its fields; empty when the value is right. */
 export function findIssues(type: NewableClass, value: unknown): ErrorIssue[] {
   const issues: ErrorIssue[] = [];

@@ -1,0 +1,172 @@
+import Fastify, { type FastifyInstance } from 'fastify';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { PlatformError } from '#common';
+import {
+  BooleanField,
+  FileField,
+  FileListField,
+  IntegerField,
+  type MultipartLimits,
+  NumberField,
+  readBody,
+  RequestFingerprint,
+  TextField,
+  UploadedFile,
+} from '#platform/http';
+import { addJsonParser } from './json.parser.js';
+import { addMultipartParser } from './multipart.parser.js';
+
+class PictureRequest {
+  @TextField({ description: 'What to do.', required: true })
+  prompt!: string;
+
+  @IntegerField({ description: 'How often.', minimum: 1 })
+  count?: number;
+
+  @NumberField({ description: 'How much.' })
+  strength?: number;
+
+  @BooleanField({ description: 'Whether.' })
+  safe?: boolean;
+
+  @FileField({ description: 'The picture.', orText: true })
+  image?: UploadedFile | string;
+
+  @FileListField({ description: 'More pictures.', maxItems: 3 })
+  images?: UploadedFile[];
+}
+
+const limits: MultipartLimits = { maxFileBytes: 1_000, maxFiles: 3 };
+
+describe('forms', () => {
+  let server: FastifyInstance;
+  const fingerprints: string[] = [];
+
+  beforeAll(async () => {
+    server = Fastify({ bodyLimit: 100_000 });
+    server.decorateRequest('fingerprint', null);
+    server.addHook('onRequest', async (request) => {
+      request.fingerprint = new RequestFingerprint('key');
+    });
+    addJsonParser(server);
+    addMultipartParser(server);
+    server.setErrorHandler((error, _request, reply) => {
+      const { code, message, param } = PlatformError.from(error);
+      void reply.status(400).send({ code, message, param });
+    });
+    server.post('/picture', { config: { multipart: limits } }, (request) => {
+      const read = readBody(PictureRequest, request);
+      fingerprints.push(Buffer.from(request.fingerprint?.digest() ?? []).toString('hex'));
+      return JSON.parse(
+        JSON.stringify(read, (_key, value: unknown) =>
+          value instanceof UploadedFile ? `${value.filename} ${value.contentType} ${value.bytes.toString()}` : value,
+        ),
+      ) as object;
+    });
+    server.post('/file', { config: { multipart: { ...limits, only: true } } }, async () => ({}));
+    server.post('/json', async () => ({}));
+    await server.ready();
+  });
+  afterAll(() => server.close());
+
+  async function send(path: string, form: FormData | { body: Buffer | string; type: string }) {
+    const encoded = form instanceof FormData ? new Response(form) : null;
+    const payload = form instanceof FormData ? Buffer.from(await (encoded as Response).arrayBuffer()) : form.body;
+    const type = form instanceof FormData ? (encoded?.headers.get('content-type') ?? '') : form.type;
+    const answer = await server.inject({ method: 'POST', url: path, payload, headers: { 'content-type': type } });
+    return answer.json<Record<string, unknown>>();
+  }
+
+  function formOf(fields: Record<string, string | File>): FormData {
+    const form = new FormData();
+    for (const [name, value] of Object.entries(fields)) form.append(name, value);
+    return form;
+  }
+
+  const picture = (bytes = 'pixels', name = 'cat.png') => new File([bytes], name, { type: 'image/png' });
+
+  it('become the DTO that JSON becomes', async () => {
+    const form = formOf({ prompt: 'grüße', count: '2', strength: '0.5', safe: 'false', image: picture() });
+    form.append('images', picture('one', 'a.png'));
+    form.append('images[]', picture('two', 'b.png'));
+    expect(await send('/picture', form)).toEqual({
+      prompt: 'grüße',
+      count: 2,
+      strength: 0.5,
+      safe: false,
+      image: 'cat.png image/png pixels',
+      images: ['a.png image/png one', 'b.png image/png two'],
+    });
+    const json = { prompt: 'x', image: 'aGVsbG8=' };
+    expect(await send('/picture', { body: JSON.stringify(json), type: 'application/json' })).toEqual(json);
+  });
+
+  it('make a list of one file where the field is a list', async () => {
+    expect(await send('/picture', formOf({ prompt: 'x', images: picture() }))).toMatchObject({
+      images: ['cat.png image/png pixels'],
+    });
+  });
+
+  it('name the field that is wrong', async () => {
+    const wrong: [Record<string, string | File>, string][] = [
+      [{ prompt: 'x', count: 'many' }, 'count'],
+      [{ prompt: 'x', safe: 'perhaps' }, 'safe'],
+      [{ prompt: 'x', image: new File([], 'empty.png') }, 'image'],
+      [{ prompt: 'x', images: 'aGVsbG8=' }, 'images'],
+      [{ count: '1' }, 'prompt'],
+    ];
+    for (const [fields, param] of wrong) {
+      expect(await send('/picture', formOf(fields))).toMatchObject({ code: 'INVALID_REQUEST', param });
+    }
+    const twice = formOf({ prompt: 'x' });
+    twice.append('prompt', 'y');
+    expect(await send('/picture', twice)).toMatchObject({ param: 'prompt', message: 'prompt must be given once.' });
+  });
+
+  it('are the same request whatever lies between their parts', async () => {
+    fingerprints.length = 0;
+    const form = () => formOf({ prompt: 'x', image: picture() });
+    await send('/picture', form());
+    await send('/picture', form());
+    await send('/picture', formOf({ prompt: 'x', image: picture('other') }));
+    expect(fingerprints[0]).toBe(fingerprints[1]);
+    expect(fingerprints[0]).not.toBe(fingerprints[2]);
+  });
+
+  it('are refused where they bring too much', async () => {
+    const large = { code: 'PAYLOAD_TOO_LARGE' };
+    expect(await send('/picture', formOf({ prompt: 'x', image: picture('a'.repeat(1_001)) }))).toMatchObject(large);
+    expect(await send('/picture', formOf({ prompt: 'x', image: picture('a'.repeat(1_000)) }))).not.toMatchObject(large);
+    const files = Object.fromEntries(['a', 'b', 'c', 'd'].map((name) => [name, picture()]));
+    expect(await send('/picture', formOf({ prompt: 'x', ...files }))).toMatchObject(large);
+    expect(await send('/picture', formOf({ prompt: 'a'.repeat(1_048_577) }))).toMatchObject(large);
+    const fields = Object.fromEntries(Array.from({ length: 101 }, (_, index) => [`f${index}`, '']));
+    expect(await send('/picture', formOf(fields))).toMatchObject(large);
+    const type = 'multipart/form-data; boundary=x';
+    const announced = { 'content-type': type, 'content-length': String(3_000 + 2_097_153) };
+    const answer = await server.inject({ method: 'POST', url: '/picture', payload: 'x', headers: announced });
+    expect(answer.json()).toMatchObject(large);
+  });
+
+  it('are refused where they are broken', async () => {
+    const type = 'multipart/form-data; boundary=line';
+    const part = '--line\r\ncontent-disposition: form-data; name="prompt"\r\n\r\nx\r\n';
+    const broken: { body: string; type: string }[] = [
+      { body: part, type },
+      { body: '', type },
+      { body: `${part}--line--\r\n`, type: 'multipart/form-data' },
+      { body: `${part}--line--\r\n`, type: 'multipart/form-data; boundary=other' },
+      { body: `${part.replace('x\r\n', 'a\0b\r\n')}--line--\r\n`, type },
+      { body: `${part.replace('"prompt"', '"__proto__"')}--line--\r\n`, type },
+      { body: part.replace('name="prompt"', 'name="image"; filename="a.png"'), type },
+    ];
+    for (const form of broken) expect(await send('/picture', form)).toMatchObject({ code: 'INVALID_REQUEST' });
+  });
+
+  it('are read by routes that ask for them alone', async () => {
+    const refused = { code: 'INVALID_CONTENT_TYPE' };
+    expect(await send('/json', formOf({ prompt: 'x' }))).toMatchObject(refused);
+    expect(await send('/file', { body: '{}', type: 'application/json' })).toMatchObject(refused);
+    expect(await send('/file', formOf({ file: picture() }))).toEqual({});
+  });
+});

@@ -1,0 +1,138 @@
+import { Busboy, type BusboyHeaders } from '@fastify/busboy';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { PlatformError } from '#common';
+import {
+  FormBody,
+  type MultipartLimits,
+  noteBody,
+  type RouteSettings,
+  textProblem,
+  UploadedFile,
+} from '#platform/http';
+
+/** Bytes of a form at most, whatever the route: three pictures and what goes with them. */
+const mostBytes = 80 * 1024 * 1024;
+/** Room for texts and headers beside the files. */
+const textBytes = 2 * 1024 * 1024;
+const textLimits = { fieldNameSize: 100, fieldSize: 1024 * 1024, fields: 100, headerPairs: 20 } as const;
+
+function limitsOf(request: FastifyRequest): MultipartLimits | undefined {
+  return (request.routeOptions.config as RouteSettings).multipart;
+}
+
+function isForm({ headers }: FastifyRequest): boolean {
+  return /^multipart\/form-data\b/i.test(headers['content-type'] ?? '');
+}
+
+function bytesAllowed({ maxFiles, maxFileBytes }: MultipartLimits): number {
+  return Math.min(mostBytes, maxFiles * maxFileBytes + textBytes);
+}
+
+function tooLarge(problem: string): PlatformError {
+  return new PlatformError('PAYLOAD_TOO_LARGE', problem);
+}
+
+/**
+ * Lets routes with `@Multipart` read forms, and no others: a body that nobody will look at is refused by its headers.
+ * The whole form is read before the route sees it, so that it counts as one body for an `Idempotency-Key`.
+ */
+export function addMultipartParser(server: FastifyInstance): void {
+  server.addHook('preParsing', async (request) => {
+    if (request.is404) return;
+    const limits = limitsOf(request);
+    if (isForm(request)) checkHead(request, limits);
+    else if (limits?.only === true && request.headers['content-type'] !== undefined) throw notAForm();
+  });
+  const settings = { parseAs: 'buffer', bodyLimit: mostBytes } as const;
+  server.addContentTypeParser<Buffer>(
+    'multipart/form-data',
+    settings,
+    async (request: FastifyRequest, body: Buffer) => {
+      const limits = limitsOf(request);
+      if (limits === undefined) throw notJson();
+      if (body.length > bytesAllowed(limits)) throw tooLarge(`The body is larger than ${bytesAllowed(limits)} bytes.`);
+      return await parseForm(request, body, limits);
+    },
+  );
+}
+
+function checkHead({ headers }: FastifyRequest, limits: MultipartLimits | undefined): void {
+  if (limits === undefined) throw notJson();
+  if ((headers['content-encoding'] ?? 'identity') !== 'identity') {
+    throw new PlatformError('INVALID_CONTENT_TYPE', 'Compressed bodies are not taken.', 'content-encoding');
+  }
+  const allowed = bytesAllowed(limits);
+  if (Number(headers['content-length'] ?? 0) > allowed) throw tooLarge(`The body is larger than ${allowed} bytes.`);
+}
+
+function notJson(): PlatformError {
+  return new PlatformError('INVALID_CONTENT_TYPE', 'The body must be sent as application/json.');
+}
+
+function notAForm(): PlatformError {
+  return new PlatformError('INVALID_CONTENT_TYPE', 'The body must be sent as multipart/form-data.');
+}
+
+function malformed(problem: string, cause?: unknown): PlatformError {
+  return new PlatformError('INVALID_REQUEST', `The body is not a valid form: ${problem}.`, null, { cause });
+}
+
+type FormParser = InstanceType<typeof Busboy>;
+
+function parserOf({ headers }: FastifyRequest, { maxFiles, maxFileBytes }: MultipartLimits): FormParser {
+  try {
+    const limits = { ...textLimits, fileSize: maxFileBytes, files: maxFiles, parts: textLimits.fields + maxFiles };
+    return new Busboy({ headers: headers as BusboyHeaders, limits });
+  } catch (error) {
+    throw malformed('its content type names no boundary', error);
+  }
+}
+
+/** One part in its place: the content of a file is complete only after later parts have begun. */
+interface Part {
+  name: string;
+  value: string | UploadedFile;
+}
+
+async function parseForm(request: FastifyRequest, body: Buffer, limits: MultipartLimits): Promise<FormBody> {
+  const form = new FormBody();
+  for (const { name, value } of await partsOf(parserOf(request, limits), body, limits)) {
+    noteBody(request, name, typeof value === 'string' ? value : value.bytes);
+    form.add(name, value);
+  }
+  return form;
+}
+
+function partsOf(parser: FormParser, body: Buffer, limits: MultipartLimits): Promise<Part[]> {
+  const parts: Part[] = [];
+  return new Promise((resolve, reject) => {
+    parser.on('field', (name, value, nameCut, valueCut) => {
+      if (nameCut || valueCut) reject(tooLarge('A field of the form is too long.'));
+      const problem = problemOf(name) ?? textProblem(value);
+      if (problem !== null) reject(malformed(`a field ${problem}`));
+      parts.push({ name, value });
+    });
+    parser.on('file', (name, stream, filename, _encoding, contentType) => {
+      const problem = problemOf(name);
+      if (problem !== null) reject(malformed(`a field ${problem}`));
+      const part: Part = { name, value: '' };
+      parts.push(part);
+      const chunks: Buffer[] = [];
+      stream.on('data', (chunk: Buffer) => chunks.push(chunk));
+      stream.on('limit', () => reject(tooLarge(`A file of the form is larger than ${limits.maxFileBytes} bytes.`)));
+      stream.on('error', (error: Error) => reject(malformed('it is cut off', error)));
+      stream.on('end', () => (part.value = new UploadedFile(Buffer.concat(chunks), filename ?? '', contentType)));
+    });
+    parser.on('filesLimit', () => reject(tooLarge(`The form holds more than ${limits.maxFiles} files.`)));
+    for (const event of ['fieldsLimit', 'partsLimit'] as const) {
+      parser.on(event, () => reject(tooLarge('The form holds too many fields.')));
+    }
+    parser.on('error', (error) => reject(malformed('it is cut off, or not made with the boundary it names', error)));
+    parser.on('finish', () => resolve(parts));
+    parser.end(body);
+  });
+}
+
+function problemOf(name: string): string | null {
+  return name === '' || name === '__proto__' ? 'has no usable name' : textProblem(name);
+}

@@ -1,0 +1,57 @@
+import type { FastifyRequest } from 'fastify';
+import type { ErrorIssue } from '#common';
+import { FormBody, type FormValue } from './form-body.js';
+import { invalidRequest, ruleNamesOf, validateWire } from './wire-validator.js';
+
+type NewableClass<T extends object> = new () => T;
+
+/**
+ * The body of a request as `type`, whether it came as JSON or as a form (`@Multipart`): a form's texts become the
+ * numbers, booleans, lists and objects that the DTO's rules ask for, its files `UploadedFile`. Throws `INVALID_REQUEST`
+ * as `validateWire` does.
+ */
+export function readBody<T extends object>(type: NewableClass<T>, { body }: Pick<FastifyRequest, 'body'>): T {
+  return validateWire(type, body instanceof FormBody ? wireOfForm(type, body) : body);
+}
+
+function wireOfForm(type: NewableClass<object>, form: FormBody): Record<string, unknown> {
+  const rules = ruleNamesOf(type);
+  const wire: Record<string, unknown> = {};
+  const issues: ErrorIssue[] = [];
+  for (const [name, values] of form.entries()) {
+    const names = rules.get(name) ?? noRules;
+    const items = values.map((value) => itemOf(value, names)).filter((item) => item !== undefined);
+    if (names.has('isArray')) wire[name] = items;
+    else if (items.length < 2) wire[name] = items[0];
+    else issues.push({ code: 'invalid_type', path: [name], message: `${name} must be given once` });
+  }
+  if (issues.length > 0) throw invalidRequest(issues);
+  return wire;
+}
+
+const noRules: ReadonlySet<string> = new Set();
+const decimal = /^-?\d{1,20}(\.\d{1,20})?$/;
+const truth: Record<string, boolean> = { true: true, '1': true, false: false, '0': false };
+
+/** What cannot be read as it should be stays a text, which the rules then refuse by the field's name. */
+function itemOf(value: FormValue, names: ReadonlySet<string>): unknown {
+  if (typeof value !== 'string') return value;
+  if (names.has('isInt') || names.has('isNumber')) {
+    if (value === '') return undefined;
+    return decimal.test(value.trim()) ? Number(value) : value;
+  }
+  if (names.has('isBoolean')) {
+    if (value === '') return undefined;
+    const word = value.trim().toLowerCase();
+    return Object.hasOwn(truth, word) ? truth[word] : value;
+  }
+  return names.has('isObject') ? objectOf(value) : value;
+}
+
+function objectOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
