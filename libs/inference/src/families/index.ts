@@ -1,12 +1,23 @@
 import { PlatformError } from '#common';
 import type { EngineLoader } from '../host/loaded-engine.js';
 import { loadDecoderFamily } from './decoder/decoder.family.js';
+import { loadEsrganFamily } from './esrgan/esrgan.family.js';
+import { loadModnetFamily, loadU2netFamily } from './matting/matting.family.js';
+import { loadMiganFamily } from './migan/migan.family.js';
+import { loadNsfwMobilenetFamily } from './nsfw-mobilenet/nsfw-mobilenet.family.js';
+import { loadRifeFamily } from './rife/rife.family.js';
 import { loadMoonshineFamily } from './moonshine/moonshine.family.js';
 import { loadWhisperFamily } from './whisper/whisper.family.js';
 
 /** Every family by the name manifests use. A new one is a folder and a line here. */
 export const families: Readonly<Record<string, EngineLoader>> = {
   decoder: loadDecoderFamily,
+  esrgan: loadEsrganFamily,
+  migan: loadMiganFamily,
+  modnet: loadModnetFamily,
+  'nsfw-mobilenet': loadNsfwMobilenetFamily,
+  rife: loadRifeFamily,
+  u2net: loadU2netFamily,
   moonshine: loadMoonshineFamily,
   whisper: loadWhisperFamily,
 };

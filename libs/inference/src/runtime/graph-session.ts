@@ -3,7 +3,7 @@
  * their own.
  */
 
-export type TensorType = 'float32' | 'float16' | 'int64' | 'int32' | 'bool';
+export type TensorType = 'float32' | 'float16' | 'int64' | 'int32' | 'uint8' | 'bool';
 
 /** Data of a tensor. float16 travels as its bits in a Uint16Array (Node 20 knows no Float16Array), bool as bytes. */
 export type TensorData = Float32Array | Uint16Array | BigInt64Array | Int32Array | Uint8Array;

@@ -1,0 +1,45 @@
+import { join } from 'node:path';
+import { PlatformError } from '#common';
+import { QueuedTaskEngine, type TaskContext } from '../../engines/queued-task.engine.js';
+import type { EngineLoader } from '../../host/loaded-engine.js';
+import type { PictureOutput, UpscaleInput } from '../../pictures/picture-tasks.js';
+import { emptyPicture } from '../../pictures/pixel-grid.js';
+import { OrtSession } from '../../runtime/ort-session.js';
+import { upscaleTiles } from './upscale-tiles.js';
+
+type Scale = UpscaleInput['scale'];
+
+/**
+ * ESRGAN and its like: fully convolutional, colour planes from 0 to 1 in and out, a graph per factor: `graphFile` is that
+ * of factor 2, `familyOptions.fourfoldFile` that of factor 4. `familyOptions.margin` is how many pixels around it an
+ * output pixel can see (default 16).
+ */
+export const loadEsrganFamily: EngineLoader = async (options, sink) => {
+  const { directory, graphFile, familyOptions, providers, intraOpThreads } = options;
+  const { fourfoldFile, margin = 16 } = familyOptions;
+  const files = new Map<Scale, string>([[2, graphFile]]);
+  if (typeof fourfoldFile === 'string') files.set(4, fourfoldFile);
+  const sessions = new Map<Scale, OrtSession>();
+  for (const [scale, file] of files) {
+    const modelPath = join(directory, file);
+    sessions.set(scale, await OrtSession.open({ modelPath, providers, intraOpThreads, spinning: false }));
+  }
+
+  const upscale = async ({ picture, scale }: UpscaleInput, context: TaskContext): Promise<PictureOutput> => {
+    const session = sessions.get(scale);
+    if (session === undefined)
+      throw new PlatformError('INVALID_REQUEST', `This model does not upscale ${scale} times.`);
+    return { picture: await upscaleTiles(session, { picture, scale, margin: Number(margin), context }) };
+  };
+  const engine = new QueuedTaskEngine({
+    handlers: { upscale },
+    sink,
+    onClose: async () => {
+      for (const session of sessions.values()) await session.release();
+    },
+  });
+  const [first] = sessions.values();
+  const { provider = 'cpu', providerNote = null } = first ?? {};
+  const warmUp = { task: 'upscale', input: { picture: emptyPicture(64, 64), scale: 2 } };
+  return { engine, provider, providerNote, slots: 1, warmUp };
+};

@@ -1,0 +1,97 @@
+import { join } from 'node:path';
+import { QueuedTaskEngine, type TaskContext } from '../../engines/queued-task.engine.js';
+import type { EngineLoader } from '../../host/loaded-engine.js';
+import type { MatteInput, MatteOutput } from '../../pictures/picture-tasks.js';
+import { emptyPicture } from '../../pictures/pixel-grid.js';
+import { type Planes, resizePlanes, samplePlanes } from '../../pictures/resize.js';
+import { OrtSession } from '../../runtime/ort-session.js';
+
+/** What one network of this kind wants its picture to be like, and how its answer is read. */
+interface MattingNetwork {
+  sizeFor(picture: { width: number; height: number }): { width: number; height: number };
+  mean: readonly [number, number, number];
+  deviation: readonly [number, number, number];
+  /** True where the answer's least and greatest value stand for background and foreground. */
+  stretched: boolean;
+}
+
+const modnetShortSide = 512;
+const modnetDivisor = 32;
+
+/** MODNet (https://arxiv.org/abs/2011.11961): shorter side 512, both sides multiples of 32; the answer is the matte. */
+const modnet: MattingNetwork = {
+  sizeFor: ({ width, height }) => {
+    const scale = modnetShortSide / Math.min(width, height);
+    const fit = (side: number): number =>
+      Math.max(modnetDivisor, Math.floor((side * scale) / modnetDivisor) * modnetDivisor);
+    return { width: fit(width), height: fit(height) };
+  },
+  mean: [0.5, 0.5, 0.5],
+  deviation: [0.5, 0.5, 0.5],
+  stretched: false,
+};
+
+/** U²-Net (https://arxiv.org/abs/2005.09007): 320 by 320, statistics of ImageNet; the answer is stretched to 0 and 1. */
+const u2net: MattingNetwork = {
+  sizeFor: () => ({ width: 320, height: 320 }),
+  mean: [0.485, 0.456, 0.406],
+  deviation: [0.229, 0.224, 0.225],
+  stretched: true,
+};
+
+export const loadModnetFamily = mattingLoader(modnet);
+export const loadU2netFamily = mattingLoader(u2net);
+
+/** Networks that tell foreground from background, pixel by pixel. */
+function mattingLoader(network: MattingNetwork): EngineLoader {
+  return async ({ directory, graphFile, providers, intraOpThreads }, sink) => {
+    const session = await OrtSession.open({ modelPath: join(directory, graphFile), providers, intraOpThreads });
+    const [input] = session.inputs;
+    // U²-Net gives its side outputs too; the first is the one that joins them.
+    const [output] = session.outputs;
+
+    const matte = async ({ picture }: MatteInput, context: TaskContext): Promise<MatteOutput> => {
+      const { width, height } = network.sizeFor(picture);
+      const planes = normalized(resizePlanes(samplePlanes(picture), width, height), network);
+      const feeds = { [input?.name ?? '']: session.tensor('float32', planes.data, [1, 3, height, width]) };
+      await context.breathe();
+      const outputs = await context.measure(() => session.run(feeds, [output?.name ?? '']));
+      const values = Object.values(outputs)[0]?.data as Float32Array;
+      const alpha = resizePlanes(
+        { channels: 1, width, height, data: stretched(values, network) },
+        picture.width,
+        picture.height,
+      );
+      return { width: picture.width, height: picture.height, alpha: toBytes(alpha.data) };
+    };
+    const engine = new QueuedTaskEngine({ handlers: { matte }, sink, onClose: () => session.release() });
+    const { provider, providerNote } = session;
+    const warmUp = { task: 'matte', input: { picture: emptyPicture(64, 64) } };
+    return { engine, provider, providerNote, slots: 1, warmUp };
+  };
+}
+
+function normalized({ channels, width, height, data }: Planes, { mean, deviation }: MattingNetwork): Planes {
+  const plane = width * height;
+  const values = data.map((sample, index) => {
+    const channel = Math.floor(index / plane);
+    return (sample / 255 - (mean[channel] ?? 0)) / (deviation[channel] ?? 1);
+  });
+  return { channels, width, height, data: values };
+}
+
+function stretched(values: Float32Array, network: MattingNetwork): Float32Array {
+  if (!network.stretched) return values;
+  let [least, greatest] = [Infinity, -Infinity];
+  for (const value of values) {
+    if (value < least) least = value;
+    if (value > greatest) greatest = value;
+  }
+  const range = greatest - least;
+  // A picture of one colour has no foreground.
+  return range > 0 ? values.map((value) => (value - least) / range) : new Float32Array(values.length);
+}
+
+function toBytes(values: Float32Array): Uint8Array {
+  return Uint8Array.from(values, (value) => Math.max(0, Math.min(255, Math.round(value * 255))));
+}

@@ -1,0 +1,56 @@
+import { join } from 'node:path';
+import { QueuedTaskEngine, type TaskContext } from '../../engines/queued-task.engine.js';
+import type { EngineLoader } from '../../host/loaded-engine.js';
+import type { InpaintInput, PictureOutput } from '../../pictures/picture-tasks.js';
+import { emptyPicture, type RgbPixels } from '../../pictures/pixel-grid.js';
+import { OrtSession } from '../../runtime/ort-session.js';
+
+const keptSample = 255;
+
+/**
+ * MI-GAN (https://openaccess.thecvf.com/content/ICCV2023/papers/Sargsyan_MI-GAN_A_Simple_Baseline_for_Image_Inpainting_on_Mobile_Devices_ICCV_2023_paper.pdf)
+ * as a whole pipeline: bytes `image` `[1, 3, h, w]` and `mask` `[1, 1, h, w]`, 255 where the picture is kept; `result`
+ * has the picture with the rest filled, at any size.
+ */
+export const loadMiganFamily: EngineLoader = async ({ directory, graphFile, providers, intraOpThreads }, sink) => {
+  const session = await OrtSession.open({ modelPath: join(directory, graphFile), providers, intraOpThreads });
+
+  const inpaint = async ({ picture, mask }: InpaintInput, context: TaskContext): Promise<PictureOutput> => {
+    // Nothing to fill; the pipeline would look for a hole.
+    if (mask.every((value) => value === 0)) return { picture };
+    const { width, height } = picture;
+    const kept = Uint8Array.from(mask, (value) => (value === 0 ? keptSample : 0));
+    const feeds = {
+      image: session.tensor('uint8', bytePlanes(picture), [1, 3, height, width]),
+      mask: session.tensor('uint8', kept, [1, 1, height, width]),
+    };
+    await context.breathe();
+    const { result } = await context.measure(() => session.run(feeds, ['result']));
+    return { picture: interleaved(result?.data as Uint8Array, width, height) };
+  };
+  const engine = new QueuedTaskEngine({ handlers: { inpaint }, sink, onClose: () => session.release() });
+  const { provider, providerNote } = session;
+  const mask = new Uint8Array(64 * 64).fill(1, 0, 512);
+  const warmUp = { task: 'inpaint', input: { picture: emptyPicture(64, 64), mask } };
+  return { engine, provider, providerNote, slots: 1, warmUp };
+};
+
+function bytePlanes({ width, height, data }: RgbPixels): Uint8Array {
+  const plane = width * height;
+  const planes = new Uint8Array(3 * plane);
+  for (let pixel = 0; pixel < plane; pixel++) {
+    for (let channel = 0; channel < 3; channel++) planes[channel * plane + pixel] = data[pixel * 3 + channel] as number;
+  }
+  return planes;
+}
+
+function interleaved(planes: Uint8Array, width: number, height: number): RgbPixels {
+  const picture = emptyPicture(width, height);
+  const plane = width * height;
+  for (let pixel = 0; pixel < plane; pixel++) {
+    for (let channel = 0; channel < 3; channel++) {
+      picture.data[pixel * 3 + channel] = planes[channel * plane + pixel] as number;
+    }
+  }
+  return picture;
+}

@@ -1,0 +1,67 @@
+import { join } from 'node:path';
+import { PlatformError } from '#common';
+import { QueuedTaskEngine, type TaskContext } from '../../engines/queued-task.engine.js';
+import type { EngineLoader } from '../../host/loaded-engine.js';
+import type { InterpolateInput, PictureOutput } from '../../pictures/picture-tasks.js';
+import { emptyPicture, type RgbPixels, wholeArea, writePlanes } from '../../pictures/pixel-grid.js';
+import { OrtSession } from '../../runtime/ort-session.js';
+
+/** The flow is found at a thirty-second of the size first, so both sides must be multiples. */
+const divisor = 32;
+
+/**
+ * RIFE (https://arxiv.org/abs/2011.06294) as `libs/model-store` converts it: two frames and a moment, planes from 0 to 1;
+ * frames of any size, padded with their border.
+ */
+export const loadRifeFamily: EngineLoader = async ({ directory, graphFile, providers, intraOpThreads }, sink) => {
+  const session = await OrtSession.open({ modelPath: join(directory, graphFile), providers, intraOpThreads });
+
+  const interpolate = async (
+    { first, last, moment }: InterpolateInput,
+    context: TaskContext,
+  ): Promise<PictureOutput> => {
+    if (first.width !== last.width || first.height !== last.height) {
+      throw new PlatformError('INVALID_REQUEST', 'Both frames must have the same size.');
+    }
+    const [width, height] = [padded(first.width), padded(first.height)];
+    const shape = [1, 3, height, width];
+    const feeds = {
+      in0: session.tensor('float32', paddedPlanes(first, width, height), shape),
+      in1: session.tensor('float32', paddedPlanes(last, width, height), shape),
+      in2: session.tensor('float32', new Float32Array(width * height).fill(moment), [1, 1, height, width]),
+    };
+    await context.breathe();
+    const { out } = await context.measure(() => session.run(feeds, ['out']));
+    const picture = emptyPicture(first.width, first.height);
+    writePlanes({ data: out?.data as Float32Array, width, height }, wholeArea(first), {
+      pixels: picture,
+      left: 0,
+      top: 0,
+    });
+    return { picture };
+  };
+  const engine = new QueuedTaskEngine({ handlers: { interpolate }, sink, onClose: () => session.release() });
+  const { provider, providerNote } = session;
+  const frame = emptyPicture(64, 64);
+  const warmUp = { task: 'interpolate', input: { first: frame, last: frame, moment: 0.5 } };
+  return { engine, provider, providerNote, slots: 1, warmUp };
+};
+
+function padded(side: number): number {
+  return Math.ceil(side / divisor) * divisor;
+}
+
+function paddedPlanes({ width, height, data }: RgbPixels, toWidth: number, toHeight: number): Float32Array {
+  const plane = toWidth * toHeight;
+  const planes = new Float32Array(3 * plane);
+  for (let row = 0; row < toHeight; row++) {
+    const from = Math.min(row, height - 1) * width;
+    for (let column = 0; column < toWidth; column++) {
+      const pixel = (from + Math.min(column, width - 1)) * 3;
+      for (let channel = 0; channel < 3; channel++) {
+        planes[channel * plane + row * toWidth + column] = (data[pixel + channel] as number) / 255;
+      }
+    }
+  }
+  return planes;
+}

@@ -1,0 +1,52 @@
+import type { RgbPixels } from './pixel-grid.js';
+
+/*
+ * What the families of pictures are asked and what they answer: the `input` and `output` of their tasks.
+ */
+
+/** Task `upscale`. */
+export interface UpscaleInput {
+  picture: RgbPixels;
+  scale: 2 | 4;
+}
+
+export interface PictureOutput {
+  picture: RgbPixels;
+}
+
+/** Task `matte`: what stands in front. */
+export interface MatteInput {
+  picture: RgbPixels;
+}
+
+export interface MatteOutput {
+  width: number;
+  height: number;
+  /** One byte per pixel: 0 is background, 255 is foreground. */
+  alpha: Uint8Array;
+}
+
+/** Task `inpaint`: fills what the mask names from what surrounds it. */
+export interface InpaintInput {
+  picture: RgbPixels;
+  /** One byte per pixel: 0 is kept, anything else is filled. */
+  mask: Uint8Array;
+}
+
+/** Task `classify`. */
+export interface ClassifyInput {
+  picture: RgbPixels;
+}
+
+export interface ClassifyOutput {
+  /** Probability of each class; they sum to 1. */
+  scores: Record<string, number>;
+}
+
+/** Task `interpolate`: the frame at a moment between two others of the same size. */
+export interface InterpolateInput {
+  first: RgbPixels;
+  last: RgbPixels;
+  /** 0 is the first frame, 1 the last. */
+  moment: number;
+}

@@ -1,0 +1,84 @@
+import type { RgbPixels } from './pixel-grid.js';
+
+/** Planes of float samples, `[channels, height, width]`. */
+export interface Planes {
+  channels: number;
+  width: number;
+  height: number;
+  data: Float32Array;
+}
+
+/** For one axis: which samples each new one is made of. */
+interface Taps {
+  first: Int32Array;
+  /** `count` weights for each new sample. */
+  weights: Float32Array;
+  count: number;
+}
+
+/**
+ * Resizes with a triangle filter that widens when the picture shrinks, so that nothing between the samples is lost; the
+ * `bilinear` of Pillow with antialiasing.
+ */
+export function resizePlanes(source: Planes, width: number, height: number): Planes {
+  if (source.width === width && source.height === height) return source;
+  const columns = taps(source.width, width);
+  const rows = taps(source.height, height);
+  const { channels } = source;
+  const wide = new Float32Array(channels * source.height * width);
+  for (let row = 0; row < channels * source.height; row++) {
+    for (let x = 0; x < width; x++) {
+      const start = row * source.width + (columns.first[x] as number);
+      let sum = 0;
+      for (let tap = 0; tap < columns.count; tap++) {
+        sum += (source.data[start + tap] as number) * (columns.weights[x * columns.count + tap] as number);
+      }
+      wide[row * width + x] = sum;
+    }
+  }
+  const data = new Float32Array(channels * height * width);
+  for (let channel = 0; channel < channels; channel++) {
+    for (let y = 0; y < height; y++) {
+      const start = (channel * source.height + (rows.first[y] as number)) * width;
+      const to = (channel * height + y) * width;
+      for (let tap = 0; tap < rows.count; tap++) {
+        const weight = rows.weights[y * rows.count + tap] as number;
+        const from = start + tap * width;
+        for (let x = 0; x < width; x++) data[to + x] = (data[to + x] as number) + (wide[from + x] as number) * weight;
+      }
+    }
+  }
+  return { channels, width, height, data };
+}
+
+/** Samples of a picture as planes, unscaled: 0 to 255. */
+export function samplePlanes({ width, height, data }: RgbPixels): Planes {
+  const plane = width * height;
+  const planes = new Float32Array(3 * plane);
+  for (let pixel = 0; pixel < plane; pixel++) {
+    for (let channel = 0; channel < 3; channel++) planes[channel * plane + pixel] = data[pixel * 3 + channel] as number;
+  }
+  return { channels: 3, width, height, data: planes };
+}
+
+/** Every new sample has as many taps as the widest, all inside the axis; those it does not need weigh nothing. */
+function taps(from: number, to: number): Taps {
+  const scale = from / to;
+  const reach = Math.max(1, scale);
+  const count = Math.min(from, Math.ceil(reach) * 2 + 1);
+  const first = new Int32Array(to);
+  const weights = new Float32Array(to * count);
+  for (let place = 0; place < to; place++) {
+    const center = (place + 0.5) * scale;
+    const start = Math.max(0, Math.min(from - count, Math.floor(center - reach + 0.5)));
+    first[place] = start;
+    let sum = 0;
+    for (let tap = 0; tap < count; tap++) {
+      const weight = Math.max(0, 1 - Math.abs(start + tap + 0.5 - center) / reach);
+      weights[place * count + tap] = weight;
+      sum += weight;
+    }
+    for (let tap = 0; tap < count; tap++) weights[place * count + tap] = (weights[place * count + tap] as number) / sum;
+  }
+  return { first, weights, count };
+}
