@@ -4,6 +4,7 @@ import { LedgerService, PriceList, ReservationStep, SettlementStep } from '#bill
 import { Egress } from '#egress';
 import {
   AdmissionService,
+  correctReservedTokens,
   IdempotencyRepository,
   IdempotencyService,
   JobCloser,
@@ -25,9 +26,10 @@ import { meterJob, modalitiesOf } from '#modalities';
 import { type AccountServices, openAccountServices } from './account-services.js';
 import { HolderWatch } from './holder-watch.js';
 import { Drain } from './http/drain.js';
+import { type LimitServices, openLimitServices } from './limit-services.js';
 
 /** Everything the api's routes stand on, made once per process. */
-export interface ApiServices extends AccountServices {
+export interface ApiServices extends AccountServices, LimitServices {
   config: ApiConfig;
   logger: Logger;
   prisma: PrismaService;
@@ -70,18 +72,23 @@ export async function openServices(config: ApiConfig, logger: Logger): Promise<A
     chargeOf: (requestId) => ledger.chargeOf(requestId),
     logger,
   });
+  const accountServices = openAccountServices(config, { prisma, accounts, ledger });
+  const { apiKeys } = accountServices;
+  const limitServices = await openLimitServices(config, { prisma, ledger, apiKeys, registry, metrics, logger });
+  const correction = correctReservedTokens(limitServices.limits.corrector);
   return {
     config,
     logger,
     prisma,
     transport,
     accounts,
-    ...openAccountServices(config, { prisma, accounts, ledger }),
+    ...accountServices,
+    ...limitServices,
     registry,
     prices: new PriceList(prisma),
     admission: new AdmissionService({
       jobs,
-      closer: new JobCloser(jobs, [new SettlementStep(meterJob)]),
+      closer: new JobCloser(jobs, [new SettlementStep(meterJob)], [correction]),
       steps: [idempotency, new ReservationStep()],
       cipher: new PayloadCipher(config.secretKey),
       transport,
@@ -105,10 +112,11 @@ export async function openServices(config: ApiConfig, logger: Logger): Promise<A
 
 /** Writes what still waits and lets go of both stores. */
 export async function closeServices(services: ApiServices): Promise<void> {
-  const { idempotency, jobs, holders, transport, prisma, artifacts } = services;
+  const { idempotency, jobs, holders, transport, prisma, artifacts, limits } = services;
   holders.close();
   await idempotency.close();
   await jobs.close();
+  await limits.close();
   await transport.close();
   await prisma.$disconnect();
   await artifacts.close();
@@ -125,7 +133,7 @@ function watchQueues(metrics: Metrics, registry: ModelRegistryService, transport
   registerQueueGauges(metrics, async () => {
     const models = await registry.inventory();
     const queues = models.flatMap(({ manifest }) =>
-      modalitiesOf(manifest.type).map((modality) => ({ modality, modelId: manifest.id })),
+      modalitiesOf(manifest).map((modality) => ({ modality, modelId: manifest.id })),
     );
     return await Promise.all(
       queues.map(async ({ modality, modelId }) => {

@@ -1,6 +1,7 @@
 import type { TaskRunner, TextGenerationRunner } from '#inference/host';
 import { catalog, type ModalityName, type ProcessorsOf } from '#modalities';
 import { ChatProcessor } from '#modalities/chat/worker';
+import { TranscriptionProcessor } from '#modalities/transcription/worker';
 import type { MediaTools } from '#media';
 import type { ModelManifest } from '#model-registry/manifest';
 import type { JobConsumer, JobReport, QueueTransport, RunningJob } from '#queue';
@@ -11,6 +12,9 @@ interface JobProcessor<Payload extends object> {
   process(job: RunningJob<Payload>): Promise<JobReport>;
 }
 
+/** Hosts of internal models, by id. */
+export type HelperHosts = (modelId: string) => TaskRunner | null;
+
 /** What a processor may build on. */
 export interface ProcessorParts {
   /** The model's host. */
@@ -20,11 +24,14 @@ export interface ProcessorParts {
   artifacts: ArtifactStore;
   /** Reads and writes sound and video; may be missing on this machine. */
   media: MediaTools;
+  /** The host of an internal model of this worker, as of one that judges pictures; null while there is none. */
+  helper: HelperHosts;
 }
 
 /** The worker's part of every slice; a slice without one does not compile. */
 export const processors = {
   chat: ({ runner }) => new ChatProcessor(runner),
+  transcription: (parts) => new TranscriptionProcessor(parts),
 } satisfies ProcessorsOf<(parts: ProcessorParts) => JobProcessor<never>>;
 
 export interface ConsumerWish extends ProcessorParts {

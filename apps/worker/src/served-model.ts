@@ -6,7 +6,7 @@ import type { HeldModel, JobConsumer, QueueTransport } from '#queue';
 import type { ArtifactStore } from '#storage';
 import { hostLoadOptions, type HostSettings } from './host-options.js';
 import type { InstalledModel } from './models-folder.js';
-import { openConsumer } from './processors.js';
+import { type HelperHosts, openConsumer } from './processors.js';
 
 export interface ServedModelOptions {
   model: InstalledModel;
@@ -14,6 +14,7 @@ export interface ServedModelOptions {
   transport: QueueTransport;
   artifacts: ArtifactStore;
   media: MediaTools;
+  helper: HelperHosts;
   launch: HostLauncher;
   settings: HostSettings;
   logger: Logger;
@@ -115,13 +116,21 @@ export class ServedModel {
 
   /** Jobs are taken only once the model can run them. */
   private async openConsumers(slots: number): Promise<void> {
-    const { transport, modalities, model, artifacts, media } = this.options;
+    const { transport, modalities, model, artifacts, media, helper } = this.options;
     // A few more than fit: the next prompt waits in the host, not behind a round trip, when a slot is free.
     const concurrency = slots + Math.ceil(slots / 4);
     try {
       for (const modality of modalities) {
         if (this.consumers.has(modality)) continue;
-        const wish = { modality, manifest: model.manifest, runner: this.supervisor, concurrency, artifacts, media };
+        const wish = {
+          modality,
+          manifest: model.manifest,
+          runner: this.supervisor,
+          concurrency,
+          artifacts,
+          media,
+          helper,
+        };
         this.consumers.set(modality, await openConsumer(transport, wish));
       }
     } catch (error) {

@@ -7,6 +7,7 @@ import type { ArtifactStore } from '#storage';
 import type { HostSettings } from './host-options.js';
 import { type InstalledModel, InstalledModels, isSelected } from './models-folder.js';
 import { modalitiesOf } from '#modalities';
+import type { HelperHosts } from './processors.js';
 import { ServedModel } from './served-model.js';
 
 export interface WorkerOptions {
@@ -90,7 +91,7 @@ export class Worker {
 
   private isWanted({ manifest }: InstalledModel): boolean {
     if (!isSelected(manifest, this.options.models)) return false;
-    if (modalitiesOf(manifest.type).length > 0) return true;
+    if (manifest.internal || modalitiesOf(manifest).length > 0) return true;
     this.reportOnce(
       `${manifest.id}: ${manifest.type}`,
       `${manifest.id} is a model of type ${manifest.type}, which this worker does not run`,
@@ -98,10 +99,15 @@ export class Worker {
     return false;
   }
 
+  private readonly helper: HelperHosts = (modelId) => {
+    const host = this.served.get(modelId)?.host;
+    return host?.state === 'ready' ? host : null;
+  };
+
   private load(model: InstalledModel): void {
-    const modalities = modalitiesOf(model.manifest.type);
+    const modalities = modalitiesOf(model.manifest);
     const onChange = () => void this.options.transport.presence.announce();
-    const served = new ServedModel({ ...this.options, model, modalities, onChange });
+    const served = new ServedModel({ ...this.options, model, modalities, helper: this.helper, onChange });
     this.served.set(served.id, served);
     served.start();
   }

@@ -1,7 +1,12 @@
 import type { JobDefinition } from '#queue';
 import type { JobUsage } from '#common';
-import type { ModelType, TextPricing } from '#model-registry/manifest';
+import type { ModelManifest, ModelType, TextPricing } from '#model-registry/manifest';
 import { chatChargeLines, chatJob } from '#modalities/chat/contract';
+import {
+  transcriptionChargeLines,
+  transcriptionJob,
+  type TranscriptionPricing,
+} from '#modalities/transcription/contract';
 
 /**
  * Every kind of work the house does. A new slice is a folder and a line here; the compiler then asks both sides for
@@ -11,6 +16,7 @@ import { chatChargeLines, chatJob } from '#modalities/chat/contract';
  */
 export const catalog = {
   chat: chatJob,
+  transcription: transcriptionJob,
 } as const satisfies Record<string, JobDefinition<object, object>>;
 
 export type ModalityName = keyof typeof catalog;
@@ -25,6 +31,8 @@ interface MeteredUsage {
 
 const meters = {
   chat: ({ modelId, usage, pricing }: MeteredUsage) => chatChargeLines(modelId, usage, pricing as TextPricing | null),
+  transcription: ({ modelId, usage, pricing }: MeteredUsage) =>
+    transcriptionChargeLines(modelId, usage, pricing as TranscriptionPricing | null),
 } satisfies Record<ModalityName, (job: MeteredUsage) => object[]>;
 
 /** The positions a job is charged for, by the meter of its slice. */
@@ -47,13 +55,13 @@ const modalitiesByType: Readonly<Record<ModelType, readonly ModalityName[]>> = {
   upscale: [],
   inpaint: [],
   tts: [],
-  asr: [],
+  asr: ['transcription'],
   music: [],
   video: [],
 };
 
-export function modalitiesOf(type: ModelType): readonly ModalityName[] {
-  return modalitiesByType[type];
+export function modalitiesOf({ type, internal }: ModelManifest): readonly ModalityName[] {
+  return internal ? [] : modalitiesByType[type];
 }
 
 export function isModality(name: string): name is ModalityName {

@@ -60,7 +60,7 @@ const requiredShapes: Partial<Record<ModelManifest['type'], ('constraints' | 'pr
 };
 
 const shapeRules: Rule = (manifest) => [
-  ...(requiredShapes[manifest.type] ?? []).map(
+  ...(manifest.internal ? [] : (requiredShapes[manifest.type] ?? [])).map(
     (field) => manifest[field] === undefined && { path: field, message: `is required for ${manifest.type} models` },
   ),
   manifest.type === 'music' &&

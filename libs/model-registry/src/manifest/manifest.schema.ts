@@ -67,6 +67,7 @@ export class ManifestSchema {
   @IsOptional() @IsBoolean() betaModel?: boolean;
   @IsOptional() @IsArray() @Matches(/^[A-Z]{2}$/, { each: true }) regionRestrictions?: string[];
   @IsOptional() @IsBoolean() uncensored?: boolean;
+  @IsOptional() @IsBoolean() internal?: boolean;
 
   @IsArray()
   @ArrayNotEmpty()

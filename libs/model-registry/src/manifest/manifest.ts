@@ -120,6 +120,8 @@ export interface ModelManifest {
   /** Two-letter country codes from which the model may not be used. */
   regionRestrictions?: string[];
   uncensored?: boolean;
+  /** Helps other models of its worker, as one that judges pictures does: callers can neither see nor name it. */
+  internal?: boolean;
   sources: ManifestSource[];
   concat?: ManifestConcat[];
   converter: ManifestConverter;

@@ -8,13 +8,18 @@ export type NameKind = 'trait' | 'alias';
 /** The registry at one moment, with what is online. Pure: everything it answers follows from what it was given. */
 export class RegistrySnapshot {
   private readonly models: Map<string, ModelRow>;
+  private readonly names: RegistryContent['names'];
 
   constructor(
-    private readonly content: RegistryContent,
+    content: RegistryContent,
     private readonly online: OnlineModels,
     readonly nowMs: number,
   ) {
-    this.models = new Map(content.models.map((row) => [row.manifest.id, row]));
+    // Callers know nothing of internal models, and no name leads to one.
+    this.models = new Map(
+      content.models.filter(({ manifest }) => !manifest.internal).map((row) => [row.manifest.id, row]),
+    );
+    this.names = content.names.filter(({ modelId }) => this.models.has(modelId));
   }
 
   find(id: string): ModelManifest | null {
@@ -28,7 +33,7 @@ export class RegistrySnapshot {
 
   /** Models that may be listed: newest first, then by id (gap 63). */
   listed(): ModelManifest[] {
-    return this.content.models
+    return [...this.models.values()]
       .map(({ manifest }) => manifest)
       .filter((manifest) => !isRetired(manifest, this.nowMs))
       .sort((left, right) => right.created - left.created || (left.id < right.id ? -1 : 1));
@@ -39,7 +44,7 @@ export class RegistrySnapshot {
    * highest rank. A retired model's names move to its replacement.
    */
   holderOf(kind: NameKind, type: ModelType, name: string): ModelManifest | null {
-    const holders = this.content.names
+    const holders = this.names
       .filter((row) => row.kind === kind && row.type === type && row.name === name)
       .sort((left, right) => right.rank - left.rank || (left.modelId < right.modelId ? -1 : 1))
       .map(({ modelId }) => this.successorOf(modelId))
@@ -49,7 +54,7 @@ export class RegistrySnapshot {
 
   /** Every trait or alias of a kind of models, with the model it means now, by name. */
   namesOf(kind: NameKind, type: ModelType): Map<string, ModelManifest> {
-    const names = this.content.names.filter((row) => row.kind === kind && row.type === type).map(({ name }) => name);
+    const names = this.names.filter((row) => row.kind === kind && row.type === type).map(({ name }) => name);
     const found = new Map<string, ModelManifest>();
     for (const name of [...new Set(names)].sort()) {
       const holder = this.holderOf(kind, type, name);

@@ -34,6 +34,22 @@ const story = exampleManifest({ id: 'story', traits: { default: 10 }, aliases: [
 const chat = exampleManifest({ id: 'chat', traits: { default: 20 } });
 const embedding = exampleEmbeddingManifest({ traits: { default: 5 } });
 
+describe('internal models', () => {
+  const hidden = exampleManifest({ id: 'hidden', internal: true, traits: { default: 99 }, aliases: ['secret'] });
+
+  it('are neither listed nor found, by no name of theirs', () => {
+    const models = [hidden, story];
+    expect(
+      snapshotOf({ models })
+        .listed()
+        .map(({ id }) => id),
+    ).toEqual(['story']);
+    expect(resolve({ models }, 'default')).toMatchObject({ manifest: { id: 'story' } });
+    for (const name of ['hidden', 'secret'])
+      expect(() => resolve({ models }, name)).toThrow(failure('MODEL_NOT_FOUND'));
+  });
+});
+
 describe('resolveModel by name', () => {
   it('takes registry ids, aliases and traits', () => {
     expect(resolve({ models: [story] }, 'story')).toMatchObject({ manifest: { id: 'story' }, resolvedBy: 'id' });
