@@ -98,7 +98,7 @@ export class BlockRecognizer {
   private outputOf(plan: Window, speech: WindowSpeech, memory: RecognitionMemory): RecognitionOutput {
     const offset = plan.start / recognitionSampleRate;
     const segments = withoutOverlap(memory.tail, speech.segments).map((segment) => moved(segment, offset));
-    const text = segments.map((segment) => segment.text).join(' ');
+    const text = segments.map((segment) => segment.text).join('');
     return {
       consumedSamples: consumedBy(plan, speech),
       heardSpeech: true,
@@ -123,7 +123,7 @@ function withoutOverlap(tail: readonly string[], segments: readonly RecognizedSe
   const [first, ...others] = segments;
   if (first === undefined || tail.length === 0) return [...segments];
   const text = withoutRepeated(tail, first.text);
-  return text === '' ? others : [{ ...first, text }, ...others];
+  return text === '' ? others : [{ ...first, text: ` ${text}` }, ...others];
 }
 
 function moved(segment: RecognizedSegment, offset: number): RecognizedSegment {

@@ -51,6 +51,7 @@ export interface RecognizedWord {
 
 /** Seconds from the start of the block. */
 export interface RecognizedSegment {
+  /** With the space it begins with, where its language has spaces: texts joined as they are make the whole. */
   text: string;
   start: number;
   end: number;

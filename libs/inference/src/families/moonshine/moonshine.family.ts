@@ -46,5 +46,5 @@ export const loadMoonshineFamily: EngineLoader = async (options, sink) => {
     },
   });
   const { provider, providerNote } = encoder;
-  return { engine, provider, providerNote, slots: 1, warmUp: recognitionWarmUp };
+  return { engine, provider, providerNote, slots: options.slots, warmUp: recognitionWarmUp };
 };

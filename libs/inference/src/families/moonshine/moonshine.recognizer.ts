@@ -54,7 +54,7 @@ export class MoonshineRecognizer implements WindowRecognizer {
     };
     if (text === '') return { ...rest, segments: [] };
     const scores = { temperature, avgLogprob, compressionRatio: compressionRatio(text), noSpeechProb: 0 };
-    return { ...rest, segments: [{ text, start: 0, end: duration, words: null, tokens, ...scores }] };
+    return { ...rest, segments: [{ text: ` ${text}`, start: 0, end: duration, words: null, tokens, ...scores }] };
   }
 
   private async encode(samples: Float32Array): Promise<GraphTensor> {

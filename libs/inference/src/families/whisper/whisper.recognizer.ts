@@ -67,7 +67,7 @@ export class WhisperRecognizer implements WindowRecognizer {
         words: timed?.words.map((word) => ({ ...word, word: word.word.trim() })) ?? null,
       };
     });
-    const told = segments.filter((segment) => segment.text !== '');
+    const told = segments.filter((segment) => segment.text.trim() !== '');
     return { ...nothing, segments: told, heardUntil: isCut ? split.heardUntil : null };
   }
 
@@ -107,7 +107,7 @@ export class WhisperRecognizer implements WindowRecognizer {
     tokens: number[],
     { temperature, avgLogprob, compressionRatio, noSpeechProb }: WindowText,
   ): Omit<RecognizedSegment, 'start' | 'end' | 'words'> {
-    const text = this.parts.tokens.decode(tokens).trim();
+    const text = this.parts.tokens.decode(tokens);
     return { text, tokens, temperature, avgLogprob, compressionRatio, noSpeechProb };
   }
 }

@@ -1,0 +1,1 @@
+export { TranscriptionController } from './transcription.controller.js';

@@ -1,0 +1,47 @@
+import { JobQuote } from '#billing';
+import type { Caller } from '#accounts';
+import { balanceHeaders, type InferenceServices, runRequest } from '#jobs';
+import type { ResolvedModel } from '#model-registry';
+import type { TranscriptionEvent } from '../contract/transcription.events.js';
+import { transcriptionJob, type TranscriptionJobPayload } from '../contract/transcription.job.js';
+import { quoteTranscription, type TranscriptionPricing } from '../contract/transcription.meter.js';
+import type { TakenRecording } from './recording-intake.js';
+import { Transcript } from './transcription.presenter.js';
+
+export interface TranscriptionOrder {
+  requestId: string;
+  caller: Caller;
+  resolved: ResolvedModel;
+  recording: TakenRecording;
+  wishes: Omit<TranscriptionJobPayload, 'artifactId' | 'mostSeconds'>;
+  /** The caller's connection. */
+  gone: AbortSignal;
+  onHeaders: (headers: Record<string, string>) => void;
+}
+
+/** From the quote to the whole transcript. Rejects as `runRequest` does. */
+export async function runTranscription(services: InferenceServices, order: TranscriptionOrder): Promise<Transcript> {
+  const { resolved, recording, wishes, gone } = order;
+  const modelId = resolved.manifest.id;
+  const price = await services.price(modelId);
+  const pricing = price.pricing as TranscriptionPricing | null;
+  const quote = new JobQuote(quoteTranscription(recording.quotedSeconds, pricing), price);
+  const payload: TranscriptionJobPayload = {
+    ...wishes,
+    artifactId: recording.artifactId,
+    mostSeconds: recording.quotedSeconds,
+  };
+  const { requestId, caller } = order;
+  const job = { requestId, caller, definition: transcriptionJob, modelId, payload, quote };
+  let transcript = new Transcript();
+  try {
+    await runRequest<TranscriptionEvent>(services, job, {
+      gone,
+      onEvent: (event) => transcript.add(event),
+      onRepeat: () => (transcript = new Transcript()),
+    });
+    return transcript;
+  } finally {
+    order.onHeaders(balanceHeaders(quote));
+  }
+}

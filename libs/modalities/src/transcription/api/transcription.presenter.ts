@@ -1,0 +1,128 @@
+import type { TranscriptSegment, TranscriptionEvent } from '../contract/transcription.events.js';
+import type {
+  TranscribedWord,
+  TranscriptionResponse,
+  VerboseTranscription,
+  VideoTranscriptionResponse,
+} from '../contract/transcription.response.js';
+import { writeSrt, writeVtt } from './subtitles.js';
+import type { NormalizedTranscription } from './transcription.normalizer.js';
+
+/** An answer as it goes out. */
+export interface TranscriptionAnswer {
+  contentType: string;
+  body: string | object;
+}
+
+const json = 'application/json; charset=utf-8';
+const plain = 'text/plain; charset=utf-8';
+
+/** Puts the events of one transcription together. */
+export class Transcript {
+  readonly segments: TranscriptSegment[] = [];
+  language: string | null = null;
+  durationSeconds = 0;
+
+  add(event: TranscriptionEvent): void {
+    if (event.type === 'transcript-part') this.segments.push(...event.segments);
+    else {
+      this.language = event.language;
+      this.durationSeconds = event.durationSeconds;
+    }
+  }
+
+  get text(): string {
+    return this.segments
+      .map(({ text }) => text)
+      .join('')
+      .trim();
+  }
+}
+
+export function presentTranscript(
+  transcript: Transcript,
+  { format, shown }: Pick<NormalizedTranscription, 'format' | 'shown'>,
+): TranscriptionAnswer {
+  switch (format) {
+    case 'text':
+      return { contentType: plain, body: transcript.text };
+    case 'srt':
+      return { contentType: plain, body: writeSrt(transcript.segments) };
+    case 'vtt':
+      return { contentType: 'text/vtt; charset=utf-8', body: writeVtt(transcript.segments) };
+    case 'verbose_json':
+      return { contentType: json, body: verbose(transcript, shown) };
+    case 'json':
+      return { contentType: json, body: short(transcript, shown) };
+  }
+}
+
+/** The answer of `POST /video/transcriptions`. */
+export function presentVideoTranscript(transcript: Transcript, format: 'json' | 'text'): TranscriptionAnswer {
+  if (format === 'text') return { contentType: plain, body: transcript.text };
+  const body: VideoTranscriptionResponse = { transcript: transcript.text };
+  if (transcript.language !== null) body.lang = transcript.language;
+  return { contentType: json, body };
+}
+
+function short(transcript: Transcript, shown: NormalizedTranscription['shown']): TranscriptionResponse {
+  const answer: TranscriptionResponse = { text: transcript.text, duration: milliseconds(transcript.durationSeconds) };
+  if (!shown.words && !shown.segments) return answer;
+  const words = shown.words ? wordsOf(transcript) : null;
+  answer.timestamps = {
+    ...(words !== null && { word: words }),
+    segment: transcript.segments.map(({ text, start, end }) => ({
+      text: text.trim(),
+      start: milliseconds(start),
+      end: milliseconds(end),
+    })),
+  };
+  return answer;
+}
+
+function verbose(transcript: Transcript, shown: NormalizedTranscription['shown']): VerboseTranscription {
+  const { durationSeconds, language, text } = transcript;
+  const words = shown.words ? wordsOf(transcript) : null;
+  return {
+    task: 'transcribe',
+    language: languageName(language),
+    duration: milliseconds(durationSeconds),
+    text,
+    ...(shown.segments && { segments: transcript.segments.map(verboseSegment) }),
+    ...(words !== null && { words }),
+    usage: { type: 'duration', seconds: Math.ceil(durationSeconds) },
+  };
+}
+
+function verboseSegment(segment: TranscriptSegment, id: number): NonNullable<VerboseTranscription['segments']>[number] {
+  return {
+    id,
+    seek: Math.round(segment.windowStart * 100),
+    start: milliseconds(segment.start),
+    end: milliseconds(segment.end),
+    text: segment.text,
+    tokens: segment.tokens,
+    temperature: segment.temperature,
+    avg_logprob: segment.avgLogprob,
+    compression_ratio: segment.compressionRatio,
+    no_speech_prob: segment.noSpeechProb,
+  };
+}
+
+/** Null where the model tells none: contract 6.2 leaves them out without a word. */
+function wordsOf({ segments }: Transcript): TranscribedWord[] | null {
+  if (segments.every(({ words }) => words === null)) return null;
+  return segments.flatMap(({ words }) =>
+    (words ?? []).map(({ word, start, end }) => ({ word, start: milliseconds(start), end: milliseconds(end) })),
+  );
+}
+
+const names = new Intl.DisplayNames('en', { type: 'language', fallback: 'code' });
+
+function languageName(code: string | null): string {
+  return code === null ? 'unknown' : (names.of(code) ?? code).toLowerCase();
+}
+
+function milliseconds(seconds: number): number {
+  return Math.round(seconds * 1_000) / 1_000;
+}

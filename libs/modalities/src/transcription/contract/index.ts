@@ -1,0 +1,3 @@
+export * from './transcription.events.js';
+export * from './transcription.job.js';
+export * from './transcription.meter.js';

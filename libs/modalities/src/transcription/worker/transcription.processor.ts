@@ -1,0 +1,159 @@
+import { noTokens, PlatformError } from '#common';
+import {
+  recognitionBlockSeconds,
+  type RecognitionInput,
+  type RecognitionMemory,
+  type RecognitionOutput,
+  recognitionSampleRate,
+  recognitionTask,
+  type RecognizedSegment,
+  type TaskRunner,
+} from '#inference/host';
+import { decodeAudio, type MediaTools } from '#media';
+import type { JobReport, RunningJob } from '#queue';
+import type { ArtifactStore } from '#storage';
+import type {
+  TranscriptFinishedEvent,
+  TranscriptPartEvent,
+  TranscriptSegment,
+  TranscriptionJobPayload,
+} from '../contract/index.js';
+import { SampleBuffer } from './sample-buffer.js';
+
+export interface TranscriptionParts {
+  runner: TaskRunner;
+  artifacts: ArtifactStore;
+  media: MediaTools;
+}
+
+const blockSamples = recognitionBlockSeconds * recognitionSampleRate;
+
+/** Runs one transcription: decodes the recording bit by bit and has the model write down block after block. */
+export class TranscriptionProcessor {
+  constructor(private readonly parts: TranscriptionParts) {}
+
+  /** Rejects with a `PlatformError`; a cancelled job ends well, with the seconds that were worked off. */
+  async process(job: RunningJob<TranscriptionJobPayload>): Promise<JobReport> {
+    const startedAt = performance.now();
+    const run = new TranscriptionRun(job, this.parts.runner);
+    const { artifactId, mostSeconds } = job.envelope.payload;
+    await this.parts.artifacts.withFile(artifactId, async (path) => {
+      const decoding = { sampleRate: recognitionSampleRate, maxSeconds: mostSeconds, signal: job.signal };
+      try {
+        for await (const part of decodeAudio(this.parts.media, { path }, decoding)) {
+          if (!(await run.take(part))) return;
+        }
+        await run.finish();
+      } catch (error) {
+        if (!job.signal.aborted) throw recordingError(error);
+      }
+    });
+    const cancelled = job.signal.aborted;
+    if (!cancelled) run.sendEnd();
+    return {
+      usage: { ...noTokens, units: { audioSeconds: cancelled ? run.doneSeconds : run.decodedSeconds } },
+      cancelled,
+      executionMs: Math.round(performance.now() - startedAt),
+    };
+  }
+}
+
+/** One recording on its way through the model. */
+class TranscriptionRun {
+  private readonly buffer = new SampleBuffer();
+  private decoded = 0;
+  /** Samples before the first of the buffer. */
+  private done = 0;
+  private blocks = 0;
+  private memory: RecognitionMemory | null = null;
+  private heardSpeech = false;
+
+  constructor(
+    private readonly job: RunningJob<TranscriptionJobPayload>,
+    private readonly runner: TaskRunner,
+  ) {}
+
+  get decodedSeconds(): number {
+    return this.decoded / recognitionSampleRate;
+  }
+
+  get doneSeconds(): number {
+    return this.done / recognitionSampleRate;
+  }
+
+  /** Takes decoded samples and works off what makes whole blocks. False: the job was cancelled. */
+  async take(part: Float32Array): Promise<boolean> {
+    this.buffer.push(part);
+    this.decoded += part.length;
+    // One sample more than a block: only then it is known not to be the last.
+    while (this.buffer.length > blockSamples) if (!(await this.runBlock(false))) return false;
+    return true;
+  }
+
+  /** Works off the rest. Throws `ASR_UPSTREAM_VALIDATION_FAILED` where nobody spoke in the whole recording. */
+  async finish(): Promise<void> {
+    while (this.buffer.length > 0) if (!(await this.runBlock(this.buffer.length <= blockSamples))) return;
+    if (!this.heardSpeech) throw invalidRecording('Nobody speaks in the recording.');
+  }
+
+  sendEnd(): void {
+    const event: TranscriptFinishedEvent = {
+      type: 'transcript-finished',
+      language: this.memory?.language ?? null,
+      durationSeconds: this.decodedSeconds,
+    };
+    this.job.mailbox.send(event);
+  }
+
+  private async runBlock(isLast: boolean): Promise<boolean> {
+    const { envelope, signal } = this.job;
+    const { language, prompt, temperature, timestamps } = envelope.payload;
+    const input: RecognitionInput = {
+      samples: this.buffer.peek(blockSamples),
+      isLast,
+      language: language ?? null,
+      prompt: prompt ?? null,
+      temperature: temperature ?? null,
+      timestamps,
+      memory: this.memory,
+    };
+    const request = { id: `${envelope.requestId}.${this.blocks++}`, task: recognitionTask, input };
+    const { cancelled, output } = await this.runner.runTask(request, { signal });
+    if (cancelled || output === null) return false;
+    const heard = output as RecognitionOutput;
+    if (heard.consumedSamples <= 0) throw new PlatformError('INFERENCE_FAILED', 'The model made no progress.');
+    this.sendSegments(heard.segments);
+    this.memory = heard.memory;
+    this.heardSpeech ||= heard.heardSpeech;
+    this.done += Math.min(heard.consumedSamples, this.buffer.length);
+    this.buffer.drop(heard.consumedSamples);
+    return true;
+  }
+
+  private sendSegments(segments: readonly RecognizedSegment[]): void {
+    if (segments.length === 0) return;
+    const offset = this.doneSeconds;
+    const event: TranscriptPartEvent = {
+      type: 'transcript-part',
+      segments: segments.map((segment) => placed(segment, offset)),
+    };
+    this.job.mailbox.send(event);
+  }
+}
+
+function placed(segment: RecognizedSegment, offset: number): TranscriptSegment {
+  const words =
+    segment.words?.map(({ word, start, end }) => ({ word, start: start + offset, end: end + offset })) ?? null;
+  return { ...segment, start: segment.start + offset, end: segment.end + offset, windowStart: offset, words };
+}
+
+/** A recording that cannot be read to its end is the caller's (contract 6.2): 422, and nothing is charged. */
+function recordingError(error: unknown): unknown {
+  if (!(error instanceof PlatformError)) return error;
+  if (error.code === 'PAYLOAD_TOO_LARGE') return invalidRecording('The recording plays longer than its header says.');
+  return error.code === 'INVALID_AUDIO_FORMAT' ? invalidRecording(error.message, error) : error;
+}
+
+function invalidRecording(message: string, cause?: unknown): PlatformError {
+  return new PlatformError('ASR_UPSTREAM_VALIDATION_FAILED', message, 'file', { cause });
+}
