@@ -14,6 +14,8 @@ export interface TestPostgres {
   /** Of the superuser, to database `postgres`. */
   readonly url: string;
   readonly port: number;
+  /** Of the server's first process; 0 while it is stopped. */
+  readonly pid: number;
   stop(options?: { signal?: NodeJS.Signals }): Promise<void>;
   start(): Promise<void>;
   /** Ends the server and deletes its folder. */
@@ -53,7 +55,16 @@ export async function startPostgres(settings: Record<string, string> = {}): Prom
   };
 
   await start();
-  return { url, port, start, stop, close };
+  return {
+    url,
+    port,
+    get pid() {
+      return child?.pid ?? 0;
+    },
+    start,
+    stop,
+    close,
+  };
 }
 
 function owner(): { uid?: number; gid?: number } {

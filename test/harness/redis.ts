@@ -9,6 +9,8 @@ import { freePort } from './free-port.js';
 export interface TestRedis {
   readonly url: string;
   readonly port: number;
+  /** 0 while it is stopped. */
+  readonly pid: number;
   /** Ends the server; with `keepData`, `start` brings the same data back on the same port. */
   stop(options?: { signal?: NodeJS.Signals }): Promise<void>;
   start(): Promise<void>;
@@ -44,7 +46,16 @@ export async function startRedis(args: string[] = []): Promise<TestRedis> {
   };
 
   await start();
-  return { url: `redis://127.0.0.1:${port}`, port, start, stop, close };
+  return {
+    url: `redis://127.0.0.1:${port}`,
+    port,
+    get pid() {
+      return child?.pid ?? 0;
+    },
+    start,
+    stop,
+    close,
+  };
 }
 
 async function untilAccepting(port: number, child: ChildProcess): Promise<void> {

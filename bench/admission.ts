@@ -1,0 +1,210 @@
+import { parseArgs } from 'node:util';
+import { redisAvailable } from '#test/redis';
+import { startBareRoute } from './admission/bare-route.js';
+import { CpuClock } from './admission/cpu-clock.js';
+import { HttpLoad, type LoadTarget } from './admission/http-load.js';
+import { modelId, Stack } from './admission/stack.js';
+import { beginCount, type DatabaseWork } from './admission/statements.js';
+import { measure } from './queue/load.js';
+import { openRawBull } from './queue/raw-bull.js';
+import {
+  type Contestant,
+  type Figures,
+  machineFacts,
+  medianOf,
+  publish,
+  type Ratio,
+  runInterleaved,
+} from './report.js';
+
+const help = `node dist/bench/admission.js [options]
+
+A chat through the whole platform with money on: key, limits, reservation, queue, worker with the deterministic test
+engine, relay, outcome, settlement; one api replica, Redis and PostgreSQL (with fsync) on this machine. Beside it, in
+turns: the same with one busy account, a bare NestJS route, and raw BullMQ that adds and processes.
+
+  --rounds N        measured rounds, default 5
+  --seconds N       seconds of load per run, default 5
+  --connections N   requests at once, default 32
+  --tokens N        tokens of an answer, default 8
+  --accounts N      accounts that share the load, default 64
+  --stream          answers as server-sent events
+  --rate N          requests/s of the latency runs, default half of what was reached
+  --statements      also print what the database was asked, per request
+  --profiles DIR    write a CPU profile of every process there
+  --json PATH       also write the report there
+`;
+
+/** What the project promises. */
+const aims = { perSecond: 500, addedP50Ms: 5, statements: 5, transactions: 2, hotAccount: 0.5 };
+
+function readOptions() {
+  const text = { type: 'string' } as const;
+  const flag = { type: 'boolean', default: false } as const;
+  const { values } = parseArgs({
+    options: {
+      rounds: { ...text, default: '5' },
+      seconds: { ...text, default: '5' },
+      connections: { ...text, default: '32' },
+      tokens: { ...text, default: '8' },
+      accounts: { ...text, default: '64' },
+      rate: text,
+      profiles: text,
+      json: text,
+      stream: flag,
+      statements: flag,
+      help: flag,
+    },
+  });
+  const { stream, statements, profiles, json = null, rate } = values;
+  const [rounds = 5, seconds = 5, connections = 32, tokens = 8, accounts = 64] = [
+    values.rounds,
+    values.seconds,
+    values.connections,
+    values.tokens,
+    values.accounts,
+  ].map(Number);
+  const numbers = { rounds, seconds, connections, tokens, accounts, rate: rate === undefined ? null : Number(rate) };
+  return { ...numbers, stream, statements, profiles, json, help: values.help };
+}
+
+type Options = ReturnType<typeof readOptions>;
+
+function bodyOf({ tokens, stream }: Options): string {
+  const content = `Tell me a short story about a fox who finds a lantern in the snow. [[tokens=${tokens}]]`;
+  const messages = [
+    { role: 'system', content: 'You are a helpful assistant.' },
+    { role: 'user', content },
+  ];
+  return JSON.stringify({ model: modelId, messages, max_completion_tokens: 64, temperature: 0.7, stream });
+}
+
+/** The part of the report that counts processor time. */
+function cpuFigures(clock: CpuClock, requests: number): Figures {
+  const elapsed = Object.entries(clock.elapsedMs());
+  const total = elapsed.reduce((sum, [name, ms]) => (name === 'load' ? sum : sum + ms), 0);
+  const each = elapsed.map(([name, ms]): [string, number] => [`${name}CpuMs`, ms / requests]);
+  return Object.fromEntries([...each, ['allCpuMs', total / requests]]);
+}
+
+/** As many requests as it answers. */
+function throughput(name: string, stack: Stack, target: LoadTarget, { seconds, connections }: Options): Contestant {
+  const load = new HttpLoad(connections);
+  return {
+    name,
+    run: async () => {
+      const clock = new CpuClock(stack.roots);
+      const { requests, seconds: took, p50Ms } = await load.closedLoop(target, seconds);
+      await stack.untilSettled();
+      return { perSecond: requests / took, p50Ms, ...cpuFigures(clock, requests) };
+    },
+    close: () => load.close(),
+  };
+}
+
+/** How long an answer takes at a steady rate. */
+function latency(name: string, target: LoadTarget, perSecond: number, { seconds }: Options): Contestant {
+  const load = new HttpLoad(256);
+  return {
+    name,
+    run: async () => {
+      const { p50Ms, p95Ms, p99Ms } = await load.openLoop(target, { perSecond, seconds });
+      return { p50Ms, p95Ms, p99Ms };
+    },
+    close: () => load.close(),
+  };
+}
+
+async function rawBull(redisUrl: string, { connections }: Options): Promise<Contestant> {
+  const queue = await openRawBull(redisUrl, `bench${process.pid}`);
+  return {
+    name: 'raw BullMQ add and process',
+    run: async () => {
+      const { jobsPerSecond = Number.NaN } = await measure(queue, { pickups: 0, jobs: 3_000, producers: connections });
+      return { perSecond: jobsPerSecond };
+    },
+    close: () => queue.close(),
+  };
+}
+
+/** What the database does for a request, counted over some hundred of them. */
+async function countWork(
+  stack: Stack,
+  target: LoadTarget,
+  options: Options,
+): Promise<DatabaseWork & { requests: number }> {
+  const load = new HttpLoad(options.connections);
+  const end = await beginCount(stack.pool);
+  const { requests } = await load.closedLoop(target, options.seconds);
+  await stack.untilSettled();
+  await load.close();
+  return { ...(await end()), requests };
+}
+
+async function main(): Promise<void> {
+  const options = readOptions();
+  if (options.help) return void process.stdout.write(help);
+  if (!redisAvailable) throw new Error('no redis-server on the PATH: this bench needs one');
+  const startedAt = new Date().toISOString();
+  const onProgress = (line: string) => void process.stderr.write(`${line}\n`);
+  const { rounds, seconds, connections, tokens, accounts, stream } = options;
+  const bare = await startBareRoute();
+  const stack = await Stack.start({ accounts, profiles: options.profiles });
+  try {
+    const url = `http://127.0.0.1:${stack.apiPort}/api/v1/chat/completions`;
+    const many: LoadTarget = { url, keys: stack.keys, body: bodyOf(options) };
+    const one: LoadTarget = { ...many, keys: stack.keys.slice(0, 1) };
+    const route: LoadTarget = { ...many, url: bare.url };
+    const results = await runInterleaved(
+      [
+        throughput('sluice, many accounts', stack, many, options),
+        throughput('sluice, one account', stack, one, options),
+        await rawBull(stack.redisUrl, options),
+      ],
+      { rounds, warmups: 1, onProgress },
+    );
+    const reached = medianOf(results, 'sluice, many accounts', 'perSecond');
+    const rate = options.rate ?? Math.round(reached / 2);
+    results.push(
+      ...(await runInterleaved(
+        [latency(`sluice at ${rate}/s`, many, rate, options), latency(`bare route at ${rate}/s`, route, rate, options)],
+        { rounds, warmups: 1, onProgress },
+      )),
+    );
+    await stack.untilSettled();
+    const work = await countWork(stack, many, options);
+    await stack.verifyLedger();
+    if (options.statements) {
+      for (const { calls, text } of work.texts.slice(0, 20)) {
+        process.stdout.write(`${(calls / work.requests).toFixed(3)}  ${text.slice(0, 160)}\n`);
+      }
+    }
+    const added = (figure: string) =>
+      medianOf(results, `sluice at ${rate}/s`, figure) - medianOf(results, `bare route at ${rate}/s`, figure);
+    const ratios: Ratio[] = [
+      { name: 'requests/s per api replica', value: reached, aim: aims.perSecond },
+      {
+        name: 'one account over many',
+        value: medianOf(results, 'sluice, one account', 'perSecond') / reached,
+        aim: aims.hotAccount,
+      },
+      {
+        name: 'requests/s over raw BullMQ jobs/s',
+        value: reached / medianOf(results, 'raw BullMQ add and process', 'perSecond'),
+        aim: null,
+      },
+      { name: `added p50 ms at ${rate}/s`, value: added('p50Ms'), aim: aims.addedP50Ms },
+      { name: `added p95 ms at ${rate}/s`, value: added('p95Ms'), aim: null },
+      { name: `added p99 ms at ${rate}/s`, value: added('p99Ms'), aim: null },
+      { name: 'statements per request', value: work.statements / work.requests, aim: aims.statements },
+      { name: 'transactions per request', value: work.transactions / work.requests, aim: aims.transactions },
+    ];
+    const settings = { rounds, seconds, connections, tokens, accounts, stream };
+    await publish({ bench: 'admission', startedAt, machine: machineFacts(), settings, results, ratios }, options.json);
+  } finally {
+    await stack.close();
+    await bare.close();
+  }
+}
+
+await main();

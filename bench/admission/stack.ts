@@ -1,0 +1,168 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import pg from 'pg';
+import { AccountsService } from '#accounts';
+import { isSound, LedgerService } from '#billing';
+import { nanosPerUsd } from '#common';
+import { ModelRegistryService, noOnlineModels } from '#model-registry';
+import { migrate } from '#platform/migrations';
+import { PrismaService } from '#platform/prisma';
+import { deterministicManifest, installDeterministicModel } from '#test/deterministic-model';
+import { freePort } from '#test/free-port';
+import { startPostgres, type TestPostgres } from '#test/postgres-server';
+import { startRedis, type TestRedis } from '#test/redis';
+
+export const modelId = 'bench';
+
+const startWithinMs = 60_000;
+const dist = fileURLToPath(new URL('../../', import.meta.url));
+
+export interface StackOptions {
+  accounts: number;
+  /** Folder for `--cpu-prof` of api, worker (with its model host) and ops. */
+  profiles?: string;
+}
+
+/** The platform as an operator runs it, on Redis and PostgreSQL of its own, with the deterministic test engine. */
+export class Stack {
+  readonly keys: string[] = [];
+  readonly apiPort: number;
+  readonly redisUrl: string;
+  readonly pool: pg.Pool;
+  private readonly children = new Map<string, ChildProcess>();
+  private readonly log: string[] = [];
+
+  private constructor(
+    private readonly home: string,
+    private readonly postgres: TestPostgres,
+    private readonly redis: TestRedis,
+    private readonly databaseUrl: string,
+    apiPort: number,
+  ) {
+    this.apiPort = apiPort;
+    this.redisUrl = redis.url;
+    this.pool = new pg.Pool({ connectionString: databaseUrl, max: 1, application_name: 'bench' });
+  }
+
+  static async start(options: StackOptions): Promise<Stack> {
+    const home = await mkdtemp(join(tmpdir(), 'sluice-bench-'));
+    // Durable, as in production, and with a count of every statement.
+    const postgres = await startPostgres({ fsync: 'on', shared_preload_libraries: 'pg_stat_statements' });
+    const redis = await startRedis();
+    await migrate({ url: postgres.url });
+    const stack = new Stack(home, postgres, redis, postgres.url, await freePort());
+    await stack.seed(options.accounts);
+    await stack.pool.query('CREATE EXTENSION pg_stat_statements');
+    stack.spawnAll(options.profiles);
+    await stack.untilOnline();
+    return stack;
+  }
+
+  /** The top of every process tree, by name. */
+  get roots(): Record<string, number> {
+    const own = Object.fromEntries([...this.children].map(([name, { pid }]) => [name, pid ?? 0]));
+    return { ...own, postgres: this.postgres.pid, redis: this.redis.pid, load: process.pid };
+  }
+
+  /** Resolves when no job is open; until then what was asked for is not yet paid for. */
+  async untilSettled(): Promise<void> {
+    const deadline = performance.now() + startWithinMs;
+    for (;;) {
+      const { rows } = await this.pool.query(`SELECT FROM jobs WHERE state IN ('queued', 'running') LIMIT 1`);
+      if (rows.length === 0) return;
+      if (performance.now() > deadline) throw new Error('jobs stay open');
+      await pause(20);
+    }
+  }
+
+  /** Throws when the books are not in order. */
+  async verifyLedger(): Promise<void> {
+    const prisma = new PrismaService({ url: this.databaseUrl, poolSize: 1 });
+    try {
+      const report = await new LedgerService(prisma).verify();
+      if (!isSound(report)) throw new Error(`the ledger is broken: ${JSON.stringify(report.breaks, String)}`);
+    } finally {
+      await prisma.$disconnect();
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.pool.end();
+    await Promise.all([...this.children.values()].map(endOf));
+    await this.redis.close();
+    await this.postgres.close();
+    await rm(this.home, { recursive: true, force: true });
+  }
+
+  private async seed(accounts: number): Promise<void> {
+    const manifest = deterministicManifest(modelId, { slots: 16, cacheTokens: 16_000 });
+    await installDeterministicModel(this.home, manifest);
+    const prisma = new PrismaService({ url: this.databaseUrl, poolSize: 4 });
+    try {
+      await new ModelRegistryService(prisma, noOnlineModels).upsert([manifest]);
+      const service = new AccountsService(prisma);
+      const ledger = new LedgerService(prisma);
+      for (let index = 0; index < accounts; index += 1) {
+        const { id } = await service.createAccount(`bench ${index}`);
+        const { key } = await service.createKey({ accountId: id, kind: 'INFERENCE' });
+        await ledger.credit('grant', { accountId: id, currency: 'USD', amountNano: nanosPerUsd * 100_000n });
+        this.keys.push(key);
+      }
+    } finally {
+      await prisma.$disconnect();
+    }
+  }
+
+  private spawnAll(profiles?: string): void {
+    const common = { SLUICE_HOME: this.home, LOG_LEVEL: 'warn', REDIS_URL: this.redisUrl };
+    const truth = { ...common, DATABASE_URL: this.databaseUrl, SLUICE_SECRET_KEY: randomBytes(32).toString('hex') };
+    this.spawn('ops', 'apps/ops/src/main.js', { ...truth, SLUICE_OPS_PORT: '0' }, profiles);
+    const worker = { ...common, SLUICE_MODELS: modelId, SLUICE_WORKER_PORT: '0' };
+    this.spawn('worker', 'test/harness/worker-main.js', worker, profiles);
+    this.spawn('api', 'apps/api/src/main.js', { ...truth, HOST: '127.0.0.1', PORT: String(this.apiPort) }, profiles);
+  }
+
+  private spawn(name: string, entry: string, env: Record<string, string>, profiles?: string): void {
+    const flags = profiles === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${join(profiles, name)}`];
+    const child = spawn(process.execPath, [...flags, join(dist, entry)], {
+      env: { PATH: process.env.PATH ?? '', ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding('utf8').on('data', (text: string) => {
+        this.log.push(`${name}: ${text}`);
+        this.log.splice(0, this.log.length - 100);
+      });
+    }
+    this.children.set(name, child);
+  }
+
+  private async untilOnline(): Promise<void> {
+    const deadline = performance.now() + startWithinMs;
+    while (!(await this.isOnline().catch(() => false))) {
+      if (performance.now() > deadline) throw new Error(`the platform did not start; its log:\n${this.log.join('')}`);
+      await pause(100);
+    }
+  }
+
+  private async isOnline(): Promise<boolean> {
+    const response = await fetch(`http://127.0.0.1:${this.apiPort}/api/v1/models`);
+    const { data } = (await response.json()) as { data: { id: string; model_spec: { offline: boolean } }[] };
+    return data.some(({ id, model_spec: spec }) => id === modelId && !spec.offline);
+  }
+}
+
+async function endOf(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const ended = new Promise((done) => child.once('exit', done));
+  child.kill('SIGTERM');
+  await ended;
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((done) => setTimeout(done, ms));
+}
