@@ -4,10 +4,12 @@ import { BillingController } from '#billing';
 import { ModelsController } from '#model-registry';
 import type { ControllersOf } from '#modalities';
 import { ChatController } from '#modalities/chat/api';
+import { TranscriptionController } from '#modalities/transcription/api';
 
 /** The routes of each slice; one that is left out does not compile. */
 const sliceControllers = {
   chat: [ChatController],
+  transcription: [TranscriptionController],
 } satisfies ControllersOf<Type<object>[]>;
 
 /** Everything under `/api/v1`. */
