@@ -17,7 +17,7 @@ import { validateEnvelope, validatePayload } from './payload-validator.js';
 import type { BusPresence } from './presence-bus.js';
 import { settlesWithin } from './store-call.js';
 import type { Store } from './store.js';
-import type { ConsumerOptions, JobConsumer, MailboxWriter, OutcomeQueue } from './transport.js';
+import type { ConsumerOptions, JobConsumer, MailboxWriter, OutcomeQueue, ProgressBus } from './transport.js';
 
 /** How long aborted jobs may take to report their outcome when the worker stops, in ms. */
 const lastWordsMs = 5_000;
@@ -29,6 +29,7 @@ export interface ConsumerParts {
   readonly outcomes: OutcomeQueue;
   readonly cancels: BusCancels;
   readonly presence: BusPresence;
+  readonly progress: ProgressBus;
   readonly clock: Clock;
   readonly warn: (message: string, error: unknown) => void;
 }
@@ -104,13 +105,17 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
   private deliveredJob(job: BullJob<JobEnvelope>, token: string): DeliveredJob<Payload> {
     const { data } = job;
     const { lockMs } = this.options.definition.policy;
+    const { requestId, attempt } = data;
     const checked = this.check(job);
     return {
       envelope: checked instanceof PlatformError ? { ...data, payload: {} as Payload } : checked,
       refusal: checked instanceof PlatformError ? checked : null,
       failedBefore: job.attemptsMade,
       attempts: job.opts.attempts ?? 1,
-      mailbox: data.replyTo ? this.parts.outbox.writer(data.replyTo, data.requestId) : silentMailbox,
+      mailbox: data.replyTo ? this.parts.outbox.writer(data.replyTo, requestId) : silentMailbox,
+      progress: (percent) => {
+        if (!data.replyTo) this.parts.progress.report({ requestId, attempt, percent });
+      },
       isLost: (runningMs) => this.isLost(job, token, runningMs > lockMs / 2),
     };
   }

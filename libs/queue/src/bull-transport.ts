@@ -6,6 +6,7 @@ import { BusCancels } from './cancel-bus.js';
 import { defaultSlotBytes, LinkedMailbox } from './mailbox.js';
 import { BullOutcomes } from './outcome-queue.js';
 import { BusPresence, defaultPresenceTiming } from './presence-bus.js';
+import { BusProgress } from './progress-bus.js';
 import { settlesWithin } from './store-call.js';
 import type { Store, StoreOptions } from './store.js';
 import type { ConsumerOptions, JobConsumer, QueueTransport, TransportOptions } from './transport.js';
@@ -20,6 +21,7 @@ export class BullTransport implements QueueTransport {
   readonly mailbox: LinkedMailbox;
   readonly cancelBus: BusCancels;
   readonly presence: BusPresence;
+  readonly progress: BusProgress;
   readonly outcomes: BullOutcomes;
   private readonly queues: BullQueues;
   private readonly consumers = new Set<JobConsumer>();
@@ -38,6 +40,7 @@ export class BullTransport implements QueueTransport {
     this.mailbox = new LinkedMailbox(store.mailboxLink, store.bus, options.slotBytes ?? defaultSlotBytes);
     this.cancelBus = new BusCancels(store.bus);
     this.presence = new BusPresence(store.bus, clock, options.presence ?? defaultPresenceTiming);
+    this.progress = new BusProgress(store.bus, clock);
     this.outcomes = new BullOutcomes(store, this.queues, this.warn);
   }
 
@@ -45,14 +48,15 @@ export class BullTransport implements QueueTransport {
     await this.mailbox.startSending();
     await this.cancelBus.start();
     await this.presence.start();
+    await this.progress.start();
   }
 
   async consume<Payload extends object, Result extends object>(
     options: ConsumerOptions<Payload, Result>,
   ): Promise<JobConsumer> {
-    const { store, outcomes, cancelBus: cancels, presence, clock, warn } = this;
+    const { store, outcomes, cancelBus: cancels, presence, progress, clock, warn } = this;
     const consumer = new BullConsumer(
-      { store, outbox: this.mailbox.outbox, outcomes, cancels, presence, clock, warn },
+      { store, outbox: this.mailbox.outbox, outcomes, cancels, presence, progress, clock, warn },
       options,
     );
     this.consumers.add(consumer);
@@ -75,6 +79,7 @@ export class BullTransport implements QueueTransport {
     // A store that is away must not keep the process: each step is given its time, and the connections go in any case.
     await settlesWithin(this.presence.close(), flushMs);
     this.cancelBus.close();
+    this.progress.close();
     await settlesWithin(this.mailbox.close(), flushMs);
     await this.outcomes.close();
     await settlesWithin(this.queues.close(), flushMs);

@@ -19,6 +19,7 @@ export interface DeliveredJob<Payload extends object> {
   readonly failedBefore: number;
   readonly attempts: number;
   readonly mailbox: MailboxWriter;
+  readonly progress: (percent: number) => void;
   /** A reason not to run it at all. */
   readonly refusal: PlatformError | null;
   /** True when the queue has given the job to somebody else since. */
@@ -33,6 +34,7 @@ interface Verdict {
   error: PlatformError | null;
   usage: JobUsage | null;
   executionMs: number;
+  artifacts?: readonly string[];
 }
 
 /** Runs one delivery of a job: handler, then outcome, then the final event; each exactly once. */
@@ -69,13 +71,14 @@ export class JobDelivery<Payload extends object> {
     handler: (job: RunningJob<Payload>) => Promise<JobReport>,
     startedAtMs: number,
   ): Promise<Verdict> {
-    const { envelope, mailbox, refusal } = this.job;
+    const { envelope, mailbox, progress, refusal } = this.job;
     if (refusal !== null) return verdictOf(refusal, null, 0);
     const started: JobStartedEvent = { type: 'job-started' };
     mailbox.send(started);
+    progress(0);
     this.armDeadline();
     try {
-      const report = await handler({ envelope, signal: this.abortion.signal, mailbox });
+      const report = await handler({ envelope, signal: this.abortion.signal, mailbox, progress });
       if (!report.cancelled) return { status: 'succeeded', error: null, ...report };
       return verdictOf(this.abortReason(), report.usage, report.executionMs);
     } catch (error) {
@@ -107,7 +110,7 @@ export class JobDelivery<Payload extends object> {
   }
 
   /** The outcome is money: it is reported before the job leaves the queue, however long that takes. */
-  private async report({ status, error, usage, executionMs }: Verdict): Promise<void> {
+  private async report({ status, error, usage, executionMs, artifacts }: Verdict): Promise<void> {
     const { envelope, failedBefore } = this.job;
     const outcome: Outcome = {
       requestId: envelope.requestId,
@@ -117,6 +120,7 @@ export class JobDelivery<Payload extends object> {
       error: error?.toWire() ?? null,
       usage,
       executionMs: Math.round(executionMs),
+      ...(artifacts === undefined ? {} : { artifacts }),
       finishedAtMs: this.clock.nowMs(),
     };
     for (let failures = 1; ; failures += 1) {

@@ -5,6 +5,7 @@ import { describeMailbox } from './conformance/mailbox.conformance.js';
 import { describeOutages } from './conformance/outages.conformance.js';
 import { describeOutcomes } from './conformance/outcomes.conformance.js';
 import { describePresence } from './conformance/presence.conformance.js';
+import { describeProgress } from './conformance/progress.conformance.js';
 import { type ConformanceStore, World } from './conformance/world.conformance.js';
 
 /** Proves that a store keeps every promise of `transport.ts`. */
@@ -21,4 +22,12 @@ export function describeTransport(name: string, startStore: () => Promise<Confor
   });
 }
 
-const topics = [describeJobs, describeCancelling, describeMailbox, describePresence, describeOutcomes, describeOutages];
+const topics = [
+  describeJobs,
+  describeCancelling,
+  describeMailbox,
+  describePresence,
+  describeProgress,
+  describeOutcomes,
+  describeOutages,
+];

@@ -27,6 +27,7 @@ export interface QueueTransport {
   readonly mailbox: Mailbox;
   readonly cancelBus: CancelBus;
   readonly presence: PresenceBus;
+  readonly progress: ProgressBus;
   readonly outcomes: OutcomeQueue;
   /** Starts taking jobs of one model. `handler` rejects with a `PlatformError` to fail the job. */
   consume<Payload extends object, Result extends object>(
@@ -73,6 +74,8 @@ export interface RunningJob<Payload extends object = object> {
   readonly signal: AbortSignal;
   /** Where the caller listens; sends are ordered and never wait. A no-op for async jobs. */
   readonly mailbox: MailboxWriter;
+  /** Tells how far an async job has come, 0 to 100; call it as often as you like. A no-op for jobs with a mailbox. */
+  progress(percent: number): void;
 }
 
 /** What a handler reports when it ends well: the consumer turns it into an outcome before completing the job. */
@@ -82,6 +85,8 @@ export interface JobReport {
   cancelled: boolean;
   /** Ms the engine worked on it. */
   executionMs: number;
+  /** Ids of the artifacts that are its result, of async jobs. */
+  artifacts?: readonly string[];
 }
 
 export interface JobConsumer {
@@ -101,6 +106,8 @@ export interface Outcome {
   error: WireError | null;
   usage: JobUsage | null;
   executionMs: number;
+  /** As in `JobReport`. */
+  artifacts?: readonly string[];
   /** Ms since the epoch by the worker's clock; for display only. */
   finishedAtMs: number;
 }
@@ -158,6 +165,22 @@ export interface MailboxSlot extends AsyncIterable<MailboxEvent> {
   close(): void;
   /** Ends the iteration with an error, after what is already buffered; of no effect when that holds the final event. */
   fail(error: PlatformError): void;
+}
+
+/** How far an async job has come. */
+export interface JobProgress {
+  requestId: string;
+  attempt: number;
+  /** 0 to 100; 0 means that a worker has begun. */
+  percent: number;
+}
+
+/** What workers tell of their async jobs, for whoever keeps the rows. Lossy: the next one makes good for a lost one. */
+export interface ProgressBus {
+  /** Never throws and never waits; at most one a second and job leaves this process. */
+  report(progress: JobProgress): void;
+  /** Called for every report; the returned function unsubscribes. */
+  subscribe(listener: (progress: JobProgress) => void): () => void;
 }
 
 /** Tells every worker to stop a request. Lossy by nature: the deadline and the presence check stand behind it. */

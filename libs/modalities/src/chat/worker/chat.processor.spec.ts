@@ -55,6 +55,7 @@ async function process(runner: TextGenerationRunner, wishes: Partial<ChatJobPayl
     },
     signal: new AbortController().signal,
     mailbox: { send: (...events) => void batches.push(events) },
+    progress: () => undefined,
   };
   const report = await new ChatProcessor(runner).process(job);
   return { report, batches, events: batches.flat() };

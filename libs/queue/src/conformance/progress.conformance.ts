@@ -1,0 +1,58 @@
+import { describe, expect, it } from 'vitest';
+import type { JobProgress } from '../transport.js';
+import { deferred, done, echoJob, until } from './echo-job.conformance.js';
+import { collectOutcomes, consume, envelopeFor, type World } from './world.conformance.js';
+
+export function describeProgress(world: () => World): void {
+  describe('progress', () => {
+    it('of an async job is told: its start, and how far it has come, once in a while', async () => {
+      const { api, worker } = await world().openPair();
+      const told: JobProgress[] = [];
+      api.progress.subscribe((progress) => told.push(progress));
+      const release = deferred<void>();
+      await consume(worker, async ({ progress }) => {
+        await release.promise;
+        for (let percent = 1; percent <= 50; percent += 1) progress(percent);
+        return done;
+      });
+      const { requestId } = await enqueue(api, null);
+      await until(() => told.length === 1);
+      expect(told).toEqual([{ requestId, attempt: 1, percent: 0 }]);
+      await new Promise((resolve) => setTimeout(resolve, 1_100));
+      release.resolve();
+      await until(() => told.length === 2);
+      expect(told[1]).toMatchObject({ requestId, percent: 1 });
+    });
+
+    it('of a job whose caller waits is told to nobody', async () => {
+      const { api, worker } = await world().openPair();
+      const told: JobProgress[] = [];
+      api.progress.subscribe((progress) => told.push(progress));
+      const outcomes = await collectOutcomes(api);
+      await consume(worker, async ({ progress }) => {
+        progress(10);
+        return done;
+      });
+      await enqueue(api, api.mailbox.address);
+      await until(() => outcomes.length === 1);
+      const { requestId } = await enqueue(api, null);
+      await until(() => told.length === 1);
+      expect(told).toMatchObject([{ requestId }]);
+    });
+
+    it('ends with the artifacts in the outcome', async () => {
+      const { api, worker } = await world().openPair();
+      const outcomes = await collectOutcomes(api);
+      await consume(worker, async () => ({ ...done, artifacts: ['r1-a', 'r1-b'] }));
+      await enqueue(api, null);
+      await until(() => outcomes.length === 1);
+      expect(outcomes).toMatchObject([{ status: 'succeeded', artifacts: ['r1-a', 'r1-b'] }]);
+    });
+
+    async function enqueue(api: Parameters<typeof envelopeFor>[0], replyTo: string | null) {
+      const envelope = envelopeFor(api, { replyTo });
+      await api.producer.enqueue(echoJob(), envelope);
+      return envelope;
+    }
+  });
+}
