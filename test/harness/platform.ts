@@ -18,6 +18,7 @@ import { createDatabaseOn, createMigratedDatabase, startPostgres } from './postg
 import type { TestDatabase, TestPostgres } from './postgres.js';
 import { startRedis, type TestRedis } from './redis.js';
 import { installTinyModel, type TinyModelOptions } from './tiny-models.js';
+import { unboundLimits } from './unbound-limits.js';
 
 export type PlatformRole = 'api' | 'worker' | 'ops';
 
@@ -35,6 +36,11 @@ export interface PlatformOptions {
   env?: Record<string, string>;
   /** A home with installed models instead of a fresh one; it is left in place. */
   home?: string;
+  /**
+   * Rate limits of the account and the block after failures: `contract` as callers have them. Default `unbounded`, far
+   * above what tests need; each request is counted all the same.
+   */
+  limits?: 'unbounded' | 'contract';
   /** What the account can spend, in nano-USD; default 1000 USD. */
   creditNano?: bigint;
   /** Manifests of the models in `home`. */
@@ -319,7 +325,8 @@ class RunningPlatform implements Platform {
       await new ModelRegistryService(prisma, noOnlineModels).upsert(installed);
       const { adminKey, inferenceKey } = this;
       const first = await new AccountsService(prisma).bootstrap({ adminKey, inferenceKey });
-      const { creditNano = nanosPerUsd * 1_000n } = this.options;
+      const { creditNano = nanosPerUsd * 1_000n, limits = 'unbounded' } = this.options;
+      if (first !== null && limits === 'unbounded') await unboundLimits(prisma, first.accountId);
       if (first !== null && creditNano > 0n) {
         await new LedgerService(prisma).credit('grant', {
           accountId: first.accountId,
@@ -336,7 +343,8 @@ class RunningPlatform implements Platform {
     const secretKey = randomBytes(32).toString('hex');
     const queueUrl = this.redisServer?.url ?? (await ensureQueueRole({ url: databaseUrl, secretKey }));
     const common = { SLUICE_HOME: this.home, LOG_LEVEL: 'info', SLUICE_QUEUE_URL: queueUrl, ...this.options.env };
-    const truth = { ...common, DATABASE_URL: databaseUrl, SLUICE_SECRET_KEY: secretKey };
+    const abuse: Record<string, string> = this.options.limits === 'contract' ? {} : { SLUICE_ABUSE_FAILURES: '0' };
+    const truth = { ...abuse, ...common, DATABASE_URL: databaseUrl, SLUICE_SECRET_KEY: secretKey };
     return {
       api: { ...truth, HOST: '127.0.0.1' },
       worker: {

@@ -3,6 +3,7 @@ import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { newRequestId } from '#common';
+import type { ApiConfig } from '#platform/config';
 import { NestLogger } from '#platform/logging';
 import { ApiModule } from './api.module.js';
 import type { ApiServices } from './api-services.js';
@@ -13,6 +14,8 @@ import { addCompression } from './http/compression.js';
 import { ErrorFilter } from './http/error.filter.js';
 import { addIdempotency } from './http/idempotency.js';
 import { addJsonParser, bodyLimitBytes } from './http/json.parser.js';
+import { addMultipartParser } from './http/multipart.parser.js';
+import { addRateLimits, refuseStranger } from './http/rate-limit.guard.js';
 import { addRequestTracking } from './http/request-tracking.js';
 import { addResponseHeaders } from './http/response-headers.js';
 import { RouteTable } from './http/route-table.js';
@@ -29,13 +32,14 @@ export interface ApiServer {
   close(): Promise<void>;
 }
 
-function adapterFor(site: string, version: string): FastifyAdapter {
+function adapterFor({ site, trustedProxies }: ApiConfig, version: string): FastifyAdapter {
   return new FastifyAdapter({
     bodyLimit: bodyLimitBytes,
     genReqId: () => newRequestId(site),
     requestIdHeader: false,
     requestTimeout: requestTimeoutMs,
     forceCloseConnections: true,
+    trustProxy: trustedProxies.length > 0 ? trustedProxies : false,
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 256 },
     frameworkErrors: (_error: Error, request: FastifyRequest, reply: FastifyReply) =>
       answerFrameworkError(request, reply, version),
@@ -47,7 +51,7 @@ function adapterFor(site: string, version: string): FastifyAdapter {
 export async function createApplication(services: ApiServices): Promise<NestFastifyApplication> {
   const version = serviceVersion();
   const { config, logger } = services;
-  const adapter = adapterFor(config.site, version);
+  const adapter = adapterFor(config, version);
   const app = await NestFactory.create<NestFastifyApplication>(ApiModule.of(services), adapter, {
     bodyParser: false,
     logger: new NestLogger(logger),
@@ -58,9 +62,11 @@ export async function createApplication(services: ApiServices): Promise<NestFast
   routes.attach(server);
   addResponseHeaders(server, version);
   addRequestTracking(server, services);
-  addAuthGuard(server, services.accounts);
+  addAuthGuard(server, services.accounts, refuseStranger(services.limits.limiter));
+  addRateLimits(server, { limiter: services.limits.limiter, balances: services.balances });
   addIdempotency(server, services.idempotency);
   addJsonParser(server);
+  addMultipartParser(server);
   await addCompression(server);
   app.useGlobalFilters(new ErrorFilter(routes, logger));
   if (config.corsOrigins.length > 0) app.enableCors({ origin: config.corsOrigins, exposedHeaders: exposedHeaders });
@@ -84,6 +90,11 @@ const exposedHeaders = [
   'x-ratelimit-limit-requests',
   'x-ratelimit-remaining-requests',
   'x-ratelimit-reset-requests',
+  'x-ratelimit-limit-tokens',
+  'x-ratelimit-remaining-tokens',
+  'x-ratelimit-reset-tokens',
+  'x-ratelimit-type',
+  'x-should-retry',
 ];
 
 export async function createServer(services: ApiServices): Promise<ApiServer> {

@@ -8,6 +8,7 @@ import { accountProviders } from './account-services.js';
 import type { ApiServices } from './api-services.js';
 import { apiControllers } from './controllers.js';
 import { inferenceServicesOf } from './inference-services.js';
+import { limitProviders } from './limit-services.js';
 import { OperationsController } from './operations.controller.js';
 
 /** The routes under `/api/v1`. */
@@ -24,6 +25,7 @@ export class ApiModule {
       providers: [
         { provide: ModelRegistryService, useValue: services.registry },
         ...accountProviders(services),
+        ...limitProviders(services),
         { provide: inferenceServices, useValue: inferenceServicesOf(services) },
       ],
     };

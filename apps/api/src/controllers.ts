@@ -2,6 +2,7 @@ import type { Type } from '@nestjs/common';
 import { ApiKeysController, Web3KeysController } from '#accounts';
 import { BillingController } from '#billing';
 import { ModelsController } from '#model-registry';
+import { RateLimitsController } from '#rate-limit';
 import type { ControllersOf } from '#modalities';
 import { ChatController } from '#modalities/chat/api';
 import { TranscriptionController } from '#modalities/transcription/api';
@@ -16,6 +17,7 @@ const sliceControllers = {
 export const apiControllers: Type<object>[] = [
   ModelsController,
   Web3KeysController,
+  RateLimitsController,
   ApiKeysController,
   BillingController,
   ...Object.values(sliceControllers).flat(),

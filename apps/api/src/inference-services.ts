@@ -2,6 +2,7 @@ import { assertModelPrivacy, type InferenceServices } from '#jobs';
 import type { ApiServices } from './api-services.js';
 import { openaiError } from './http/error-envelope.js';
 import { regionOf } from './http/caller-region.js';
+import { holdToModel } from './http/rate-limit.guard.js';
 
 /** What every slice asks of its process. */
 export function inferenceServicesOf(services: ApiServices): InferenceServices {
@@ -17,6 +18,7 @@ export function inferenceServicesOf(services: ApiServices): InferenceServices {
         region: regionOf(headers, config.regionHeader),
       }),
     price: (modelId) => prices.current(modelId),
+    limit: (exchange, demand) => holdToModel(services.limits.limiter, exchange, demand),
     openSlot: (requestId) => transport.mailbox.open(requestId),
     replyTo: () => transport.mailbox.address,
     admit: async (request) => {

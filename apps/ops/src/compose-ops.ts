@@ -1,5 +1,6 @@
 import { SettlementStep } from '#billing';
 import {
+  correctReservedTokens,
   DeleteExpiredArtifactsSweep,
   ExpireOverdueSweep,
   FailAbandonedSweep,
@@ -18,6 +19,7 @@ import type { Logger } from '#platform/logging';
 import { type Metrics, registerQueueGauges } from '#platform/metrics';
 import type { PrismaService } from '#platform/prisma';
 import type { JobDefinition, QueueTransport } from '#queue';
+import { ForgetWindowsSweep, type LimitStore, PostgresLimitStore, TokenCorrector } from '#rate-limit';
 import type { ArtifactStore } from '#storage';
 
 export interface OpsParts {
@@ -27,6 +29,7 @@ export interface OpsParts {
   logger: Logger;
   metrics: Metrics;
   artifacts: ArtifactStore;
+  limitStore: LimitStore;
 }
 
 /** After its deadline a row waits this long for the outcome of a worker that stopped in time. */
@@ -38,9 +41,12 @@ const definitions: ReadonlyMap<string, JobDefinition<object, object>> = new Map(
 
 /** What runs in ops: the outcome processor and the sweeps, counted. */
 export function composeOps(parts: OpsParts): { outcomes: OutcomeProcessor; sweeps: SweepRunner } {
-  const { config, prisma, transport, logger, metrics } = parts;
+  const { config, prisma, transport, logger, metrics, limitStore } = parts;
   const jobs = new JobsRepository(prisma);
-  const closer = new JobCloser(jobs, [new SettlementStep(meterJob)]);
+  const corrector = new TokenCorrector(limitStore, (error) =>
+    logger.warn({ error }, 'reserved tokens could not be put right'),
+  );
+  const closer = new JobCloser(jobs, [new SettlementStep(meterJob)], [correctReservedTokens(corrector)]);
   const closed = metrics.counter('sluice_jobs_closed_total', 'Jobs closed, by how they ended.', [
     'modality',
     'model',
@@ -72,6 +78,7 @@ export function composeOps(parts: OpsParts): { outcomes: OutcomeProcessor; sweep
       new ExpireOverdueSweep({ ...common, graceMs: expireGraceMs }),
       new DeleteExpiredArtifactsSweep(parts.artifacts),
       new ForgetAnswersSweep(new IdempotencyRepository(prisma)),
+      ...(limitStore instanceof PostgresLimitStore ? [new ForgetWindowsSweep(limitStore)] : []),
     ],
     intervalMs: config.sweepIntervalMs,
     logger,

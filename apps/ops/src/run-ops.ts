@@ -4,6 +4,7 @@ import { createLogger } from '#platform/logging';
 import { Metrics } from '#platform/metrics';
 import { PrismaService } from '#platform/prisma';
 import { createTransport } from '#queue';
+import { openLimitStore } from '#rate-limit';
 import { createArtifactStore } from '#storage';
 import { composeOps } from './compose-ops.js';
 
@@ -20,7 +21,13 @@ export async function runOps(config: OpsConfig): Promise<void> {
   });
   const metrics = new Metrics('ops');
   const artifacts = createArtifactStore(config.storage);
-  const { outcomes, sweeps } = composeOps({ config, prisma, transport, logger, metrics, artifacts });
+  const limitStore = await openLimitStore({
+    redisUrl: config.limitsRedisUrl,
+    prisma,
+    namespace: config.namespace,
+    warn: (message, error) => logger.warn({ error }, message),
+  });
+  const { outcomes, sweeps } = composeOps({ config, prisma, transport, logger, metrics, artifacts, limitStore });
   const readiness = new Readiness([
     { name: 'database', check: () => prisma.ping() },
     { name: 'queue', check: () => transport.ping() },
@@ -36,6 +43,7 @@ export async function runOps(config: OpsConfig): Promise<void> {
   await Promise.all([sweeps.close(), outcomes.close()]);
   await transport.close();
   await artifacts.close();
+  await limitStore.close();
   await prisma.$disconnect();
   await http.close();
   logger.info('ops stopped');

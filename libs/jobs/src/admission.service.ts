@@ -2,7 +2,7 @@ import type { Caller } from '#accounts';
 import { PlatformError } from '#common';
 import type { Logger } from '#platform/logging';
 import type { JobDefinition, QueueTransport } from '#queue';
-import type { TokenReservation } from '#rate-limit';
+import type { ReservedTokens, TokenReservation } from '#rate-limit';
 import type { JobCloser } from './job-closer.js';
 import type { AdmissionStep, AdmittedJob } from './job-states.js';
 import type { JobsRepository, NewJob } from './jobs.repository.js';
@@ -54,8 +54,7 @@ export class AdmissionService {
   async open(request: OpenRequest): Promise<AdmittedJob> {
     const place = await this.takePlace(request);
     try {
-      const job = await this.insert(request);
-      request.tokenReservation?.keep();
+      const job = await this.insertHolding(request);
       await this.enqueueOrAbandon(request, job);
       return job;
     } finally {
@@ -80,7 +79,19 @@ export class AdmissionService {
     }
   }
 
-  private async insert(request: OpenRequest): Promise<AdmittedJob> {
+  /** From the row on, the closing of the job answers for the reserved tokens. */
+  private async insertHolding(request: OpenRequest): Promise<AdmittedJob> {
+    const { tokenReservation: reservation = null } = request;
+    const held = reservation?.hold() === true;
+    try {
+      return await this.insert(request, held ? reservation : null);
+    } catch (error) {
+      if (held) reservation?.letGo();
+      throw error;
+    }
+  }
+
+  private async insert(request: OpenRequest, reservedTokens: ReservedTokens | null): Promise<AdmittedJob> {
     const { jobs, cipher, steps = [] } = this.options;
     const { requestId, caller, definition, modelId, payload, stream, replyTo } = request;
     const row: NewJob = {
@@ -92,7 +103,7 @@ export class AdmissionService {
       replyTo,
       deadlineMs: request.deadlineMs ?? definition.policy.deadlineMs,
       ciphertext: cipher.encrypt(requestId, payload),
-      reservedTokens: request.tokenReservation ?? null,
+      reservedTokens,
     };
     try {
       if (steps.length === 0) return await jobs.insert(row);

@@ -10,3 +10,4 @@ export * from './payload-cipher.js';
 export * from './requests/index.js';
 export * from './secret-box.js';
 export * from './sweeps/index.js';
+export * from './token-correction.js';

@@ -5,9 +5,14 @@ export { LimitOverridesRepository } from './limits/limit-overrides.repository.js
 export * from './limits/limit-table.js';
 export * from './log/refusal-log.js';
 export { RefusalLogRepository } from './log/refusal-log.repository.js';
+export * from './open-rate-limits.js';
 export * from './rate-limiter.js';
 export type { RefusalReason } from './refusal.js';
+export { ForgetWindowsSweep } from './store/forget-windows.sweep.js';
 export * from './store/limit-store.js';
 export * from './store/limit-window.js';
 export * from './store/open-limit-store.js';
+export { PostgresLimitStore } from './store/postgres-limit.repository.js';
 export * from './token-reservation.js';
+export { RateLimitsController } from './api/rate-limits.controller.js';
+export * from './api/rate-limits.service.js';

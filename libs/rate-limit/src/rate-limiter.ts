@@ -8,7 +8,7 @@ import type { RefusalLog } from './log/refusal-log.js';
 import { type RefusalReason, refusedByWindow } from './refusal.js';
 import type { LimitStore, TakeAnswer, WindowState } from './store/limit-store.js';
 import { msUntilSlotLeaves, minuteWindow } from './store/limit-window.js';
-import { TokenReservation } from './token-reservation.js';
+import { type TokenCorrector, TokenReservation } from './token-reservation.js';
 import { accountWindow, installationWindow, keyWindow, modelWindow } from './window-keys.js';
 
 /** Who is asking, as far as limits go. */
@@ -44,6 +44,7 @@ export interface RateLimiterOptions {
   store: LimitStore;
   book: LimitBook;
   guard: FailureGuard;
+  corrector: TokenCorrector;
   log: RefusalLog;
   /** False: nothing is counted or refused. */
   enabled: boolean;
@@ -97,8 +98,10 @@ export class RateLimiter {
   /** Counts a request that was answered with a failure, for the block; never rejects. */
   async failed(caller: LimitedCaller | null, address: string): Promise<void> {
     const { enabled, guard, log } = this.options;
-    if (!enabled) return;
-    const began = await guard.failed(caller === null ? guardOfAddress(address) : guardOfKey(caller.apiKeyId));
+    const guardKey = caller === null ? guardOfAddress(address) : guardOfKey(caller.apiKeyId);
+    // Answers to whoever is blocked are the block's own.
+    if (!enabled || guard.block(guardKey) !== null) return;
+    const began = await guard.failed(guardKey);
     if (began === null || caller === null) return;
     const { accountId, apiKeyId, tier } = caller;
     log.note({ accountId, apiKeyId, tier, modelId: '', type: 'FAILED_REQUESTS', atMs: began.beganAtMs });
@@ -122,13 +125,22 @@ export class RateLimiter {
       state: stateAfter(answer, index, tokens),
     }));
     if (!answer.granted) return this.refuse(caller, use, { measured, answer, tokens });
-    const counted = windows.some(({ limits }) => limits.tokens !== null);
     return {
       headers: limitHeaders(measured, answer.nowMs, null),
       refusal: null,
       tokens,
-      reservation: counted && use !== null ? new TokenReservation(answer.slot, tokens) : null,
+      reservation: use === null ? null : this.reserve(caller, use, { windows, tokens, slot: answer.slot }),
     };
+  }
+
+  private reserve(
+    { accountId, apiKeyId }: LimitedCaller,
+    { modelId }: ModelUse,
+    { windows, tokens, slot }: { windows: Window[]; tokens: number; slot: number },
+  ): TokenReservation | null {
+    if (windows.every(({ limits }) => limits.tokens === null)) return null;
+    const giveBack = () => void this.options.corrector.correct({ accountId, apiKeyId, modelId }, { slot, tokens }, 0);
+    return new TokenReservation(slot, tokens, giveBack);
   }
 
   private refuse(

@@ -7,22 +7,30 @@ export interface ReservedTokens {
   tokens: number;
 }
 
-/** Tokens reserved of the minute for one request. Whoever admits its job keeps them; else they are given back. */
+/**
+ * Tokens reserved of the minute for one request. The request holds them until its answer is out, its admission while it
+ * lasts, and its job for good: from then on the job's closing puts them right. Those that nobody holds are given back.
+ */
 export class TokenReservation implements ReservedTokens {
-  private taken = false;
+  /** The first is the request. */
+  private holders = 1;
 
   constructor(
     readonly slot: number,
     readonly tokens: number,
+    private readonly giveBack: () => void,
   ) {}
 
-  /** True once a job answers for the tokens: from then on its closing puts them right. */
-  get kept(): boolean {
-    return this.taken;
+  /** False when they were given back before. */
+  hold(): boolean {
+    if (this.holders === 0) return false;
+    this.holders += 1;
+    return true;
   }
 
-  keep(): void {
-    this.taken = true;
+  letGo(): void {
+    this.holders -= 1;
+    if (this.holders === 0) this.giveBack();
   }
 }
 

@@ -1,7 +1,7 @@
 import { request as httpRequest } from 'node:http';
 import fastify, { type FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { PlatformError } from '#common';
+import { errorEntry, PlatformError } from '#common';
 import type { AccountsService } from '#accounts';
 import { addAuthGuard } from './auth.guard.js';
 
@@ -16,9 +16,11 @@ let server: FastifyInstance;
 
 beforeAll(async () => {
   server = fastify();
-  addAuthGuard(server, accounts);
+  addAuthGuard(server, accounts, ({ headers }) =>
+    headers['x-blocked'] === undefined ? null : new PlatformError('RATE_LIMIT_EXCEEDED', 'Too many failed requests.'),
+  );
   server.setErrorHandler((error, _request, reply) =>
-    reply.status(error instanceof PlatformError && error.code === 'UNAUTHORIZED' ? 403 : 401).send(),
+    reply.status(error instanceof PlatformError ? (errorEntry(error.code).status ?? 500) : 500).send(),
   );
   server.get('/api/v1/things', ({ caller }) => ({ caller }));
   server.get('/api/v1/accounts', { config: { access: 'admin' } }, () => ({}));
@@ -32,10 +34,10 @@ afterAll(async () => {
 });
 
 /** The path is sent as it stands; `fetch` would tidy it. */
-async function statusOf(path: string, key?: string): Promise<number> {
+async function statusOf(path: string, key?: string, more: Record<string, string> = {}): Promise<number> {
   const address = server.server.address();
   const port = typeof address === 'object' && address !== null ? address.port : 0;
-  const headers = key === undefined ? {} : { authorization: `Bearer ${key}` };
+  const headers = { ...more, ...(key === undefined ? {} : { authorization: `Bearer ${key}` }) };
   return new Promise((resolve, reject) => {
     const call = httpRequest({ host: '127.0.0.1', port, path, headers }, (response) => {
       response.resume();
@@ -61,6 +63,13 @@ describe('the auth guard', () => {
 
   it('looks at no key where nobody needs one', async () => {
     expect(await statusOf('/api/v1/farewell', 'slk_bad')).toBe(200);
+  });
+
+  it('turns a blocked stranger away, and never who has a key', async () => {
+    const blocked = { 'x-blocked': '1' };
+    expect(await statusOf('/api/v1/things', undefined, blocked)).toBe(429);
+    expect(await statusOf('/api/v1/things', 'slk_bad', blocked)).toBe(429);
+    expect(await statusOf('/api/v1/things', 'slk_good', blocked)).toBe(200);
   });
 
   it('leaves what lies outside the base path alone', async () => {

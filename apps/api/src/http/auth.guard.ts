@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { PlatformError } from '#common';
 import type { AccountsService } from '#accounts';
-import type { RouteSettings } from '#platform/http';
+import type { RouteAccess, RouteSettings } from '#platform/http';
 
 const apiBase = '/api/v1/';
 
@@ -26,23 +26,45 @@ async function callerBehind(bearer: string, accounts: AccountsService): Promise<
   }
 }
 
+/** Null for strangers on a route that is public. */
+async function callerOfRoute(
+  request: FastifyRequest,
+  access: RouteAccess,
+  accounts: AccountsService,
+): Promise<FastifyRequest['caller']> {
+  const bearer = bearerOf(request);
+  if (bearer !== null) return await callerBehind(bearer, accounts);
+  if (access === 'public') return null;
+  throw new PlatformError('AUTHENTICATION_FAILED', 'An API key is required: authorization: Bearer <key>.');
+}
+
+/** What to answer somebody without a valid key instead of that; null: nothing. */
+export type RefuseStranger = (request: FastifyRequest) => PlatformError | null;
+
+function isStranger(error: unknown): boolean {
+  return error instanceof PlatformError && error.code.startsWith('AUTHENTICATION_FAILED');
+}
+
 /**
  * Finds out who is calling, before the body is read: strangers must not make the service parse megabytes. A hook
  * and not a Nest guard for that reason; what a route asks for is its `@Access`.
  */
-export function addAuthGuard(server: FastifyInstance, accounts: AccountsService): void {
+export function addAuthGuard(
+  server: FastifyInstance,
+  accounts: AccountsService,
+  refuseStranger: RefuseStranger = () => null,
+): void {
   server.decorateRequest('caller', null);
   server.addHook('onRequest', async (request) => {
     // By the route that was found, not by what the caller wrote: `/%61pi/v1/…` and `http://host/api/v1/…` lead there too.
     if (request.is404 || !request.routeOptions.url?.startsWith(apiBase)) return;
     const { access = 'inference' } = request.routeOptions.config as RouteSettings;
     if (access === 'anonymous') return;
-    const bearer = bearerOf(request);
-    if (bearer === null) {
-      if (access === 'public') return;
-      throw new PlatformError('AUTHENTICATION_FAILED', 'An API key is required: authorization: Bearer <key>.');
+    try {
+      request.caller = await callerOfRoute(request, access, accounts);
+    } catch (error) {
+      throw isStranger(error) ? (refuseStranger(request) ?? error) : error;
     }
-    request.caller = await callerBehind(bearer, accounts);
     if (access === 'admin' && request.caller?.kind !== 'ADMIN') {
       throw new PlatformError('UNAUTHORIZED', 'This needs an ADMIN key.');
     }

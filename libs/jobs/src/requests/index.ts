@@ -1,5 +1,6 @@
 export * from './inference-services.js';
 export * from './job-exchange.js';
+export * from './model-limit.js';
 export * from './model-privacy.js';
 export * from './request-headers.js';
 export * from './run-request.js';

@@ -9,6 +9,7 @@ import type { MailboxSlot } from '#queue';
 import type { ArtifactStore } from '#storage';
 import type { OpenRequest } from '../admission.service.js';
 import type { HolderLease } from './job-exchange.js';
+import type { AdmittedUse, LimitedExchange, ModelDemand } from './model-limit.js';
 
 /** What the routes of every slice need of the process they run in; the app wires it. */
 export interface InferenceServices {
@@ -17,6 +18,12 @@ export interface InferenceServices {
    * `ModelRegistryService.resolve` does.
    */
   resolve(model: string, type: ModelType, headers: IncomingHttpHeaders): Promise<ResolvedModel>;
+  /**
+   * Holds a valid request to the rate limits of its model, after `resolve` and validation and before anything is quoted;
+   * its route is `@LimitedByModel`. Sets `x-ratelimit-*` on the answer. Rejects with `RATE_LIMIT_EXCEEDED`, and with
+   * `SERVICE_UNAVAILABLE` when the limits cannot be checked.
+   */
+  limit(exchange: LimitedExchange, demand: ModelDemand): Promise<AdmittedUse>;
   openSlot(requestId: string): MailboxSlot;
   /** Where workers send the events of a job. */
   replyTo(): string;

@@ -16,7 +16,7 @@ export function modelHeaders({ manifest, resolvedBy, deprecation }: ResolvedMode
 }
 
 /** What the caller could spend before this request (contract 19). */
-export function balanceHeaders({ balanceBefore }: JobQuote): Record<string, string> {
+export function balanceHeaders({ balanceBefore }: Pick<JobQuote, 'balanceBefore'>): Record<string, string> {
   if (balanceBefore === null) return {};
   return {
     'x-service-balance-usd': formatNanos(balanceBefore.usdNano),

@@ -16,3 +16,9 @@ export const minuteWindow: LimitWindow = { lengthMs: 60_000, slotMs: 500 };
 export function msUntilSlotLeaves(slot: number, nowMs: number, { lengthMs, slotMs }: LimitWindow): number {
   return (slot + 1) * slotMs + lengthMs - nowMs;
 }
+
+/** A window of any length, a little longer where that does not divide. */
+export function windowOf(lengthMs: number): LimitWindow {
+  const slotMs = Math.ceil(lengthMs / 60);
+  return { lengthMs: slotMs * 60, slotMs };
+}

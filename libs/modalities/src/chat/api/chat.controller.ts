@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ModelPrice } from '#billing';
 import { PlatformError } from '#common';
 import {
+  type AdmittedUse,
   balanceHeaders,
   CallerGone,
   type ExchangeEnds,
@@ -13,13 +14,14 @@ import {
   modelHeaders,
   openExchange,
 } from '#jobs';
-import { Billed, callerOf, goneSignal, validateWire } from '#platform/http';
+import { Billed, callerOf, goneSignal, LimitedByModel, validateWire } from '#platform/http';
 import type { ResolvedModel } from '#model-registry';
 import type { ModelManifest, TextConstraints, TextPricing } from '#model-registry/manifest';
 import type { ChatEvent } from '../contract/chat.events.js';
-import { chatJob } from '../contract/chat.job.js';
+import { type ChatJobPayload, chatJob } from '../contract/chat.job.js';
 import { ChatCompletionRequest } from '../contract/chat.request.js';
 import { admitAffordable } from './chat.admission.js';
+import { chatDemand, holdChat } from './chat.demand.js';
 import { ChatApiDocument } from './chat.document.js';
 import { type ChatModel, normalizeChat, type NormalizedChat } from './chat.normalizer.js';
 import { type ChatAnswerHead, ChatAnswerGatherer } from './chat.presenter.js';
@@ -40,10 +42,11 @@ interface OpenedChat {
 
 /** A chat that may run, if it can be paid. */
 interface Admissible {
-  chat: NormalizedChat;
+  payload: ChatJobPayload;
   resolved: ResolvedModel;
   price: ModelPrice;
   stream: boolean;
+  tokenReservation: AdmittedUse['tokenReservation'];
 }
 
 function chatModel({ manifest, suffix }: ResolvedModel): ChatModel {
@@ -74,6 +77,7 @@ export class ChatController {
 
   @Post('completions')
   @Billed()
+  @LimitedByModel()
   @ChatApiDocument()
   async complete(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const opened = await this.open(request, reply);
@@ -98,8 +102,14 @@ export class ChatController {
     if (resolved.offline) {
       throw new PlatformError('MODEL_OFFLINE', `No worker holds the model ${manifest.id} at the moment.`, 'model');
     }
+    const reach = chatModel(resolved);
+    const tokens = chatDemand(chat, reach);
+    const allowed = await this.services.limit({ request, reply }, { model: manifest, tokens });
+    const payload = holdChat(chat.payload, reach, allowed.tokens);
     const price = await this.services.price(manifest.id);
-    const exchange = await this.admit(request, reply, { chat, resolved, price, stream: wire.stream === true });
+    const { tokenReservation } = allowed;
+    const stream = wire.stream === true;
+    const exchange = await this.admit(request, reply, { payload, resolved, price, stream, tokenReservation });
     const deadlineMs = this.services.settings.chatDeadlineMs;
     const ends = exchangeEnds(this.services, { modelId: manifest.id, gone, deadlineMs });
     return { wire, exchange, ends, head: this.head(request, chat, price) };
@@ -108,7 +118,7 @@ export class ChatController {
   private async admit(
     request: FastifyRequest,
     reply: FastifyReply,
-    { chat, resolved, price, stream }: Admissible,
+    { payload, resolved, price, stream, tokenReservation }: Admissible,
   ): Promise<JobExchange<ChatEvent>> {
     const { services } = this;
     const { contextLength, maxCompletionTokens } = chatModel(resolved);
@@ -121,10 +131,11 @@ export class ChatController {
       deadlineMs: services.settings.chatDeadlineMs,
       replyTo: services.replyTo(),
       stream,
+      tokenReservation,
     };
     return await openExchange<ChatEvent>(services, request.id, () =>
       admitAffordable(
-        { request: job, payload: chat.payload, tariff, price },
+        { request: job, payload, tariff, price },
         (opened) => services.admit(opened),
         (quote) => void reply.headers(balanceHeaders(quote)),
       ),

@@ -22,6 +22,8 @@ export interface ChatModel extends ChatModelLimits {
 export interface NormalizedChat {
   payload: ChatJobPayload;
   parameters: ChatEffectiveParameters;
+  /** Whether the caller has named a bound of the output; else the model's holds. */
+  boundsOutput: boolean;
 }
 
 /**
@@ -88,9 +90,14 @@ function samplingOf(request: ChatCompletionRequest, { constraints }: ChatModel):
  * holds: it is what the request is quoted at.
  */
 function outputLimit(request: ChatCompletionRequest, { maxCompletionTokens }: ChatModel): number {
+  return namedOutputLimit(request) ?? maxCompletionTokens;
+}
+
+/** Null where the caller leaves it to us. */
+function namedOutputLimit(request: ChatCompletionRequest): number | null {
   if (typeof request.max_completion_tokens === 'number') return request.max_completion_tokens;
   const older = request.max_tokens ?? 0;
-  return older > 0 ? older : maxCompletionTokens;
+  return older > 0 ? older : null;
 }
 
 function stopStrings(stop: ChatCompletionRequest['stop']): string[] {
@@ -129,5 +136,5 @@ export function normalizeChat(request: ChatCompletionRequest, model: ChatModel):
     stripThinking: parameters.strip_thinking_response || parameters.disable_thinking,
     ...(typeof request.prompt_cache_key === 'string' ? { promptCacheKey: request.prompt_cache_key } : {}),
   };
-  return { payload, parameters };
+  return { payload, parameters, boundsOutput: namedOutputLimit(request) !== null };
 }

@@ -7,12 +7,16 @@ import type { ChatJobPayload } from './chat.job.js';
  * of nano-USD (and nano-DIEM) throughout; only answers make a number of it.
  */
 
-/** What the meter must know of a model. */
-export interface ChatTariff {
+/** How much a model can take and make. */
+export interface ChatReach {
   /** Longest prompt plus output, in tokens. */
   contextLength: number;
   /** Most tokens of one choice. */
   maxCompletionTokens: number;
+}
+
+/** What the meter must know of a model. */
+export interface ChatTariff extends ChatReach {
   pricing: TextPricing | null;
 }
 
@@ -70,19 +74,27 @@ export function promptBytes(payload: Pick<ChatJobPayload, 'messages'>): number {
   );
 }
 
+/** The most tokens a request can use. */
+export function boundChat(
+  payload: ChatJobPayload,
+  reach: ChatReach,
+): { promptTokens: number; completionTokens: number } {
+  const overhead = templateTokensPerPrompt + templateTokensPerMessage * payload.messages.length;
+  const promptTokens = Math.min(reach.contextLength, promptBytes(payload) + overhead);
+  return { promptTokens, completionTokens: choiceBound(payload, reach) * payload.n };
+}
+
 /** The most a request can use and cost. Never less than what `chatUsageLines` bills for it. */
 export function quoteChat(payload: ChatJobPayload, tariff: ChatTariff): ChatQuote {
-  const overhead = templateTokensPerPrompt + templateTokensPerMessage * payload.messages.length;
-  const promptTokens = Math.min(tariff.contextLength, promptBytes(payload) + overhead);
-  const completionTokens = choiceBound(payload, tariff) * payload.n;
+  const { promptTokens, completionTokens } = boundChat(payload, tariff);
   const dearest = dearestPricing(promptTokens, tariff.pricing);
   const worst = { promptTokens, cachedTokens: 0, completionTokens, reasoningTokens: 0 };
   return { promptTokens, completionTokens, ...total(chatUsageLines(worst, dearest)) };
 }
 
 /** Most tokens of one choice. */
-function choiceBound(payload: ChatJobPayload, tariff: ChatTariff): number {
-  return Math.min(payload.maxTokens ?? tariff.maxCompletionTokens, tariff.contextLength);
+function choiceBound(payload: ChatJobPayload, reach: ChatReach): number {
+  return Math.min(payload.maxTokens ?? reach.maxCompletionTokens, reach.contextLength);
 }
 
 /** One flat price that no tier within reach and no cache hit exceeds. */

@@ -1,0 +1,119 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { RecentBalances } from '#billing';
+import { type AdmittedUse, balanceHeaders, type ModelDemand } from '#jobs';
+import { callerOf, type RequestCaller, type RouteSettings } from '#platform/http';
+import { limitClassOf, type LimitVerdict, type RateLimiter } from '#rate-limit';
+import type { RefuseStranger } from './auth.guard.js';
+import { callerAddress } from './caller-address.js';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** What the limits said of it; null before they were asked. */
+    limitVerdict: LimitVerdict | null;
+  }
+}
+
+export interface RateLimitParts {
+  limiter: RateLimiter;
+  balances: RecentBalances;
+}
+
+const apiBase = '/api/v1/';
+
+/** Answers that say nothing about the caller: the service itself is away, and asks to be tried again. */
+const serviceAway = 503;
+
+function isApiRequest(request: FastifyRequest): boolean {
+  // By the route that was found; where there is none, by the address.
+  return (request.routeOptions.url ?? request.url).startsWith(apiBase);
+}
+
+/** What a stranger gets whose address is blocked. */
+export function refuseStranger(limiter: RateLimiter): RefuseStranger {
+  return ({ ip }) => limiter.blockedAddress(callerAddress(ip));
+}
+
+function apply(request: FastifyRequest, reply: FastifyReply, verdict: LimitVerdict): void {
+  request.limitVerdict = verdict;
+  void reply.headers(verdict.headers);
+  if (verdict.refusal !== null) throw verdict.refusal;
+}
+
+/**
+ * Holds a request that runs a model to its limits and sets their headers. Rejects with `RATE_LIMIT_EXCEEDED`, and with
+ * `SERVICE_UNAVAILABLE` when they cannot be checked.
+ */
+export async function holdToModel(
+  limiter: RateLimiter,
+  { request, reply }: { request: FastifyRequest; reply: FastifyReply },
+  { model, action = 'run', tokens }: ModelDemand,
+): Promise<AdmittedUse> {
+  const limitClass = action === 'retrieve' ? 'retrieve' : limitClassOf(model);
+  const verdict = await limiter.admitModel(callerOf(request), { modelId: model.id, limitClass, tokens });
+  const { reservation } = verdict;
+  // The request lets go of its tokens when its answer is out, or its caller has left: a job holds them, or nobody.
+  if (reservation !== null) {
+    if (reply.raw.destroyed) reservation.letGo();
+    else reply.raw.once('close', () => reservation.letGo());
+  }
+  apply(request, reply, verdict);
+  return { tokens: verdict.tokens, tokenReservation: reservation };
+}
+
+/** Holds requests of a key that run no model to the limit of those; before the store is asked, whoever is blocked. */
+async function holdToPlainLimit(
+  limiter: RateLimiter,
+  caller: RequestCaller,
+  { limitedByModel }: RouteSettings,
+): Promise<LimitVerdict | null> {
+  const blocked = await limiter.blocked(caller);
+  if (blocked !== null || limitedByModel === true) return blocked;
+  return await plainVerdict(limiter, caller);
+}
+
+/** Null when the store is away: what runs no model does not stand still with it. */
+async function plainVerdict(limiter: RateLimiter, caller: RequestCaller): Promise<LimitVerdict | null> {
+  return await limiter.admitPlain(caller).catch(() => null);
+}
+
+/**
+ * What every request has to pass, and every answer to a key says: limits that depend on no model, the block after
+ * failures, and the headers of limits and balances. Limits of models are asked by the slices; see `holdToModel`.
+ */
+export function addRateLimits(server: FastifyInstance, { limiter, balances }: RateLimitParts): void {
+  server.decorateRequest('limitVerdict', null);
+  const refuse = refuseStranger(limiter);
+
+  server.addHook('onRequest', async (request, reply) => {
+    const { caller } = request;
+    if (!isApiRequest(request)) return;
+    if (caller === null || request.is404) {
+      const refusal = refuse(request);
+      if (refusal !== null) throw refusal;
+      return;
+    }
+    const verdict = await holdToPlainLimit(limiter, caller, request.routeOptions.config as RouteSettings);
+    if (verdict !== null) apply(request, reply, verdict);
+  });
+
+  const complete = async (request: FastifyRequest, reply: FastifyReply, failed: boolean): Promise<void> => {
+    const { caller } = request;
+    const [, verdict, balance] = await Promise.all([
+      failed ? limiter.failed(caller, callerAddress(request.ip)) : undefined,
+      // One that failed before it came to its model counts like one that runs none.
+      caller !== null && request.limitVerdict === null ? plainVerdict(limiter, caller) : null,
+      caller !== null && !reply.hasHeader('x-service-balance-usd') ? balances.of(caller.accountId) : null,
+    ]);
+    if (verdict !== null) void reply.headers(verdict.headers);
+    if (balance !== null) void reply.headers(balanceHeaders({ balanceBefore: balance }));
+  };
+
+  server.addHook('onSend', async (request, reply, payload) => {
+    const failed = reply.statusCode >= 400 && reply.statusCode !== serviceAway;
+    const isComplete = request.limitVerdict !== null && reply.hasHeader('x-service-balance-usd');
+    if (isApiRequest(request) && (failed || (request.caller !== null && !isComplete))) {
+      await complete(request, reply, failed);
+    }
+    return payload;
+  });
+}

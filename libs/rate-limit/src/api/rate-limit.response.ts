@@ -1,0 +1,56 @@
+import { ApiProperty } from '@nestjs/swagger';
+
+/* Answers about rate limits (contract 10), for the document and the types of the controller. */
+
+export class LimitAmount {
+  @ApiProperty({ type: 'number', description: 'Per minute.', example: 500 }) amount!: number;
+  @ApiProperty({ type: 'string', example: 'RPM', description: '`RPM` requests or `TPM` tokens per minute.' })
+  type!: string;
+}
+
+export class ModelLimits {
+  @ApiProperty({ type: 'string', example: 'stories-15m', required: false }) apiModelId?: string;
+  @ApiProperty({ type: () => LimitAmount, isArray: true }) rateLimits!: LimitAmount[];
+}
+
+export class LimitTierResponse {
+  @ApiProperty({ type: 'string', example: 'default', description: '`default` or `partner`.' }) id!: string;
+  @ApiProperty({ type: 'boolean', description: 'Whether requests are paid for.' }) isCharged!: boolean;
+}
+
+export class LimitBalances {
+  @ApiProperty({ type: 'number', required: false, example: 99.87 }) USD?: number;
+  @ApiProperty({ type: 'number', required: false, example: 0 }) DIEM?: number;
+}
+
+export class RateLimits {
+  @ApiProperty({ type: 'boolean', description: 'Whether the account has anything to spend.' })
+  accessPermitted!: boolean;
+  @ApiProperty({ type: () => LimitTierResponse }) apiTier!: LimitTierResponse;
+  @ApiProperty({ type: () => LimitBalances }) balances!: LimitBalances;
+  @ApiProperty({ type: 'string', nullable: true, description: 'When this key ends.' }) keyExpiration!: string | null;
+  @ApiProperty({ type: 'string', description: 'When the next day (UTC) begins.', example: '2026-11-22T00:00:00.000Z' })
+  nextEpochBegins!: string;
+  @ApiProperty({ type: () => ModelLimits, isArray: true }) rateLimits!: ModelLimits[];
+}
+
+export class RateLimitsAnswer {
+  @ApiProperty({ type: () => RateLimits }) data!: RateLimits;
+}
+
+export class RefusalLine {
+  @ApiProperty({ type: 'string' }) apiKeyId!: string;
+  @ApiProperty({ type: 'string', description: 'Empty where no model is meant.' }) modelId!: string;
+  @ApiProperty({ type: 'string', example: 'default' }) rateLimitTier!: string;
+  @ApiProperty({
+    type: 'string',
+    enum: ['RPD', 'RPM', 'TPM', 'FAILED_REQUESTS', 'UNSUPPORTED_FEATURE_REQUESTS'],
+  })
+  rateLimitType!: string;
+  @ApiProperty({ type: 'string', example: '2026-11-21T12:00:00.000Z' }) timestamp!: string;
+}
+
+export class RateLimitLogAnswer {
+  @ApiProperty({ type: 'string', enum: ['list'] }) object!: 'list';
+  @ApiProperty({ type: () => RefusalLine, isArray: true }) data!: RefusalLine[];
+}

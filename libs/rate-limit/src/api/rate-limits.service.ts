@@ -1,0 +1,64 @@
+import { type Clock, systemClock } from '#common';
+import type { ModelManifest } from '#model-registry/manifest';
+import type { LimitBook } from '../limits/limit-book.js';
+import { limitClassOf, type Limits } from '../limits/limit-table.js';
+import type { RefusalLog } from '../log/refusal-log.js';
+import type { RefusalLogRepository, StoredRefusal } from '../log/refusal-log.repository.js';
+import type { LimitedCaller } from '../rate-limiter.js';
+
+/** What others know and callers read beside their limits; the app wires it. */
+export interface LimitFacts {
+  /** What the account can spend now, as numbers for display. */
+  balances(accountId: string): Promise<{ USD: number; DIEM: number }>;
+  keyExpiration(caller: LimitedCaller): Promise<Date | null>;
+  /** Models callers can name. */
+  models(): Promise<Pick<ModelManifest, 'id' | 'type' | 'tier'>[]>;
+}
+
+export interface LimitOverview {
+  balances: { USD: number; DIEM: number };
+  keyExpiration: Date | null;
+  nextEpochBegins: Date;
+  models: { id: string; limits: Limits }[];
+}
+
+const dayMs = 86_400_000;
+
+/** What callers may read about their limits and refusals. */
+export class RateLimitsService {
+  constructor(
+    private readonly options: {
+      book: LimitBook;
+      facts: LimitFacts;
+      log: RefusalLog;
+      lines: Pick<RefusalLogRepository, 'last'>;
+      clock?: Clock;
+    },
+  ) {}
+
+  async overview(caller: LimitedCaller): Promise<LimitOverview> {
+    const { book, facts, clock = systemClock } = this.options;
+    const [page, balances, keyExpiration, models] = await Promise.all([
+      book.page(),
+      facts.balances(caller.accountId),
+      facts.keyExpiration(caller),
+      facts.models(),
+    ]);
+    return {
+      balances,
+      keyExpiration,
+      nextEpochBegins: new Date((Math.floor(clock.nowMs() / dayMs) + 1) * dayMs),
+      models: models.map((model) => ({
+        id: model.id,
+        limits: page.ofModel(caller, { modelId: model.id, limitClass: limitClassOf(model) }),
+      })),
+    };
+  }
+
+  /** The last refusals of an account, newest first. */
+  async refusals(accountId: string): Promise<StoredRefusal[]> {
+    // Of its own refusals a caller reads the last one too; those of other replicas come within a quarter of a second.
+    await this.options.log.flush();
+    return await this.options.lines.last(accountId);
+  }
+}
