@@ -43,6 +43,9 @@ export async function fillLedger(prisma: PrismaService, entries: number): Promis
       await transaction.$executeRaw`
         INSERT INTO key_spend (api_key_id, day_start, month_start, lifetime_usd_nano)
         VALUES (${record.id}::uuid, ledger_today(), date_trunc('month', ledger_today())::date, ${spent}::bigint)`;
+      await transaction.$executeRaw`
+        INSERT INTO key_daily_spend (api_key_id, day, usd_nano)
+        VALUES (${record.id}::uuid, ledger_today(), ${spent}::bigint)`;
     },
     { timeout: 600_000 },
   );

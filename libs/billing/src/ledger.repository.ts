@@ -74,7 +74,7 @@ export interface VerifyReport {
     jobsChargedTwice: number;
     /** Settled holds whose charge is not the one in the ledger. */
     wrongCharges: number;
-    /** Keys whose spend is not the sum of their charges, or whose held part is not that of their open holds. */
+    /** Keys whose spend, in all or by day, is not the sum of their charges, or whose held part not that of open holds. */
     wrongKeySpend: number;
   };
 }

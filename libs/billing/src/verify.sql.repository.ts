@@ -29,6 +29,8 @@ export const verifyStatement = Prisma.sql`
      WHERE t.kind = 'charge' GROUP BY t.request_id, t.api_key_id
   ), key_charges AS (
     SELECT api_key_id, COALESCE(sum(diem), 0) AS diem, COALESCE(sum(usd), 0) AS usd FROM charges GROUP BY api_key_id
+  ), key_days AS (
+    SELECT api_key_id, sum(diem_nano) AS diem, sum(usd_nano) AS usd FROM key_daily_spend GROUP BY api_key_id
   ), key_held AS (
     SELECT api_key_id, sum(diem) AS diem, sum(bundled + usd) AS usd FROM held GROUP BY api_key_id
   )
@@ -65,8 +67,11 @@ export const verifyStatement = Prisma.sql`
            OR h.charged_nano <> COALESCE(c.diem, 0) + COALESCE(c.usd, 0)),
       'wrongKeySpend', (SELECT count(*) FROM key_spend s
         FULL JOIN key_charges c ON c.api_key_id = s.api_key_id FULL JOIN key_held h ON h.api_key_id = s.api_key_id
+        LEFT JOIN key_days d ON d.api_key_id = s.api_key_id
         WHERE (COALESCE(s.lifetime_usd_nano, 0), COALESCE(s.lifetime_diem_nano, 0))
               IS DISTINCT FROM (COALESCE(c.usd, 0), COALESCE(c.diem, 0))
+           OR (COALESCE(s.lifetime_usd_nano, 0), COALESCE(s.lifetime_diem_nano, 0))
+              IS DISTINCT FROM (COALESCE(d.usd, 0), COALESCE(d.diem, 0))
            OR (COALESCE(s.held_usd_nano, 0), COALESCE(s.held_diem_nano, 0))
               IS DISTINCT FROM (COALESCE(h.usd, 0), COALESCE(h.diem, 0)))
     )
