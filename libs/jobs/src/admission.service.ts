@@ -6,6 +6,8 @@ import type { ReservedTokens, TokenReservation } from '#rate-limit';
 import type { JobCloser } from './job-closer.js';
 import type { AdmissionStep, AdmittedJob } from './job-states.js';
 import type { JobsRepository, NewJob } from './jobs.repository.js';
+import type { NewMediaJob } from './media/media-job.js';
+import { MediaJobsRepository } from './media/media-jobs.repository.js';
 import type { PayloadCipher } from './payload-cipher.js';
 import { QueueLimit, type QueuePlace } from './queue-limit.js';
 
@@ -23,6 +25,8 @@ export interface OpenRequest {
   stream: boolean;
   /** What the rate limit reserved for it; kept with the row, so that its closing puts it right. */
   tokenReservation?: TokenReservation | null;
+  /** Of a job whose caller does not wait; `replyTo` is null then. */
+  media?: NewMediaJob;
   /** Given to the admission steps; nothing here looks into it. */
   quote?: unknown;
 }
@@ -106,9 +110,10 @@ export class AdmissionService {
       reservedTokens,
     };
     try {
-      if (steps.length === 0) return await jobs.insert(row);
+      if (steps.length === 0 && request.media === undefined) return await jobs.insert(row);
       return await jobs.transaction(async (transaction) => {
         const job = await jobs.insert(row, transaction);
+        if (request.media !== undefined) await MediaJobsRepository.insert(transaction, job, request.media);
         for (const step of steps) await step.admit(transaction, job, payload, request.quote);
         return job;
       });

@@ -5,6 +5,7 @@ export * from './job-closer.js';
 export * from './job-states.js';
 export { JobsRepository, type OpenJob } from './jobs.repository.js';
 export * from './jobs.service.js';
+export * from './media/index.js';
 export * from './outcome.processor.js';
 export * from './payload-cipher.js';
 export * from './requests/index.js';

@@ -19,6 +19,10 @@ export interface JobClosing {
   usage: JobUsage | null;
   /** Ms the engine worked on it. */
   executionMs: number;
+  /** Of async jobs: the message of what failed, for the caller who asks later. */
+  errorMessage?: string | null;
+  /** Of async jobs: ids of the result. */
+  artifacts?: readonly string[];
 }
 
 /** A row the moment it was closed. */

@@ -442,7 +442,7 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
   });
 
   it('fails a running job that no worker holds any more', async () => {
-    const opened = request();
+    const opened = request({ replyTo: transport.mailbox.address });
     await admission().open(opened);
     await jobs.markRunning([opened.requestId]);
     const common = { jobs, closer: new JobCloser(jobs), transport, logger, definitions };

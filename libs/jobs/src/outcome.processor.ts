@@ -55,7 +55,9 @@ function toClosing(outcome: Outcome): JobClosing {
   const { requestId, attempt, usage, executionMs } = outcome;
   const errorCode = outcome.error?.code ?? null;
   const base = { requestId, attempt, usage, executionMs: Math.max(0, Math.round(executionMs)) };
-  return { ...base, state: stateOf(outcome), errorCode: outcome.status === 'succeeded' ? null : errorCode };
+  const { artifacts } = outcome;
+  if (outcome.status === 'succeeded') return { ...base, state: stateOf(outcome), errorCode: null, artifacts };
+  return { ...base, state: stateOf(outcome), errorCode, errorMessage: outcome.error?.message ?? null };
 }
 
 /** A job that the consumer dropped because its deadline had passed has expired; nothing in it failed. */

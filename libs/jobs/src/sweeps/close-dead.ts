@@ -25,7 +25,8 @@ export async function closeDead(job: OpenJob, verdict: Verdict, options: CloseDe
   const { closer, transport, logger } = options;
   const { requestId, attempt, modality, modelId, replyTo } = job;
   const { state, code, message } = verdict;
-  const closed = await closer.close({ requestId, attempt, state, errorCode: code, usage: null, executionMs: 0 });
+  const errors = { errorCode: code, errorMessage: message };
+  const closed = await closer.close({ requestId, attempt, state, ...errors, usage: null, executionMs: 0 });
   if (!closed) return false;
   logger.warn({ requestId, modelId, attempt, code }, 'a job was closed without an outcome');
   if (replyTo !== null) {

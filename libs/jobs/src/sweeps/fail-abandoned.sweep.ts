@@ -50,11 +50,14 @@ export class FailAbandonedSweep implements Sweep {
     return count;
   }
 
-  private async isAlone({ modality, modelId, requestId }: OpenJob): Promise<boolean> {
+  private async isAlone({ modality, modelId, requestId, replyTo }: OpenJob): Promise<boolean> {
     const { transport } = this.options;
+    if (!(await transport.producer.holds(modality, modelId, requestId))) return true;
+    // Nobody waits for it: the next worker runs it again, and until its deadline nothing is lost.
+    if (replyTo === null) return false;
     const hasWorker = transport.presence
       .list()
       .some((beat) => beat.alive && beat.models.some((model) => model.modelId === modelId));
-    return !hasWorker || !(await transport.producer.holds(modality, modelId, requestId));
+    return !hasWorker;
   }
 }

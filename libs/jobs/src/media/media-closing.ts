@@ -1,0 +1,35 @@
+import type { Logger } from '#platform/logging';
+import type { ArtifactStore } from '#storage';
+import type { ClosedJob, ClosingStep, JobTransaction } from '../job-states.js';
+import type { MediaJobsRepository } from './media-jobs.repository.js';
+
+export interface MediaClosingOptions {
+  jobs: MediaJobsRepository;
+  artifacts: ArtifactStore;
+  /** Modalities whose jobs nobody waits for; the others are left alone. */
+  modalities: ReadonlySet<string>;
+  logger: Logger;
+}
+
+/** What the end of an async job asks for beside its row and its money: the result noted, the inputs deleted. */
+export class MediaClosing implements ClosingStep {
+  constructor(private readonly options: MediaClosingOptions) {}
+
+  async close(transaction: JobTransaction, job: ClosedJob): Promise<void> {
+    if (this.options.modalities.has(job.modality)) await this.options.jobs.close(transaction, job);
+  }
+
+  /** For `JobCloser`, after the transaction: what is lost with the process is deleted when it expires. */
+  readonly afterwards = ({ modality, requestId }: ClosedJob): void => {
+    const { modalities, logger } = this.options;
+    if (!modalities.has(modality)) return;
+    void this.deleteInputs(requestId).catch((error: unknown) => {
+      logger.warn({ requestId, error }, 'the inputs of a finished job stay until they expire');
+    });
+  };
+
+  private async deleteInputs(requestId: string): Promise<void> {
+    const { jobs, artifacts } = this.options;
+    for (const id of await jobs.inputsOf(requestId)) await artifacts.delete(id);
+  }
+}

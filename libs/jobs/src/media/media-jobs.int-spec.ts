@@ -1,0 +1,218 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { IsString } from 'class-validator';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { AccountsService, type Caller } from '#accounts';
+import { newRequestId, PlatformError } from '#common';
+import { createLogger } from '#platform/logging';
+import { PrismaService } from '#platform/prisma';
+import { createTransport, defineJob, type JobReport, type QueueTransport, type RunningJob } from '#queue';
+import { type ArtifactStore, createArtifactStore } from '#storage';
+import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
+import { AdmissionService } from '../admission.service.js';
+import { JobCloser } from '../job-closer.js';
+import { JobsRepository } from '../jobs.repository.js';
+import { OutcomeProcessor } from '../outcome.processor.js';
+import { PayloadCipher } from '../payload-cipher.js';
+import { FailAbandonedSweep } from '../sweeps/index.js';
+import { MediaClosing } from './media-closing.js';
+import { MediaJobsRepository } from './media-jobs.repository.js';
+import { ProgressRecorder } from './progress-recorder.js';
+
+class FilmPayload {
+  @IsString() prompt!: string;
+}
+
+class FilmResult {}
+
+const filmJob = defineJob({
+  modality: 'film',
+  payload: FilmPayload,
+  result: FilmResult,
+  policy: { attempts: 2, lockMs: 5_000, deadlineMs: 60_000, stalledMax: 1, concurrency: 4 },
+});
+const logger = createLogger('test', { level: 'silent' });
+const usage = { promptTokens: 0, cachedTokens: 0, completionTokens: 0, reasoningTokens: 0, units: { seconds: 5 } };
+
+describe('async jobs', () => {
+  let database: TestDatabase;
+  let home: string;
+  let prisma: PrismaService;
+  let transport: QueueTransport;
+  let artifacts: ArtifactStore;
+  let jobs: JobsRepository;
+  let films: MediaJobsRepository;
+  let caller: Caller;
+  let outcomes: OutcomeProcessor;
+  let recorder: ProgressRecorder;
+  let closer: JobCloser;
+
+  beforeAll(async () => {
+    database = await createMigratedDatabase();
+    home = await mkdtemp(join(tmpdir(), 'sluice-films-'));
+    prisma = new PrismaService({ url: database.url });
+    const accounts = new AccountsService(prisma);
+    const keys = await accounts.bootstrap();
+    caller = await accounts.authenticate(keys?.inferenceKey ?? '');
+    transport = await createTransport({ url: database.url, namespace: 'films', clientName: 'ops' });
+    artifacts = createArtifactStore({ home });
+    jobs = new JobsRepository(prisma);
+    films = new MediaJobsRepository(prisma);
+    const ending = new MediaClosing({ jobs: films, artifacts, modalities: new Set(['film']), logger });
+    closer = new JobCloser(jobs, [ending], [ending.afterwards]);
+    outcomes = new OutcomeProcessor({ transport, closer, logger });
+    await outcomes.start();
+    recorder = new ProgressRecorder({ jobs: films, transport, logger, everyMs: 10 });
+    recorder.start();
+  });
+
+  afterAll(async () => {
+    await recorder.close();
+    await outcomes.close();
+    await transport.close();
+    await prisma.$disconnect();
+    await database.drop();
+    await rm(home, { recursive: true, force: true });
+  });
+
+  async function admit(modelId: string) {
+    const admission = new AdmissionService({
+      jobs,
+      closer,
+      cipher: new PayloadCipher('5c'.repeat(32)),
+      transport,
+      logger,
+      queueLimit: 100,
+    });
+    const { id: input } = await artifacts.put(Buffer.from('first frame'), { kind: 'input', contentType: 'image/png' });
+    const queueId = randomUUID();
+    const requestId = newRequestId('TST');
+    await admission.open({
+      requestId,
+      caller,
+      definition: filmJob,
+      modelId,
+      payload: { prompt: 'a boat' },
+      replyTo: null,
+      stream: false,
+      media: { queueId, delivery: 'inline', inputArtifacts: [input] },
+    });
+    return { requestId, queueId, input, find: () => find(queueId, modelId) };
+  }
+
+  const find = (queueId: string, modelId: string) => films.find({ queueId, accountId: caller.accountId, modelId });
+
+  async function until(condition: () => Promise<boolean>): Promise<void> {
+    const deadline = performance.now() + 20_000;
+    while (!(await condition())) {
+      if (performance.now() > deadline) throw new Error('the awaited state did not come');
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  }
+
+  const consume = (modelId: string, handler: (job: RunningJob<FilmPayload>) => Promise<JobReport>) =>
+    transport.consume({ definition: filmJob, modelId, handler });
+
+  it('run, tell how far they are, and end with their result kept and their inputs deleted', async () => {
+    const { input, find } = await admit('film-one');
+    expect(await find()).toMatchObject({ state: 'queued', progressPercent: 0, runningMs: 0, resultArtifacts: [] });
+    let finish: () => void = () => undefined;
+    const release = new Promise<void>((resolve) => (finish = resolve));
+    const consumer = await consume('film-one', async ({ progress }) => {
+      await new Promise((resolve) => setTimeout(resolve, 1_050));
+      progress(42.9);
+      await release;
+      const result = await artifacts.put(Buffer.from('film'), { kind: 'result', contentType: 'video/mp4' });
+      return { usage, cancelled: false, executionMs: 1_234, artifacts: [result.id] };
+    });
+    await until(async () => (await find())?.state === 'running');
+    await until(async () => (await find())?.progressPercent === 42);
+    expect(await find()).toMatchObject({ error: null, endedForMs: null });
+    finish();
+    await until(async () => (await find())?.state === 'succeeded');
+    const done = await find();
+    expect(done).toMatchObject({ progressPercent: 100, error: null, isDeleted: false, endedForMs: expect.any(Number) });
+    expect((await artifacts.read(done?.resultArtifacts[0] ?? '', 100)).bytes.toString()).toBe('film');
+    await until(async () => (await artifacts.find(input)) === null);
+    await consumer.close(0);
+  });
+
+  it('keep the code and the words of their failure for the caller who asks later', async () => {
+    const { find, input } = await admit('film-two');
+    const consumer = await consume('film-two', () =>
+      Promise.reject(new PlatformError('CONTENT_POLICY_VIOLATION', 'This is not shown here.')),
+    );
+    await until(async () => (await find())?.state === 'failed');
+    expect(await find()).toMatchObject({
+      error: { code: 'CONTENT_POLICY_VIOLATION', message: 'This is not shown here.' },
+      resultArtifacts: [],
+    });
+    await until(async () => (await artifacts.find(input)) === null);
+    await consumer.close(0);
+  });
+
+  it('are nobody else’s business, and no other model’s', async () => {
+    const { queueId } = await admit('film-three');
+    expect(await find(queueId, 'film-three')).not.toBeNull();
+    expect(await find(queueId, 'film-two')).toBeNull();
+    expect(await films.find({ queueId, accountId: randomUUID(), modelId: 'film-three' })).toBeNull();
+    expect(await find('1; DROP TABLE jobs', 'film-three')).toBeNull();
+  });
+
+  it('are deleted by one call, of any number', async () => {
+    const { requestId, find } = await admit('film-four');
+    const calls = await Promise.all(Array.from({ length: 5 }, () => films.markDeleted(requestId)));
+    expect(calls.filter(Boolean)).toHaveLength(1);
+    expect(await find()).toMatchObject({ isDeleted: true });
+  });
+
+  it('take as long as four of five of the last successful runs of their model', async () => {
+    expect(await films.usualDurationMs('film-five')).toBeNull();
+    for (const executionMs of [100, 500, 200, 400, 300]) {
+      const { requestId } = await admit('film-five');
+      await closer.close({ requestId, attempt: 1, state: 'succeeded', errorCode: null, usage, executionMs });
+    }
+    const { requestId } = await admit('film-five');
+    await closer.close({
+      requestId,
+      attempt: 1,
+      state: 'failed',
+      errorCode: 'INFERENCE_FAILED',
+      usage,
+      executionMs: 9e6,
+    });
+    expect(await films.usualDurationMs('film-five')).toBe(400);
+  });
+
+  it('never go back in their progress, nor on by the word of an older attempt', async () => {
+    const { requestId, find } = await admit('film-six');
+    const note = (percent: number, attempt = 1) => films.noteProgress([{ requestId, attempt, percent }]);
+    await note(30);
+    await note(10);
+    await note(90, 2);
+    expect(await find()).toMatchObject({ state: 'running', progressPercent: 30 });
+  });
+
+  it('wait for a worker while the queue holds them, and are given up when it does not', async () => {
+    const { requestId, find } = await admit('film-seven');
+    await films.noteProgress([{ requestId, attempt: 1, percent: 1 }]);
+    const sweep = new FailAbandonedSweep({
+      jobs,
+      closer,
+      transport,
+      logger,
+      definitions: new Map([['film', filmJob]]),
+      outcomesFlow: () => true,
+      confirmMs: 0,
+    });
+    await sweep.run();
+    await sweep.run();
+    expect(await find()).toMatchObject({ state: 'running' });
+    await transport.producer.remove('film', 'film-seven', requestId);
+    await sweep.run();
+    await sweep.run();
+    expect(await find()).toMatchObject({ state: 'failed', error: { code: 'DEVICE_LOST' } });
+  });
+});

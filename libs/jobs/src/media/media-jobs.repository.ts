@@ -1,0 +1,134 @@
+import { isErrorCode } from '#common';
+import type { PrismaService } from '#platform/prisma';
+import type { ClosedJob, JobState, JobTransaction } from '../job-states.js';
+import type { MediaDelivery, MediaJob, NewMediaJob } from './media-job.js';
+
+interface MediaJobRow {
+  request_id: string;
+  queue_id: string;
+  state: JobState;
+  delivery: MediaDelivery;
+  result_artifacts: string[];
+  progress_percent: number;
+  error_code: string | null;
+  error_message: string | null;
+  running_ms: number;
+  ended_for_ms: number | null;
+  is_deleted: boolean;
+}
+
+export interface MediaJobKey {
+  queueId: string;
+  accountId: string;
+  modelId: string;
+}
+
+/** How far a job has come, to be written. */
+export interface ProgressNote {
+  requestId: string;
+  attempt: number;
+  percent: number;
+}
+
+/** Successful runs of a model that its usual time is taken from. */
+const recentRuns = 200;
+
+const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** The rows of async jobs. Every time is the database's. */
+export class MediaJobsRepository {
+  constructor(private readonly prisma: PrismaService) {}
+
+  /** Joins the transaction that admits the job. */
+  static async insert(
+    transaction: JobTransaction,
+    job: { requestId: string; modelId: string },
+    { queueId, delivery, inputArtifacts }: NewMediaJob,
+  ): Promise<void> {
+    await transaction.$executeRaw`
+      INSERT INTO media_jobs (request_id, queue_id, model_id, delivery, input_artifacts)
+      VALUES (${job.requestId}, ${queueId}::uuid, ${job.modelId}, ${delivery}::media_delivery, ${[...inputArtifacts]})`;
+  }
+
+  /** Joins the transaction that closes the job; of a job without such a row it changes nothing. */
+  async close(transaction: JobTransaction, job: ClosedJob): Promise<void> {
+    const succeeded = job.state === 'succeeded';
+    await transaction.$executeRaw`
+      UPDATE media_jobs
+         SET closed_at = now(), result_artifacts = ${[...(job.artifacts ?? [])]},
+             error_message = ${succeeded ? null : (job.errorMessage ?? null)},
+             succeeded_in_ms = ${succeeded ? job.executionMs : null}::int,
+             progress_percent = CASE WHEN ${succeeded} THEN 100 ELSE progress_percent END
+       WHERE request_id = ${job.requestId}`;
+  }
+
+  /** The job of a caller; null for one that is unknown, of another account or of another model. */
+  async find({ queueId, accountId, modelId }: MediaJobKey): Promise<MediaJob | null> {
+    // Anything else is no id of ours, and an error of the database's.
+    if (!uuid.test(queueId)) return null;
+    const rows = await this.prisma.$queryRaw<MediaJobRow[]>`
+      SELECT m.request_id, m.queue_id::text, j.state::text AS state, m.delivery::text AS delivery, m.result_artifacts,
+             m.progress_percent::int, j.error_code, m.error_message, m.deleted_at IS NOT NULL AS is_deleted,
+             COALESCE(extract(epoch FROM COALESCE(j.finished_at, now()) - j.started_at) * 1000, 0)::float8
+               AS running_ms,
+             (extract(epoch FROM now() - j.finished_at) * 1000)::float8 AS ended_for_ms
+        FROM media_jobs m JOIN jobs j USING (request_id)
+       WHERE m.queue_id = ${queueId}::uuid AND j.account_id = ${accountId}::uuid AND j.model_id = ${modelId}`;
+    const row = rows[0];
+    return row === undefined ? null : toMediaJob(row);
+  }
+
+  /** True for the one call that deleted it, of any number. */
+  async markDeleted(requestId: string): Promise<boolean> {
+    const count = await this.prisma.$executeRaw`
+      UPDATE media_jobs SET deleted_at = now() WHERE request_id = ${requestId} AND deleted_at IS NULL`;
+    return count === 1;
+  }
+
+  async inputsOf(requestId: string): Promise<string[]> {
+    const row = await this.prisma.mediaJob.findUnique({ where: { requestId }, select: { inputArtifacts: true } });
+    return row?.inputArtifacts ?? [];
+  }
+
+  /** In how many ms four of five of the last successful runs were done; null before there was one. */
+  async usualDurationMs(modelId: string): Promise<number | null> {
+    const rows = await this.prisma.$queryRaw<{ ms: number | null }[]>`
+      SELECT percentile_disc(0.8) WITHIN GROUP (ORDER BY succeeded_in_ms) AS ms
+        FROM (SELECT succeeded_in_ms FROM media_jobs
+               WHERE model_id = ${modelId} AND closed_at IS NOT NULL AND succeeded_in_ms IS NOT NULL
+               ORDER BY closed_at DESC LIMIT ${recentRuns}::int) AS recent`;
+    return rows[0]?.ms ?? null;
+  }
+
+  /** Marks the jobs as running and moves their progress on, never back; reports of older attempts change nothing. */
+  async noteProgress(notes: readonly ProgressNote[]): Promise<void> {
+    await this.prisma.$executeRaw`
+      WITH told AS (
+        SELECT * FROM unnest(${notes.map(({ requestId }) => requestId)}::text[],
+                             ${notes.map(({ attempt }) => attempt)}::int[],
+                             ${notes.map(({ percent }) => percent)}::int[]) AS t(request_id, attempt, percent)
+      ), started AS (
+        UPDATE jobs j SET state = 'running', started_at = now() FROM told t
+         WHERE j.request_id = t.request_id AND j.attempt = t.attempt AND j.state = 'queued'
+      )
+      UPDATE media_jobs m SET progress_percent = t.percent
+        FROM told t JOIN jobs j USING (request_id)
+       WHERE m.request_id = t.request_id AND j.attempt = t.attempt AND m.closed_at IS NULL
+         AND m.progress_percent < t.percent`;
+  }
+}
+
+function toMediaJob(row: MediaJobRow): MediaJob {
+  return {
+    requestId: row.request_id,
+    queueId: row.queue_id,
+    state: row.state,
+    delivery: row.delivery,
+    resultArtifacts: row.result_artifacts,
+    progressPercent: row.progress_percent,
+    error: isErrorCode(row.error_code) ? { code: row.error_code, message: row.error_message } : null,
+    runningMs: Math.max(0, Math.round(row.running_ms)),
+    endedForMs: row.ended_for_ms === null ? null : Math.round(row.ended_for_ms),
+    isDeleted: row.is_deleted,
+  };
+}

@@ -1,0 +1,58 @@
+import type { Logger } from '#platform/logging';
+import type { QueueTransport } from '#queue';
+import type { MediaJobsRepository, ProgressNote } from './media-jobs.repository.js';
+
+/** Pause between two writes, in ms. */
+const flushEveryMs = 500;
+const mostWaiting = 10_000;
+
+/**
+ * Writes down how far async jobs have come, in batches. Run by ops: workers know no database, and the api forgets async
+ * jobs once they are queued. Any number of replicas may hear the same and write it.
+ */
+export class ProgressRecorder {
+  private waiting = new Map<string, ProgressNote>();
+  private timer: NodeJS.Timeout | undefined;
+  private writing: Promise<void> = Promise.resolve();
+  private unsubscribe: () => void = () => undefined;
+
+  constructor(
+    private readonly options: {
+      jobs: MediaJobsRepository;
+      transport: QueueTransport;
+      logger: Logger;
+      everyMs?: number;
+    },
+  ) {}
+
+  start(): void {
+    this.unsubscribe = this.options.transport.progress.subscribe((progress) => this.note(progress));
+  }
+
+  /** Writes what still waits. */
+  async close(): Promise<void> {
+    this.unsubscribe();
+    this.flush();
+    await this.writing;
+  }
+
+  private note(progress: ProgressNote): void {
+    if (this.waiting.size >= mostWaiting) return;
+    this.waiting.set(progress.requestId, progress);
+    this.timer ??= setTimeout(() => this.flush(), this.options.everyMs ?? flushEveryMs);
+  }
+
+  private flush(): void {
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    if (this.waiting.size === 0) return;
+    const notes = [...this.waiting.values()];
+    this.waiting = new Map();
+    const { jobs, logger } = this.options;
+    this.writing = this.writing
+      .then(() => jobs.noteProgress(notes))
+      .catch((error: unknown) => {
+        logger.warn({ error, count: notes.length }, 'the progress of jobs could not be written');
+      });
+  }
+}
