@@ -116,10 +116,10 @@ describe('GET /billing/balance', () => {
 });
 
 describe('GET /billing/usage', () => {
-  it.each([{}, { authorization: 'Bearer slk_wrong' }, { authorization: 'nonsense' }])(
+  it.each<Record<string, string>>([{}, { authorization: 'Bearer slk_wrong' }, { authorization: 'nonsense' }])(
     'is gone whoever asks, and names its successor: %j',
     async (headers) => {
-      const response = await fetch(`${platform.baseUrl}/billing/usage?limit=1`, { headers: headers as HeadersInit });
+      const response = await fetch(`${platform.baseUrl}/billing/usage?limit=1`, { headers });
       expect(response.status).toBe(410);
       expect(response.headers.get('deprecation')).toMatch(/^@\d+$/);
       expect(Number.isNaN(Date.parse(response.headers.get('sunset') ?? ''))).toBe(false);

@@ -17,20 +17,23 @@ class FakeNode {
   readonly calls: Call[] = [];
   stakes = new Map<string, bigint>();
   broken = false;
-  private server: Server | null = null;
+  private readonly server: Server;
 
-  async open(): Promise<string> {
+  constructor() {
     this.server = createServer((request, response) => {
       let text = '';
       request.on('data', (part: Buffer) => (text += part.toString()));
       request.on('end', () => response.writeHead(200).end(this.answer(text)));
     });
-    await new Promise<void>((resolve) => this.server?.listen(0, '127.0.0.1', resolve));
-    return `http://127.0.0.1:${(this.server?.address() as AddressInfo).port}`;
+  }
+
+  async open(): Promise<string> {
+    await new Promise<void>((resolve) => this.server.listen(0, '127.0.0.1', resolve));
+    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
   }
 
   async close(): Promise<void> {
-    await new Promise((resolve) => this.server?.close(resolve));
+    await new Promise((resolve) => this.server.close(resolve));
   }
 
   private answer(text: string): string {
