@@ -1,0 +1,181 @@
+import { describe, expect, it } from 'vitest';
+import { FailureGuard } from './failure-guard.js';
+import { LimitBook } from './limits/limit-book.js';
+import type { LimitOverride } from './limits/limit-override.js';
+import { type LoggedRefusal, RefusalLog } from './log/refusal-log.js';
+import { RateLimiter } from './rate-limiter.js';
+import type { LimitStore, TakeAnswer, TakeDemand, WindowState } from './store/limit-store.js';
+import { windowOf } from './store/limit-window.js';
+import { TokenCorrector } from './token-reservation.js';
+
+const none = { requests: null, tokens: null };
+const empty: WindowState = { requests: 0, tokens: 0, lacking: null, waitMs: 0, requestsResetMs: 0, tokensResetMs: 0 };
+const caller = { accountId: 'a', apiKeyId: 'k', tier: 'default' } as const;
+const small = { modelId: 'm', limitClass: 'S' } as const;
+const nowMs = 1_795_000_000_000;
+const slot = nowMs / 500;
+
+/** A limiter over a store that answers as it is told. */
+function setUp(options: { overrides?: LimitOverride[]; enabled?: boolean } = {}) {
+  const demands: TakeDemand[] = [];
+  const corrections: unknown[] = [];
+  const refused: string[] = [];
+  const lines: LoggedRefusal[] = [];
+  const told: { states: Partial<WindowState>[]; blockedMs: number } = { states: [], blockedMs: 0 };
+  const store: LimitStore = {
+    take: (demand) => {
+      demands.push(demand);
+      const states = demand.windows.map((_window, index) => ({ ...empty, ...told.states[index] }));
+      const granted = told.blockedMs === 0 && states.every(({ lacking }) => lacking === null);
+      const answer: TakeAnswer = { granted, blockedMs: told.blockedMs, nowMs, slot, states };
+      return Promise.resolve(told.blockedMs > 0 ? { ...answer, states: [] } : answer);
+    },
+    correct: (...call) => Promise.resolve(void corrections.push(call)),
+    fail: () => Promise.resolve({ blockedMs: 30_000, began: true, nowMs }),
+    close: () => Promise.resolve(),
+  };
+  const log = new RefusalLog(
+    (some) => Promise.resolve(void lines.push(...some)),
+    () => undefined,
+  );
+  const standing = { plain: { requests: 1_000, tokens: null }, key: none, installation: none };
+  const limiter = new RateLimiter({
+    store,
+    log,
+    enabled: options.enabled ?? true,
+    book: new LimitBook(() => Promise.resolve(options.overrides ?? []), standing),
+    guard: new FailureGuard(store, { most: 20, window: windowOf(30_000), blockMs: 30_000 }),
+    corrector: new TokenCorrector(store, () => undefined),
+    onRefused: (reason) => void refused.push(reason),
+  });
+  const written = async () => {
+    await log.flush();
+    return lines;
+  };
+  return { limiter, demands, corrections, refused, told, written };
+}
+
+describe('RateLimiter', () => {
+  it('asks for the windows that have a limit, in one order, and no others', async () => {
+    const plain = setUp();
+    await plain.limiter.admitModel(caller, small);
+    expect(plain.demands[0]?.windows).toEqual([{ key: 'model:a:m', requests: 75, tokens: 750_000 }]);
+    const full = setUp({
+      overrides: [
+        { accountId: null, apiKeyId: null, target: '*', requests: null, tokens: 9 },
+        { accountId: null, apiKeyId: 'k', target: '*', requests: 8, tokens: null },
+      ],
+    });
+    await full.limiter.admitPlain(caller);
+    expect(full.demands[0]).toMatchObject({
+      guard: 'failures:key:k',
+      tokens: 0,
+      windows: [
+        { key: 'account:a', requests: 1_000, tokens: null },
+        { key: 'key:k', requests: 8, tokens: null },
+        { key: 'all', requests: null, tokens: 9 },
+      ],
+    });
+  });
+
+  it('tells what is left with this request in it', async () => {
+    const { limiter, told } = setUp();
+    told.states = [{ requests: 4, tokens: 1_000, requestsResetMs: 2_000 }];
+    const verdict = await limiter.admitModel(caller, { ...small, tokens: { least: 500, most: 500 } });
+    expect(verdict.headers).toMatchObject({
+      'x-ratelimit-remaining-requests': '70',
+      'x-ratelimit-reset-requests': '1795000002',
+      'x-ratelimit-remaining-tokens': '748500',
+      // The first tokens of the window: they leave with their slot.
+      'x-ratelimit-reset-tokens': '61',
+    });
+    expect(verdict).toMatchObject({ refusal: null, tokens: 500, reservation: { slot, tokens: 500 } });
+  });
+
+  it('holds a request whose output is ours to bound to a minute of the limit', async () => {
+    const { limiter, demands } = setUp();
+    const held = await limiter.admitModel(caller, { ...small, tokens: { least: 600, most: 900_000 } });
+    expect([held.tokens, demands[0]?.tokens]).toEqual([750_000, 750_000]);
+  });
+
+  it('says never to a request that no minute could take', async () => {
+    const { limiter, told, refused, written } = setUp();
+    told.states = [{ lacking: 'tokens', waitMs: 60_000 }];
+    const { refusal, headers } = await limiter.admitModel(caller, {
+      ...small,
+      tokens: { least: 750_001, most: 900_000 },
+    });
+    expect(refusal).toMatchObject({ code: 'RATE_LIMIT_EXCEEDED', retry: 'never' });
+    expect(refusal?.message).toBe(
+      'This request may use 750,001 tokens, and this account may use no more than 750,000 tokens per minute for the ' +
+        'model m. Send less, or ask for less output.',
+    );
+    expect(headers['x-ratelimit-type']).toBe('user');
+    expect(refused).toEqual(['user_tokens']);
+    expect(await written()).toEqual([{ ...caller, modelId: 'm', type: 'TPM', atMs: nowMs }]);
+  });
+
+  it('names the limit with the longest wait, and how long that is', async () => {
+    const { limiter, told, refused, written } = setUp({
+      overrides: [{ accountId: null, apiKeyId: 'k', target: '*', requests: 5, tokens: null }],
+    });
+    told.states = [
+      { requests: 75, lacking: 'requests', waitMs: 1_000 },
+      { requests: 5, lacking: 'requests', waitMs: 9_500 },
+    ];
+    const { refusal, headers, reservation } = await limiter.admitModel(caller, small);
+    expect(refusal?.message).toBe('Rate limit reached: this API key may use 5 requests per minute. Try again in 10 s.');
+    expect(refusal?.retry).toEqual({ afterSeconds: 10 });
+    expect(headers).toMatchObject({
+      'x-ratelimit-type': 'api_key',
+      'x-ratelimit-limit-requests': '5',
+      'x-ratelimit-remaining-requests': '0',
+      'x-ratelimit-reset-requests': '1795000010',
+    });
+    expect([reservation, refused]).toEqual([null, ['api_key_requests']]);
+    expect(await written()).toMatchObject([{ type: 'RPM', modelId: 'm' }]);
+  });
+
+  it('gives back what a request reserved that never became a job', async () => {
+    const { limiter, corrections } = setUp();
+    const { reservation } = await limiter.admitModel(caller, { ...small, tokens: { least: 90, most: 90 } });
+    reservation?.letGo();
+    await Promise.resolve();
+    expect(corrections).toEqual([[['model:a:m', 'key:k', 'all'], slot, -90]]);
+  });
+
+  it('blocks whose requests fail too often, from memory here and by word of the store elsewhere', async () => {
+    const { limiter, told, refused, written, demands } = setUp();
+    expect(await limiter.blocked(caller)).toBeNull();
+    await limiter.failed(caller, '192.0.2.1');
+    expect(await limiter.blocked(caller)).toMatchObject({
+      refusal: { code: 'RATE_LIMIT_EXCEEDED', retry: { afterSeconds: 30 } },
+      headers: { 'x-ratelimit-remaining-requests': '0', 'x-ratelimit-reset-requests': '1795000030' },
+    });
+    expect(await limiter.blocked({ ...caller, apiKeyId: 'other' })).toBeNull();
+    expect(await written()).toEqual([{ ...caller, modelId: '', type: 'FAILED_REQUESTS', atMs: nowMs }]);
+    const elsewhere = setUp();
+    elsewhere.told.blockedMs = 12_000;
+    const verdict = await elsewhere.limiter.admitModel(caller, small);
+    expect(verdict.refusal?.retry).toEqual({ afterSeconds: 12 });
+    expect(await elsewhere.limiter.blocked(caller)).not.toBeNull();
+    expect([refused, demands, told.blockedMs]).toEqual([['failures'], [], 0]);
+  });
+
+  it('blocks strangers by their address, and logs nothing, because nobody could read it', async () => {
+    const { limiter, written } = setUp();
+    await limiter.failed(null, '192.0.2.1');
+    expect(limiter.blockedAddress('192.0.2.1')).toMatchObject({ code: 'RATE_LIMIT_EXCEEDED' });
+    expect(limiter.blockedAddress('192.0.2.2')).toBeNull();
+    expect(await written()).toEqual([]);
+  });
+
+  it('counts and refuses nothing when it is switched off', async () => {
+    const { limiter, demands } = setUp({ enabled: false });
+    const verdict = await limiter.admitModel(caller, { ...small, tokens: { least: 1, most: 2_000_000 } });
+    expect(verdict).toEqual({ headers: {}, refusal: null, tokens: 2_000_000, reservation: null });
+    await limiter.failed(caller, '192.0.2.1');
+    expect(await limiter.blocked(caller)).toBeNull();
+    expect(demands).toEqual([]);
+  });
+});

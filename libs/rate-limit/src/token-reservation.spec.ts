@@ -1,0 +1,56 @@
+import { describe, expect, it } from 'vitest';
+import { TokenCorrector, TokenReservation } from './token-reservation.js';
+
+function reserve() {
+  const given = { back: 0 };
+  return { given, reservation: new TokenReservation(7, 100, () => void (given.back += 1)) };
+}
+
+describe('TokenReservation', () => {
+  it('is given back once nobody holds it', () => {
+    const { given, reservation } = reserve();
+    reservation.letGo();
+    expect(given.back).toBe(1);
+    expect(reservation.hold()).toBe(false);
+  });
+
+  it('stays while an admission or a job holds it, whatever becomes of the request', () => {
+    const { given, reservation } = reserve();
+    expect(reservation.hold()).toBe(true);
+    reservation.letGo();
+    expect(given.back).toBe(0);
+  });
+
+  it('survives admissions that failed as long as the request lives', () => {
+    const { given, reservation } = reserve();
+    for (let tries = 0; tries < 3; tries += 1) {
+      expect(reservation.hold()).toBe(true);
+      reservation.letGo();
+    }
+    expect(given.back).toBe(0);
+    reservation.letGo();
+    expect(given.back).toBe(1);
+  });
+});
+
+describe('TokenCorrector', () => {
+  const job = { accountId: 'a', apiKeyId: 'k', modelId: 'm' };
+
+  it('moves what was reserved to what was used, in every window of the request', async () => {
+    const calls: unknown[] = [];
+    const corrector = new TokenCorrector(
+      { correct: (...call) => Promise.resolve(void calls.push(call)) },
+      () => undefined,
+    );
+    await corrector.correct(job, { slot: 7, tokens: 100 }, 30);
+    await corrector.correct(job, { slot: 7, tokens: 100 }, 100);
+    expect(calls).toEqual([[['model:a:m', 'key:k', 'all'], 7, -70]]);
+  });
+
+  it('never rejects', async () => {
+    const failures: unknown[] = [];
+    const away = { correct: () => Promise.reject(new Error('away')) };
+    await new TokenCorrector(away, (error) => void failures.push(error)).correct(job, { slot: 7, tokens: 100 }, 0);
+    expect(failures).toHaveLength(1);
+  });
+});
