@@ -8,8 +8,11 @@ import {
   IdempotencyRepository,
   JobCloser,
   JobsRepository,
+  MediaClosing,
+  MediaJobsRepository,
   OutcomeProcessor,
   PayloadCipher,
+  ProgressRecorder,
   RequeueLostSweep,
   SweepRunner,
 } from '#jobs';
@@ -39,14 +42,27 @@ const definitions: ReadonlyMap<string, JobDefinition<object, object>> = new Map(
   Object.values(catalog).map((definition) => [definition.modality, definition]),
 );
 
-/** What runs in ops: the outcome processor and the sweeps, counted. */
-export function composeOps(parts: OpsParts): { outcomes: OutcomeProcessor; sweeps: SweepRunner } {
-  const { config, prisma, transport, logger, metrics, limitStore } = parts;
+const asyncModalities: ReadonlySet<string> = new Set(
+  [...definitions.values()].filter(({ isAsync }) => isAsync === true).map(({ modality }) => modality),
+);
+
+export interface OpsProcesses {
+  outcomes: OutcomeProcessor;
+  sweeps: SweepRunner;
+  progress: ProgressRecorder;
+}
+
+/** What runs in ops: the outcome processor, the sweeps and the recorder of progress, counted. */
+export function composeOps(parts: OpsParts): OpsProcesses {
+  const { config, prisma, transport, logger, metrics, artifacts, limitStore } = parts;
   const jobs = new JobsRepository(prisma);
   const corrector = new TokenCorrector(limitStore, (error) =>
     logger.warn({ error }, 'reserved tokens could not be put right'),
   );
-  const closer = new JobCloser(jobs, [new SettlementStep(meterJob)], [correctReservedTokens(corrector)]);
+  const mediaJobs = new MediaJobsRepository(prisma);
+  const media = new MediaClosing({ jobs: mediaJobs, artifacts, modalities: asyncModalities, logger });
+  const steps = [new SettlementStep(meterJob), media];
+  const closer = new JobCloser(jobs, steps, [correctReservedTokens(corrector), media.afterwards]);
   const closed = metrics.counter('sluice_jobs_closed_total', 'Jobs closed, by how they ended.', [
     'modality',
     'model',
@@ -76,7 +92,7 @@ export function composeOps(parts: OpsParts): { outcomes: OutcomeProcessor; sweep
       }),
       new FailAbandonedSweep(common),
       new ExpireOverdueSweep({ ...common, graceMs: expireGraceMs }),
-      new DeleteExpiredArtifactsSweep(parts.artifacts),
+      new DeleteExpiredArtifactsSweep(artifacts),
       new ForgetAnswersSweep(new IdempotencyRepository(prisma)),
       ...(limitStore instanceof PostgresLimitStore ? [new ForgetWindowsSweep(limitStore)] : []),
     ],
@@ -85,7 +101,7 @@ export function composeOps(parts: OpsParts): { outcomes: OutcomeProcessor; sweep
     onRun: (sweep, count) => (count === null ? failures.inc({ sweep }) : found.inc({ sweep }, count)),
   });
   registerJobGauges(parts, jobs);
-  return { outcomes, sweeps };
+  return { outcomes, sweeps, progress: new ProgressRecorder({ jobs: mediaJobs, transport, logger }) };
 }
 
 function registerJobGauges({ transport, metrics }: OpsParts, jobs: JobsRepository): void {

@@ -27,7 +27,15 @@ export async function runOps(config: OpsConfig): Promise<void> {
     namespace: config.namespace,
     warn: (message, error) => logger.warn({ error }, message),
   });
-  const { outcomes, sweeps } = composeOps({ config, prisma, transport, logger, metrics, artifacts, limitStore });
+  const { outcomes, sweeps, progress } = composeOps({
+    config,
+    prisma,
+    transport,
+    logger,
+    metrics,
+    artifacts,
+    limitStore,
+  });
   const readiness = new Readiness([
     { name: 'database', check: () => prisma.ping() },
     { name: 'queue', check: () => transport.ping() },
@@ -35,12 +43,13 @@ export async function runOps(config: OpsConfig): Promise<void> {
   const http = await startHealthServer({ host: config.host, port: config.port, readiness, metrics });
   await outcomes.start();
   sweeps.start();
+  progress.start();
   logger.info({ port: http.port }, `ops answers health and metrics on port ${http.port}`);
 
   const signal = await stopped;
   logger.info({ signal }, 'stopping');
   readiness.drain();
-  await Promise.all([sweeps.close(), outcomes.close()]);
+  await Promise.all([sweeps.close(), outcomes.close(), progress.close()]);
   await transport.close();
   await artifacts.close();
   await limitStore.close();

@@ -22,6 +22,8 @@ export interface JobDefinition<Payload extends object, Result extends object> {
   readonly payload: PayloadClass<Payload>;
   readonly result: PayloadClass<Result>;
   readonly policy: JobPolicy;
+  /** Nobody waits for these jobs: they have no mailbox, tell their progress, and their caller asks for the result later. */
+  readonly isAsync?: true;
 }
 
 export function defineJob<Payload extends object, Result extends object>(
