@@ -1,7 +1,6 @@
 import { JobQuote } from '#billing';
 import type { Caller } from '#accounts';
-import { balanceHeaders, type InferenceServices, runRequest } from '#jobs';
-import type { ResolvedModel } from '#model-registry';
+import { balanceHeaders, type InferenceServices, type OpenRequest, runRequest } from '#jobs';
 import type { TranscriptionEvent } from '../contract/transcription.events.js';
 import { transcriptionJob, type TranscriptionJobPayload } from '../contract/transcription.job.js';
 import { quoteTranscription, type TranscriptionPricing } from '../contract/transcription.meter.js';
@@ -11,7 +10,8 @@ import { Transcript } from './transcription.presenter.js';
 export interface TranscriptionOrder {
   requestId: string;
   caller: Caller;
-  resolved: ResolvedModel;
+  modelId: string;
+  tokenReservation: OpenRequest['tokenReservation'];
   recording: TakenRecording;
   wishes: Omit<TranscriptionJobPayload, 'artifactId' | 'mostSeconds'>;
   /** The caller's connection. */
@@ -21,8 +21,7 @@ export interface TranscriptionOrder {
 
 /** From the quote to the whole transcript. Rejects as `runRequest` does. */
 export async function runTranscription(services: InferenceServices, order: TranscriptionOrder): Promise<Transcript> {
-  const { resolved, recording, wishes, gone } = order;
-  const modelId = resolved.manifest.id;
+  const { modelId, recording, wishes, gone } = order;
   const price = await services.price(modelId);
   const pricing = price.pricing as TranscriptionPricing | null;
   const quote = new JobQuote(quoteTranscription(recording.quotedSeconds, pricing), price);
@@ -31,8 +30,8 @@ export async function runTranscription(services: InferenceServices, order: Trans
     artifactId: recording.artifactId,
     mostSeconds: recording.quotedSeconds,
   };
-  const { requestId, caller } = order;
-  const job = { requestId, caller, definition: transcriptionJob, modelId, payload, quote };
+  const { requestId, caller, tokenReservation } = order;
+  const job = { requestId, caller, definition: transcriptionJob, modelId, payload, quote, tokenReservation };
   let transcript = new Transcript();
   try {
     await runRequest<TranscriptionEvent>(services, job, {

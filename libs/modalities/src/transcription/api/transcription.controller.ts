@@ -2,8 +2,7 @@ import { Controller, Inject, Post, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { PlatformError } from '#common';
 import { CallerGone, type InferenceServices, inferenceServices, modelHeaders } from '#jobs';
-import type { ResolvedModel } from '#model-registry';
-import { Billed, callerOf, goneSignal, Multipart, readBody } from '#platform/http';
+import { Billed, callerOf, goneSignal, LimitedByModel, Multipart, readBody } from '#platform/http';
 import { mostFileBytes, TranscriptionRequest } from '../contract/transcription.request.js';
 import { VideoTranscriptionRequest } from '../contract/video-transcription.request.js';
 import { RecordingIntake, type TakenRecording } from './recording-intake.js';
@@ -29,28 +28,30 @@ export class TranscriptionController {
 
   @Post('audio/transcriptions')
   @Billed()
+  @LimitedByModel()
   @Multipart({ maxFileBytes: mostFileBytes, maxFiles: 1, only: true })
   @TranscriptionApiDocument()
   async transcribe(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const gone = goneSignal(reply);
     const wire = readBody(TranscriptionRequest, request);
     const normalized = normalizeTranscription(wire);
-    const resolved = await this.resolve(request, reply, wire.model);
+    const admitted = await this.admit(request, reply, wire.model);
     const intake = new RecordingIntake(this.services, 'file');
     await this.answer(reply, {
       take: () => intake.take(wire.file.bytes, { maxBytes: mostFileBytes, signal: gone }),
-      order: { ...this.orderOf(request, reply, resolved), gone, wishes: normalized.wishes },
+      order: { ...admitted, gone, wishes: normalized.wishes },
       present: (transcript) => presentTranscript(transcript, normalized),
     });
   }
 
   @Post('video/transcriptions')
   @Billed()
+  @LimitedByModel()
   @VideoTranscriptionApiDocument()
   async transcribeVideo(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const gone = goneSignal(reply);
     const wire = readBody(VideoTranscriptionRequest, request);
-    const resolved = await this.resolve(request, reply, undefined);
+    const admitted = await this.admit(request, reply, undefined);
     const intake = new RecordingIntake(this.services, 'url');
     const wishes: NormalizedTranscription['wishes'] = {
       language: null,
@@ -64,25 +65,30 @@ export class TranscriptionController {
         const { body } = await this.services.egress.open({ url: wire.url, timeoutMs: fetchTimeoutMs, ...limits });
         return await intake.take(body, limits);
       },
-      order: { ...this.orderOf(request, reply, resolved), gone, wishes },
+      order: { ...admitted, gone, wishes },
       present: (transcript) => presentVideoTranscript(transcript, wire.response_format ?? 'json'),
     });
   }
 
-  private async resolve(request: FastifyRequest, reply: FastifyReply, model = ''): Promise<ResolvedModel> {
+  /** The model, if it is there and the caller's limits let the request through. */
+  private async admit(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    model = '',
+  ): Promise<Omit<TranscriptionOrder, 'recording' | 'wishes' | 'gone'>> {
     // Forms send an empty text for what was not filled in.
     const resolved = await this.services.resolve(model === '' ? defaultModel : model, 'asr', request.headers);
     void reply.headers(modelHeaders(resolved));
-    if (!resolved.offline) return resolved;
-    const { id } = resolved.manifest;
-    throw new PlatformError('MODEL_OFFLINE', `No worker holds the model ${id} at the moment.`, 'model');
-  }
-
-  private orderOf(request: FastifyRequest, reply: FastifyReply, resolved: ResolvedModel) {
+    const { manifest } = resolved;
+    if (resolved.offline) {
+      throw new PlatformError('MODEL_OFFLINE', `No worker holds the model ${manifest.id} at the moment.`, 'model');
+    }
+    const { tokenReservation } = await this.services.limit({ request, reply }, { model: manifest });
     return {
       requestId: request.id,
       caller: callerOf(request),
-      resolved,
+      modelId: manifest.id,
+      tokenReservation,
       onHeaders: (headers: Record<string, string>) => void reply.headers(headers),
     };
   }
