@@ -106,7 +106,11 @@ describe('making keys', () => {
     expect(await keys.list(accountId)).toHaveLength(20);
     const [first] = await keys.list(accountId);
     await keys.delete(accountId, first?.record.id ?? '');
-    await expect(create()).rejects.toMatchObject({ code: 'RATE_LIMIT_EXCEEDED' });
+    const refusal = await create().catch((error: unknown) => error as PlatformError);
+    expect(refusal).toMatchObject({ code: 'RATE_LIMIT_EXCEEDED', retry: { afterSeconds: expect.any(Number) } });
+    const { afterSeconds } = (refusal as PlatformError).retry as { afterSeconds: number };
+    expect(afterSeconds).toBeGreaterThan(0);
+    expect(afterSeconds).toBeLessThanOrEqual(60);
     await query(`UPDATE api_keys SET created_at = created_at - interval '1 minute' WHERE account_id = $1`, [accountId]);
     await create();
   });

@@ -3,8 +3,8 @@ import type { ApiKeyRecord, KeySettings } from '../api-key.js';
 import type { NewKey } from '../accounts.repository.js';
 
 export interface KeyCounts {
-  /** Made in the last minute, those that were deleted since too. */
-  lastMinute: number;
+  /** Seconds until fewer than `perMinute` were made in the last minute, deleted ones counted; 0 where it is so now. */
+  waitSeconds: number;
   /** Neither deleted nor expired. */
   active: number;
 }
@@ -48,10 +48,11 @@ export class ApiKeysRepository {
     await transaction.$queryRaw`SELECT 1 FROM accounts WHERE id = ${accountId}::uuid FOR NO KEY UPDATE`;
   }
 
-  async count(transaction: Transaction, accountId: string): Promise<KeyCounts> {
+  async count(transaction: Transaction, accountId: string, perMinute: number): Promise<KeyCounts> {
     const [counts] = await transaction.$queryRaw<[KeyCounts]>`
-      SELECT (SELECT count(*) FROM api_keys WHERE account_id = ${accountId}::uuid
-                 AND created_at > clock_timestamp() - interval '1 minute')::int AS "lastMinute",
+      SELECT GREATEST(0, ceil(60 - extract(epoch FROM clock_timestamp() - COALESCE(
+               (SELECT created_at FROM api_keys WHERE account_id = ${accountId}::uuid
+                 ORDER BY created_at DESC OFFSET ${perMinute - 1}::int LIMIT 1), 'epoch'))))::int AS "waitSeconds",
              (SELECT count(*) FROM api_keys WHERE account_id = ${accountId}::uuid AND revoked_at IS NULL
                  AND (expires_at IS NULL OR expires_at > now()))::int AS active`;
     return counts;

@@ -67,10 +67,8 @@ export class ApiKeysService {
     settings: KeySettings,
   ): Promise<CreatedKey> {
     await this.repository.lockAccount(transaction, accountId);
-    const { lastMinute, active } = await this.repository.count(transaction, accountId);
-    if (lastMinute >= mostPerMinute) {
-      throw new PlatformError('RATE_LIMIT_EXCEEDED', `An account can make ${mostPerMinute} API keys per minute.`);
-    }
+    const { waitSeconds, active } = await this.repository.count(transaction, accountId, mostPerMinute);
+    if (waitSeconds > 0) throw tooFast(waitSeconds);
     if (active >= mostActive) throw tooMany();
     const key = newApiKey();
     const identity = { accountId, kind, keyHash: hashApiKey(key), last6: lastSixOf(key) };
@@ -109,6 +107,11 @@ export class ApiKeysService {
 
 function unknownKey(): PlatformError {
   return new PlatformError('INVALID_REQUEST', 'There is no API key with this id.', 'id');
+}
+
+function tooFast(afterSeconds: number): PlatformError {
+  const message = `An account can make ${mostPerMinute} API keys per minute.`;
+  return new PlatformError('RATE_LIMIT_EXCEEDED', message, null, { retry: { afterSeconds } });
 }
 
 function tooMany(): PlatformError {
