@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import { addAccountCommands } from './accounts/account-commands.js';
 import type { CliContext } from './cli-context.js';
+import { addLimitCommands } from './limits/limit-commands.js';
 import { addModelCommands } from './models/model-commands.js';
 import { addMoneyCommands } from './money/money-commands.js';
 
@@ -14,5 +15,6 @@ export function createProgram(context: CliContext): Command {
   addModelCommands(program, context);
   addAccountCommands(program, context);
   addMoneyCommands(program, context);
+  addLimitCommands(program, context);
   return program;
 }

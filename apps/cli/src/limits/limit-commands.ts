@@ -1,0 +1,101 @@
+import type { Command } from 'commander';
+import { PlatformError } from '#common';
+import type { LimitOverride, LimitOverridesRepository } from '#rate-limit';
+import type { CliContext } from '../cli-context.js';
+import { resolveAccount } from '../money/require-ledger.js';
+import { listLimits } from './list-limits.js';
+
+const jsonFlag = ['--json', 'answer with one JSON document on stdout'] as const;
+
+interface TargetOptions {
+  account?: string;
+  key?: string;
+  global?: boolean;
+  model?: string;
+  class?: string;
+  json?: boolean;
+}
+
+/** `sluice limits …` */
+export function addLimitCommands(program: Command, context: CliContext): void {
+  const limits = program
+    .command('limits')
+    .description('rate limits of accounts, keys and everybody')
+    .helpCommand(false);
+  const withTarget = (command: Command): Command =>
+    command
+      .option('--account <id>', 'of an account; default: the first account')
+      .option('--key <id>', 'of one API key, over all models')
+      .option('--global', 'of the whole installation')
+      .option('--model <id>', 'of an account: for one model')
+      .option(
+        '--class <class>',
+        'of an account: for XS, S, M, L, image, audio, embedding, video_queue, retrieve, other',
+      )
+      .option(...jsonFlag);
+  withTarget(limits.command('set').description('set limits instead of those of the table; takes 5 s at most'))
+    .option('--rpm <count>', 'requests per minute')
+    .option('--tpm <count>', 'tokens per minute')
+    .action((options: TargetOptions & { rpm?: string; tpm?: string }) => setLimits(context, options));
+  withTarget(limits.command('remove').description('go back to the table')).action((options: TargetOptions) =>
+    removeLimits(context, options),
+  );
+  limits
+    .command('list')
+    .description('the table, and what was set instead of it')
+    .option(...jsonFlag)
+    .action((options: { json?: boolean }) => listLimits(context, options));
+}
+
+async function setLimits(context: CliContext, options: TargetOptions & { rpm?: string; tpm?: string }): Promise<void> {
+  const { checkOverride } = await import('#rate-limit');
+  const subject = await subjectOf(context, options);
+  const override = { ...subject, requests: countOf('--rpm', options.rpm), tokens: countOf('--tpm', options.tpm) };
+  checkOverride(override);
+  await (await requireOverrides(context)).set(override);
+  if (options.json) return context.output.json(override);
+  const { requests, tokens } = override;
+  const parts = [requests === null ? [] : `${requests} requests`, tokens === null ? [] : `${tokens} tokens`].flat();
+  context.output.line(`${nameOf(override)}: ${parts.join(' and ')} per minute`);
+}
+
+async function removeLimits(context: CliContext, options: TargetOptions): Promise<void> {
+  const subject = await subjectOf(context, options);
+  const removed = await (await requireOverrides(context)).remove(subject, subject.target);
+  if (options.json) return context.output.json({ ...subject, removed });
+  context.output.line(`${nameOf(subject)}: ${removed ? 'as in the table' : 'nothing was set'}`);
+}
+
+async function requireOverrides(context: CliContext): Promise<LimitOverridesRepository> {
+  const prisma = await context.requireDatabase();
+  const { LimitOverridesRepository } = await import('#rate-limit');
+  return new LimitOverridesRepository(prisma);
+}
+
+type Subject = Pick<LimitOverride, 'accountId' | 'apiKeyId' | 'target'>;
+
+async function subjectOf(context: CliContext, options: TargetOptions): Promise<Subject> {
+  const { account, key, global = false, model, class: limitClass } = options;
+  if ([account, key, global || undefined].filter((one) => one !== undefined).length > 1) {
+    throw new PlatformError('INVALID_REQUEST', 'Name one of --account, --key and --global.');
+  }
+  if (model !== undefined && limitClass !== undefined) {
+    throw new PlatformError('INVALID_REQUEST', 'Name --model or --class, not both.');
+  }
+  const { everything, targetOfModel } = await import('#rate-limit');
+  const target = model === undefined ? (limitClass ?? everything) : targetOfModel(model);
+  if (key !== undefined) return { accountId: null, apiKeyId: key, target };
+  return { accountId: global ? null : await resolveAccount(context, account), apiKeyId: null, target };
+}
+
+/** A whole number as it is written; what else stands there is refused, not read around. */
+function countOf(name: string, text: string | undefined): number | null {
+  if (text === undefined) return null;
+  if (/^\d{1,15}$/.test(text)) return Number(text);
+  throw new PlatformError('INVALID_REQUEST', `${name} must be a whole number, 0 or more.`);
+}
+
+function nameOf({ accountId, apiKeyId, target }: Subject): string {
+  const whose = apiKeyId === null ? (accountId ?? 'the whole installation') : `key ${apiKeyId}`;
+  return target === '*' ? whose : `${whose}, ${target}`;
+}
