@@ -1,10 +1,11 @@
 import { defineConfig } from 'vitest/config';
 
 /*
- * Four projects, told apart by the file's name:
+ * Five projects, told apart by the file's name:
  *   unit         *.spec.ts         pure: no store, no child process
  *   integration  *.int-spec.ts     a real Postgres and a real Redis, started once per run by the harness
  *   e2e          *.e2e-spec.ts     the built platform in real processes on tiny models
+ *   faults       *.fault-spec.ts   the same while processes are killed, stores stopped and limits raced for
  *   models       *.models-spec.ts  the same on the real starter weights
  */
 const conditions = ['sluice-source', 'module', 'node', 'development|production'];
@@ -37,6 +38,17 @@ export default defineConfig({
           server: { deps: { inline: ['ai', /@ai-sdk\//, 'eventsource-parser'] } },
           globalSetup: ['test/harness/global-services.ts'],
           testTimeout: 120_000,
+          hookTimeout: 180_000,
+          fileParallelism: false,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'faults',
+          include: [`${places}.fault-spec.ts`],
+          globalSetup: ['test/harness/global-services.ts'],
+          testTimeout: 300_000,
           hookTimeout: 180_000,
           fileParallelism: false,
         },

@@ -6,6 +6,8 @@ import { join } from 'node:path';
 /** What a deterministic engine did with one request, in its own words; times are ms since the epoch. */
 export interface EngineRun {
   requestId: string;
+  /** The worker whose host it was. */
+  workerPid: number;
   beganAtMs: number;
   /** When the engine was told to stop; null when nobody told it. */
   cancelledAtMs: number | null;
@@ -22,6 +24,7 @@ interface Entry {
   run: string;
   /** Of the process: two workers may give a run the same name. */
   pid: number;
+  workerPid: number;
   atMs: number;
   tokens?: number;
   lastTokenAtMs?: number | null;
@@ -76,7 +79,7 @@ export class EngineJournalWriter {
   }
 
   private write(event: Entry['event'], run: string, state: Partial<Entry> = {}): void {
-    const entry: Entry = { event, run, pid: process.pid, atMs: Date.now(), ...state };
+    const entry: Entry = { event, run, pid: process.pid, workerPid: process.ppid, atMs: Date.now(), ...state };
     appendFileSync(this.path, `${JSON.stringify(entry)}\n`);
   }
 }
@@ -103,10 +106,11 @@ export class EngineJournal {
     const runs = new Map<string, EngineRun>();
     const lines = (await readFile(this.path, 'utf8')).split('\n').filter((line) => line !== '');
     for (const line of lines) {
-      const { event, run: name, pid, atMs, tokens = 0, lastTokenAtMs = null } = JSON.parse(line) as Entry;
+      const { event, run: name, pid, workerPid, atMs, tokens = 0, lastTokenAtMs = null } = JSON.parse(line) as Entry;
       const key = `${pid}/${name}`;
       const fresh = { cancelledAtMs: null, endedAtMs: null, lastTokenAtMs: null, tokens: 0 };
-      if (event === 'begin') runs.set(key, { requestId: name.replace(/#.*$/, ''), beganAtMs: atMs, ...fresh });
+      if (event === 'begin')
+        runs.set(key, { requestId: name.replace(/#.*$/, ''), workerPid, beganAtMs: atMs, ...fresh });
       const run = runs.get(key);
       if (run === undefined) continue;
       if (event === 'cancel') run.cancelledAtMs ??= atMs;

@@ -1,0 +1,141 @@
+import type { Platform } from '#test/platform';
+
+const path = '/api/v1/chat/completions';
+
+/** A chat of the deterministic engine; its directives are in `#test/deterministic-engine`. */
+export interface ChatWish {
+  directives: string;
+  /** Makes the prompt, and thereby the answer, another. */
+  text?: string;
+  model?: string;
+  /** Index of the api replica. */
+  replica?: number;
+  key?: string;
+  body?: object;
+  headers?: Record<string, string>;
+}
+
+export interface WholeAnswer {
+  requestId: string;
+  status: number;
+  headers: Headers;
+  /** The words, or null when the answer is an error. */
+  text: string | null;
+  errorCode: string | null;
+  completionTokens: number;
+  /** From the first byte sent to the whole answer. */
+  tookMs: number;
+}
+
+interface AnswerBody {
+  choices?: { message: { content: string } }[];
+  usage?: { completion_tokens: number };
+  error?: { code: string };
+}
+
+function send(platform: Platform, wish: ChatWish, stream: boolean, signal?: AbortSignal): Promise<Response> {
+  const { directives, text = 'Fault', model = 'tiny-llama', replica = 0, key = platform.inferenceKey } = wish;
+  const messages = [{ role: 'user', content: contentOf({ directives, text }) }];
+  return fetch(`${platform.origins[replica]}${path}`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...wish.headers },
+    body: JSON.stringify({ model, messages, stream, ...wish.body }),
+    signal,
+  });
+}
+
+export function contentOf({ directives, text }: { directives: string; text: string }): string {
+  return `${text} [[${directives}]]`;
+}
+
+export async function askWhole(platform: Platform, wish: ChatWish, signal?: AbortSignal): Promise<WholeAnswer> {
+  const startedAt = performance.now();
+  const response = await send(platform, wish, false, signal);
+  const body = (await response.json()) as AnswerBody;
+  return {
+    requestId: response.headers.get('cf-ray') ?? '',
+    status: response.status,
+    headers: response.headers,
+    text: body.choices?.[0]?.message.content ?? null,
+    errorCode: body.error?.code ?? null,
+    completionTokens: body.usage?.completion_tokens ?? 0,
+    tookMs: performance.now() - startedAt,
+  };
+}
+
+/** A streamed chat that is being read. */
+export class ChatStreamReader {
+  /** Words seen so far. */
+  tokens = 0;
+  text = '';
+  /** Code of the error frame that ended it. */
+  errorCode: string | null = null;
+  isComplete = false;
+  readonly requestId: string;
+  /** Resolves when the stream has ended, in whatever way. */
+  readonly ended: Promise<void>;
+  private leftover = '';
+  private wake: () => void = () => undefined;
+
+  private constructor(
+    response: Response,
+    private readonly connection: AbortController,
+  ) {
+    this.requestId = response.headers.get('cf-ray') ?? '';
+    this.ended = this.read(response);
+  }
+
+  /** Rejects when the answer is no stream. */
+  static async open(platform: Platform, wish: ChatWish): Promise<ChatStreamReader> {
+    const connection = new AbortController();
+    const response = await send(platform, wish, true, connection.signal);
+    if (response.status !== 200) throw new Error(`${response.status}: ${await response.text()}`);
+    return new ChatStreamReader(response, connection);
+  }
+
+  /** Leaves the connection at once. */
+  leave(): void {
+    this.connection.abort();
+  }
+
+  async untilTokens(count: number): Promise<void> {
+    while (this.tokens < count) {
+      const next = new Promise<void>((resolve) => (this.wake = resolve));
+      const isOver = await Promise.race([next.then(() => false), this.ended.then(() => true)]);
+      if (isOver && this.tokens < count) throw new Error(`the stream ended after ${this.tokens} of ${count} words`);
+    }
+  }
+
+  private async read(response: Response): Promise<void> {
+    const decoder = new TextDecoder();
+    try {
+      for await (const bytes of response.body ?? []) {
+        this.leftover += decoder.decode(bytes as Uint8Array, { stream: true });
+        const frames = this.leftover.split('\n\n');
+        this.leftover = frames.pop() ?? '';
+        for (const frame of frames) this.take(frame);
+        this.wake();
+      }
+    } catch {
+      // The connection was cut, by us or by the other side: what was read stands in the fields.
+    }
+  }
+
+  private take(frame: string): void {
+    if (!frame.startsWith('data: ')) return;
+    const data = frame.slice(6);
+    if (data === '[DONE]') {
+      this.isComplete = true;
+      return;
+    }
+    const { choices, error } = JSON.parse(data) as {
+      choices?: { delta: { content?: string } }[];
+      error?: { code: string };
+    };
+    this.errorCode ??= error?.code ?? null;
+    const content = choices?.[0]?.delta.content ?? '';
+    if (content === '') return;
+    this.tokens += 1;
+    this.text += content;
+  }
+}

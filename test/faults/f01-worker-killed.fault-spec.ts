@@ -1,0 +1,110 @@
+import { describe, expect, it } from 'vitest';
+import type { EngineRun } from '#test/engine-journal';
+import type { Platform, PlatformProcess } from '#test/platform';
+import { ChatStreamReader } from './chat-caller.js';
+import { amount, describeFault, eventually, pause, seededRandom } from './fault-scene.js';
+import { type FaultSlice, faultSlices } from './fault-slices.js';
+import { booksOf, chatCostNano } from './job-books.js';
+
+/* F1: a worker is killed while it generates. */
+
+const kills = amount({ full: 10, quick: 1 });
+const requestsPerKill = 2;
+const resumeWithinMs = 20_000;
+const workers: PlatformProcess[] = ['worker', 'worker-2'];
+
+/** The worker that runs a request now. */
+function workerOf(platform: Platform, { workerPid }: EngineRun): PlatformProcess | undefined {
+  return workers.find((name) => platform.pid(name) === workerPid);
+}
+
+/** Runs that began after `since`, once there are as many as requests were sent. */
+function runsSince(platform: Platform, since: number, count: number): Promise<EngineRun[]> {
+  return eventually('every request runs', async () => {
+    const runs = (await platform.journal.runs()).filter(({ beganAtMs }) => beganAtMs >= since);
+    return runs.length >= count && runs;
+  });
+}
+
+/** Kills the worker of the first of these requests in the middle of its work; resolves to when that was. */
+async function killInTheMiddle(platform: Platform, requests: number, waitMs: number): Promise<number> {
+  const since = Date.now();
+  const [first] = await runsSince(platform, since, requests);
+  await pause(waitMs);
+  const victim = first && workerOf(platform, first);
+  if (victim === undefined) throw new Error('nobody runs the request');
+  const killedAtMs = Date.now();
+  await platform.kill(victim);
+  await platform.start(victim);
+  return killedAtMs;
+}
+
+/** One kill: every caller gets a whole answer, and whatever was on the killed worker began again in time. */
+async function surviveKill(platform: Platform, slice: FaultSlice, seed: number): Promise<number> {
+  const random = seededRandom(seed);
+  const durationMs = 1_500;
+  const requests = Array.from({ length: requestsPerKill }, (_, index) =>
+    slice.run(platform, { durationMs, text: `Kill ${seed} ${index}` }),
+  );
+  const all = Promise.all(requests);
+  const killedAtMs = await killInTheMiddle(platform, requestsPerKill, 50 + random() * (durationMs - 300));
+  const requestIds = (await all).map(({ requestId }) => requestId);
+  let killed = 0;
+  for (const requestId of requestIds) {
+    const runs = await platform.journal.runsOf(requestId);
+    const [, second, third] = runs;
+    expect(third).toBeUndefined();
+    if (second === undefined) continue;
+    killed += 1;
+    expect(second.beganAtMs - killedAtMs).toBeLessThanOrEqual(resumeWithinMs);
+  }
+  await platform.closedJobs();
+  for (const books of await booksOf(platform, requestIds)) {
+    expect(books).toMatchObject({ state: 'succeeded', charges: 1, holdState: 'settled' });
+    expect(books.chargedNano).toBe(chatCostNano(books));
+  }
+  await platform.untilOnline();
+  return killed;
+}
+
+describeFault('F1', { transports: ['redis', 'postgres'], replicas: { worker: 2 } }, (running) => {
+  describe.each(faultSlices)('a worker killed with SIGKILL in the middle of $name', (slice) => {
+    it(`costs no answer and nothing twice: ${kills} kills`, async () => {
+      let killed = 0;
+      for (let seed = 1; seed <= kills; seed += 1) killed += await surviveKill(running(), slice, seed);
+      expect(killed).toBeGreaterThanOrEqual(kills);
+    }, 600_000);
+  });
+
+  it('ends the streams it was in with an error frame and charges nothing for them', async () => {
+    const platform = running();
+    const streams = await Promise.all(
+      [1, 2, 3, 4].map((index) =>
+        ChatStreamReader.open(platform, { directives: 'tokens=60 delay=50', text: `Stream ${index}` }),
+      ),
+    );
+    await Promise.all(streams.map((stream) => stream.untilTokens(3)));
+    const runs = await platform.journal.runs();
+    const doomed = runs.findLast(({ requestId }) => requestId === streams[0]?.requestId);
+    const victim = doomed && workerOf(platform, doomed);
+    if (victim === undefined) throw new Error('nobody runs the stream');
+    const victimPid = platform.pid(victim);
+    await platform.kill(victim);
+    await platform.start(victim);
+    await Promise.all(streams.map(({ ended }) => ended));
+    await platform.closedJobs(20_000);
+    for (const stream of streams) {
+      const [books] = await booksOf(platform, [stream.requestId]);
+      const mine = runs.findLast(({ requestId }) => requestId === stream.requestId);
+      expect(await platform.journal.runsOf(stream.requestId)).toHaveLength(1);
+      if (mine?.workerPid === victimPid) {
+        expect([stream.isComplete, stream.errorCode]).toEqual([false, 'MODEL_OFFLINE']);
+        expect(books).toMatchObject({ state: 'failed', charges: 0, holdState: 'released' });
+      } else {
+        expect([stream.isComplete, stream.tokens]).toEqual([true, 60]);
+        expect(books).toMatchObject({ state: 'succeeded', charges: 1, holdState: 'settled' });
+      }
+    }
+    await platform.untilOnline();
+  }, 120_000);
+});

@@ -1,0 +1,62 @@
+import { expect, it } from 'vitest';
+import { deterministicWords } from '#test/deterministic-engine';
+import type { PlatformProcess } from '#test/platform';
+import { askWhole, contentOf } from './chat-caller.js';
+import { amount, describeFault, eventually, lockMs, pause } from './fault-scene.js';
+import { booksOf, chatCostNano } from './job-books.js';
+
+/* F2: a worker stands still for twice its lock, another one takes its jobs, and then it wakes up and goes on. */
+
+const zombies = amount({ full: 20, quick: 6 });
+const workers: PlatformProcess[] = ['worker', 'worker-2'];
+
+describeFault('F2', { replicas: { worker: 2 } }, (running) => {
+  it(`a worker that was frozen commits nothing of ${zombies} jobs that another has done since`, async () => {
+    const platform = running();
+    // All of them run on the worker that shall freeze: the other one is away until then.
+    await platform.kill('worker-2');
+    const wishes = Array.from({ length: zombies }, (_, index) => ({
+      directives: 'tokens=50 delay=100',
+      text: `Zombie ${index}`,
+    }));
+    const asked = Promise.all(wishes.map((wish) => askWhole(platform, wish)));
+    await eventually('all run', async () => (await platform.journal.runs()).length >= zombies);
+    const frozenPid = platform.pid('worker');
+    await platform.start('worker-2');
+    await pause(500);
+    platform.signal('worker', 'SIGSTOP');
+    const frozenAtMs = Date.now();
+    const answers = await asked;
+    await platform.closedJobs();
+    const requestIds = answers.map(({ requestId }) => requestId);
+    const before = await booksOf(platform, requestIds);
+
+    await pause(Math.max(0, frozenAtMs + 2 * lockMs - Date.now()));
+    platform.signal('worker', 'SIGCONT');
+    // The host has gone on all the time: its worker now finds a finished answer for each job.
+    await eventually('the zombie has heard the end of every job', async () => {
+      const runs = (await platform.journal.runs()).filter(({ workerPid }) => workerPid === frozenPid);
+      return runs.length >= zombies && runs.every(({ endedAtMs }) => endedAtMs !== null);
+    });
+    await pause(3_000);
+
+    for (const [index, { status, text }] of answers.entries()) {
+      const content = contentOf(wishes[index] ?? { directives: '', text: '' });
+      expect(status).toBe(200);
+      expect(text).toBe(deterministicWords(`user: ${content}`, { count: 50 }).join(''));
+    }
+    expect(await booksOf(platform, requestIds)).toEqual(before);
+    for (const books of before) {
+      expect(books).toMatchObject({ state: 'succeeded', charges: 1, holdState: 'settled' });
+      expect(books.chargedNano).toBe(chatCostNano(books));
+    }
+    // It is a worker like any other again.
+    for (const name of workers) if (name !== 'worker') await platform.kill(name);
+    await eventually('it serves again', async () => {
+      const answer = await askWhole(platform, { directives: 'tokens=2', text: 'Awake' });
+      return answer.status === 200;
+    });
+    await platform.start('worker-2');
+    await platform.untilOnline();
+  }, 180_000);
+});

@@ -1,0 +1,65 @@
+import { expect, it } from 'vitest';
+import type { Platform } from '#test/platform';
+import { askWhole, ChatStreamReader } from './chat-caller.js';
+import { amount, describeFault, eventually, pause } from './fault-scene.js';
+import { booksOf, chatCostNano } from './job-books.js';
+
+/* F6: PostgreSQL is away for half a minute. */
+
+const downMs = amount({ full: 30_000, quick: 12_000 });
+const recoveryWithinMs = 5_000;
+const streamTokens = 100;
+
+/** Requests while the database is away; none may be answered with anything but 503. */
+async function knock(platform: Platform, forMs: number): Promise<string[]> {
+  const until = Date.now() + forMs;
+  const refused: string[] = [];
+  while (Date.now() < until) {
+    const answer = await askWhole(platform, { directives: 'tokens=3', text: `Knock ${refused.length}` });
+    expect(answer.status).toBe(503);
+    expect(answer.headers.get('retry-after')).toMatch(/^\d+$/);
+    refused.push(answer.requestId);
+    await pause(200);
+  }
+  return refused;
+}
+
+async function isServed(platform: Platform): Promise<boolean> {
+  const { status } = await askWhole(platform, { directives: 'tokens=2', text: 'Back' });
+  return status === 200;
+}
+
+describeFault('F6', { ownPostgres: true }, (running) => {
+  it(`${downMs / 1_000} s without PostgreSQL: streams at work end whole and are settled after, nothing else starts`, async () => {
+    const platform = running();
+    expect(await isServed(platform)).toBe(true);
+    const streams = await Promise.all(
+      [1, 2, 3, 4, 5].map((index) =>
+        ChatStreamReader.open(platform, { directives: `tokens=${streamTokens} delay=60`, text: `Stream ${index}` }),
+      ),
+    );
+    await Promise.all(streams.map((stream) => stream.untilTokens(2)));
+    await platform.postgres.stop({ signal: 'SIGQUIT' });
+
+    const refused = await knock(platform, downMs);
+    await Promise.all(streams.map(({ ended }) => ended));
+    for (const stream of streams) expect([stream.errorCode, stream.tokens]).toEqual([null, streamTokens]);
+
+    await platform.postgres.start();
+    const backAtMs = Date.now();
+    await eventually('requests are served again', () => isServed(platform));
+    expect(Date.now() - backAtMs).toBeLessThanOrEqual(recoveryWithinMs);
+
+    await platform.closedJobs(20_000);
+    const books = await booksOf(
+      platform,
+      streams.map(({ requestId }) => requestId),
+    );
+    for (const each of books) {
+      expect(each).toMatchObject({ state: 'succeeded', completionTokens: streamTokens, charges: 1 });
+      expect(each.chargedNano).toBe(chatCostNano(each));
+    }
+    const ran = new Set((await platform.journal.runs()).map(({ requestId }) => requestId));
+    expect(refused.filter((requestId) => ran.has(requestId))).toEqual([]);
+  }, 180_000);
+});

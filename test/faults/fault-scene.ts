@@ -1,0 +1,79 @@
+import { afterAll, afterEach, beforeAll, describe } from 'vitest';
+import { expectInvariant } from '#test/invariant';
+import { type Platform, type PlatformOptions, startPlatform } from '#test/platform';
+
+/** `npm run test:faults -- --quick`: every suite, with fewer trials and shorter outages. */
+export const isQuick = process.env.SLUICE_FAULTS === 'quick';
+
+/** How often to try, or how long to break something. */
+export function amount({ full, quick }: { full: number; quick: number }): number {
+  return isQuick ? quick : full;
+}
+
+/** How long a worker owns a job without renewing, in ms: the `lockMs` of `chatJob`. */
+export const lockMs = 10_000;
+
+export interface FaultOptions extends PlatformOptions {
+  /** The suite runs once for each; default Redis alone. */
+  transports?: ('redis' | 'postgres')[];
+}
+
+/**
+ * A platform in real processes for the tests of one fault, one per transport. Every test ends with invariant I: no job
+ * is open after twice the lock, and the ledger is sound.
+ */
+export function describeFault(title: string, options: FaultOptions, tests: (running: () => Platform) => void): void {
+  const { transports = ['redis'], ...platformOptions } = options;
+  describe.each(transports)(`${title}, with the queue on %s`, (transport) => {
+    let platform: Platform | undefined;
+    const running = (): Platform => {
+      if (platform === undefined) throw new Error('the platform did not start');
+      return platform;
+    };
+
+    beforeAll(async () => {
+      platform = await startPlatform({ transport, ...platformOptions });
+    });
+
+    afterAll(async () => {
+      await platform?.stop();
+    });
+
+    afterEach(async () => {
+      await running().closedJobs(2 * lockMs);
+      await expectInvariant(running());
+    });
+
+    tests(running);
+  });
+}
+
+/** Waits for what must come in the end, however slow the machine is; figures are judged by recorded times. */
+export async function eventually<Value>(
+  what: string,
+  look: () => Promise<Value | null | undefined | false>,
+  withinMs = 60_000,
+): Promise<Value> {
+  const deadline = performance.now() + withinMs;
+  for (;;) {
+    const value = await look();
+    if (value !== null && value !== undefined && value !== false) return value;
+    if (performance.now() > deadline) throw new Error(`not within ${withinMs} ms: ${what}`);
+    await pause(20);
+  }
+}
+
+export function pause(milliseconds: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, milliseconds));
+}
+
+/** Random but repeatable: a failing trial is named by its seed. */
+export function seededRandom(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}

@@ -1,0 +1,35 @@
+import type { Platform } from '#test/platform';
+
+/**
+ * What the machine gives at the moment: how long the cheapest route takes meanwhile. A figure of the product must not
+ * count against it that others use the machine as well.
+ */
+export class MachineBaseline {
+  private readonly answers: { atMs: number; tookMs: number }[] = [];
+  private timer: NodeJS.Timeout | undefined;
+
+  constructor(private readonly platform: Platform) {}
+
+  start(): void {
+    this.timer = setInterval(() => void this.ask().catch(() => undefined), 50);
+  }
+
+  stop(): void {
+    clearInterval(this.timer);
+  }
+
+  /** Of the answers to questions of that time, in ms. */
+  slowestMs({ fromMs, toMs }: { fromMs: number; toMs: number }): number {
+    return Math.max(
+      0,
+      ...this.answers.filter(({ atMs }) => atMs >= fromMs && atMs <= toMs).map(({ tookMs }) => tookMs),
+    );
+  }
+
+  private async ask(): Promise<void> {
+    const startedAt = performance.now();
+    const atMs = Date.now();
+    await (await fetch(`${this.platform.origin}/health/live`)).text();
+    this.answers.push({ atMs, tookMs: performance.now() - startedAt });
+  }
+}
