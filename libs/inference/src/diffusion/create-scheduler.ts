@@ -1,0 +1,29 @@
+import { PlatformError } from '#common';
+import { DdimScheduler } from './ddim.scheduler.js';
+import { DpmSolverScheduler } from './dpm-solver.scheduler.js';
+import { EulerScheduler } from './euler.scheduler.js';
+import { LcmScheduler } from './lcm.scheduler.js';
+import type { DiffusionScheduler, NoiseSource, SchedulerConfig } from './scheduler.js';
+
+type SchedulerMaker = (config: SchedulerConfig, steps: number, noise: NoiseSource) => DiffusionScheduler;
+
+/** By the class names of the diffusers layout. */
+const makers: Readonly<Record<string, SchedulerMaker>> = {
+  EulerDiscreteScheduler: (config, steps, noise) => new EulerScheduler(config, steps, { kind: 'plain', noise }),
+  EulerAncestralDiscreteScheduler: (config, steps, noise) =>
+    new EulerScheduler(config, steps, { kind: 'ancestral', noise }),
+  DDIMScheduler: (config, steps) => new DdimScheduler(config, steps),
+  DPMSolverMultistepScheduler: (config, steps) => new DpmSolverScheduler(config, steps),
+  LCMScheduler: (config, steps, noise) => new LcmScheduler(config, steps, noise),
+  // What Stable Diffusion 1 was published with; the newer solver takes the same network further in fewer steps.
+  PNDMScheduler: (config, steps) => new DpmSolverScheduler(config, steps),
+};
+
+/** The scheduler that a model's configuration names. Throws `INVALID_MODEL` for one that is not known. */
+export function createScheduler(config: SchedulerConfig, steps: number, noise: NoiseSource): DiffusionScheduler {
+  const { _class_name: name = 'EulerDiscreteScheduler' } = config;
+  const make = Object.hasOwn(makers, name) ? makers[name] : undefined;
+  if (make !== undefined) return make(config, steps, noise);
+  const known = Object.keys(makers).join(', ');
+  throw new PlatformError('INVALID_MODEL', `The scheduler ${name} is not known. There are: ${known}.`);
+}
