@@ -51,7 +51,7 @@ export class NoiseSchedule {
     const wanted = Math.log(Math.max(sigma, 1e-10));
     let low = this.sigmas.findLastIndex((known) => Math.log(known) <= wanted);
     low = Math.max(0, Math.min(low, this.length - 2));
-    const [below = 0, above = 0] = [Math.log(this.sigmas[low] ?? 1), Math.log(this.sigmas[low + 1] ?? 1)];
+    const [below, above] = [Math.log(this.sigmas[low] ?? 1), Math.log(this.sigmas[low + 1] ?? 1)];
     const weight = Math.max(0, Math.min(1, (below - wanted) / (below - above)));
     return low + weight;
   }
