@@ -4,7 +4,7 @@ export * from './pull/pull-models.js';
 export * from './source/source-settings.js';
 export * from './convert/decoder/index.js';
 export * from './convert/index.js';
-export { writeOnnxModel, type OnnxGraph, type WriteModelOptions } from './onnx/index.js';
+export { bytesOf, GraphBuilder, writeOnnxModel, type OnnxGraph, type WriteModelOptions } from './onnx/index.js';
 export * from './installed-models.js';
 export * from './pull/progress-reporter.js';
 export { withFileLock } from './pull/file-lock.js';

@@ -15,7 +15,8 @@ import { planWindow, type WindowPlan } from './window-planner.js';
 /** A stretch of speech that fits into the model. */
 export interface SpeechWindow extends Pick<RecognitionInput, 'prompt' | 'temperature' | 'timestamps'> {
   samples: Float32Array;
-  language: string | null;
+  /** ISO 639-1, what the caller says before what was heard; the first that the model knows counts. */
+  languages: readonly string[];
   /** Somebody still speaks at its end. */
   isCut: boolean;
 }
@@ -61,7 +62,7 @@ export class BlockRecognizer {
     if (!isLast && samples.length < recognitionSampleRate) {
       throw new PlatformError('INVALID_REQUEST', 'A block that is not the last holds at least a second.');
     }
-    const memory: RecognitionMemory = input.memory ?? { language: input.language, tail: [] };
+    const memory: RecognitionMemory = input.memory ?? { language: null, tail: [] };
     const spans = await this.speechOf(samples, context);
     const mostSamples = Math.round(this.model.mostSeconds * recognitionSampleRate);
     const plan = planWindow({ spans, samples: samples.length, isLast, mostSamples });
@@ -70,7 +71,7 @@ export class BlockRecognizer {
     }
     const window: SpeechWindow = {
       samples: samples.subarray(plan.start, plan.end),
-      language: input.language ?? memory.language,
+      languages: [input.language, memory.language].filter((language) => language !== null),
       isCut: plan.isCut,
       prompt: input.prompt,
       temperature: input.temperature,
@@ -83,7 +84,7 @@ export class BlockRecognizer {
   /** Runs every graph once. */
   async warmUp(samples: Float32Array, context: TaskContext): Promise<void> {
     await this.speechOf(samples, context);
-    const wishes = { prompt: null, temperature: null, timestamps: 'none', language: null, isCut: false } as const;
+    const wishes = { prompt: null, temperature: null, timestamps: 'none', languages: [], isCut: false } as const;
     await this.model.recognize({ samples, ...wishes }, context);
   }
 

@@ -42,9 +42,8 @@ export class WhisperRecognizer implements WindowRecognizer {
     const { tokens } = this.parts;
     await context.breathe();
     const heard = await context.measure(() => this.encode(window.samples));
-    // A language is a hint: one that the model does not know is no help.
-    const hint = window.language !== null && tokens.languages.has(window.language) ? window.language : null;
-    const language = hint ?? (await this.writer.detectLanguage(heard, context));
+    const known = window.languages.find((language) => tokens.languages.has(language));
+    const language = known ?? (await this.writer.detectLanguage(heard, context));
     const { prompt, isCut, temperature } = window;
     // Where speech was cut, its own times tell how much of it was told.
     const timestamps = isCut || window.timestamps !== 'none';

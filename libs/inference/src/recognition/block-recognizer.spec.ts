@@ -1,0 +1,124 @@
+import { describe, expect, it } from 'vitest';
+import type { TaskContext } from '../engines/queued-task.engine.js';
+import { BlockRecognizer, type SpeechWindow, type WindowSpeech } from './block-recognizer.js';
+import type { RecognitionInput, RecognizedSegment } from './speech-recognition.js';
+import { type VoiceActivity, voiceFrameSamples } from './voice-activity.js';
+
+const second = 16_000;
+const context: TaskContext = {
+  part: () => undefined,
+  progress: () => undefined,
+  breathe: async () => undefined,
+  measure: (run) => run(),
+};
+
+/** Samples that are not zero are speech. */
+const voice = {
+  probabilities: async (samples: Float32Array) =>
+    Float32Array.from({ length: Math.ceil(samples.length / voiceFrameSamples) }, (_, frame) =>
+      samples.subarray(frame * voiceFrameSamples, (frame + 1) * voiceFrameSamples).some((sample) => sample !== 0)
+        ? 1
+        : 0,
+    ),
+} as unknown as VoiceActivity;
+
+function segment(text: string, start: number, end: number): RecognizedSegment {
+  const words = [{ word: text.trim(), start, end, probability: 1 }];
+  const scores = { tokens: [], temperature: 0, avgLogprob: 0, compressionRatio: 1, noSpeechProb: 0 };
+  return { text, start, end, words, ...scores };
+}
+
+/** A model that answers what it is told, and remembers what it was given. */
+function setUp(answers: Partial<WindowSpeech>[], mostSeconds = 30) {
+  const windows: SpeechWindow[] = [];
+  const model = {
+    mostSeconds,
+    recognize: async (window: SpeechWindow): Promise<WindowSpeech> => {
+      windows.push(window);
+      return { segments: [], language: 'en', heardUntil: null, needsOverlap: false, ...answers[windows.length - 1] };
+    },
+  };
+  const recognize = (recognizer: BlockRecognizer, samples: Float32Array, wishes: Partial<RecognitionInput> = {}) =>
+    recognizer.recognize(
+      {
+        samples,
+        isLast: true,
+        language: null,
+        prompt: null,
+        temperature: null,
+        timestamps: 'word',
+        memory: null,
+        ...wishes,
+      },
+      context,
+    );
+  return { windows, recognize, recognizer: new BlockRecognizer(model, voice), deaf: new BlockRecognizer(model, null) };
+}
+
+function speech(seconds: number, from = 0, to = seconds): Float32Array {
+  return new Float32Array(seconds * second).fill(0.1, from * second, to * second);
+}
+
+describe('a block of a recording', () => {
+  it('gives the model the speech in it, and puts the times back where they were', async () => {
+    const { windows, recognize, recognizer } = setUp([{ segments: [segment(' hello', 0.5, 1)] }]);
+    const { segments, consumedSamples } = await recognize(recognizer, speech(10, 4, 6));
+    const offset = (windows[0]?.samples.length ?? 0) / second;
+    expect(offset).toBeCloseTo(2.4, 1);
+    expect(segments[0]?.start).toBeCloseTo(3.8 + 0.5, 1);
+    expect(segments[0]?.words?.[0]?.end).toBeCloseTo(3.8 + 1, 1);
+    expect(consumedSamples).toBe(10 * second);
+  });
+
+  it('remembers the language that was heard, which the caller may know better', async () => {
+    const { windows, recognize, recognizer } = setUp([{ language: 'fr' }, { language: 'fr' }]);
+    const { memory } = await recognize(recognizer, speech(3));
+    expect(memory.language).toBe('fr');
+    await recognize(recognizer, speech(3), { memory, language: 'it' });
+    expect(windows.map(({ languages }) => languages)).toEqual([[], ['it', 'fr']]);
+  });
+
+  it('goes on where a cut window was told to, but never stands still', async () => {
+    const long = speech(30);
+    const { recognize, recognizer, windows } = setUp([{ heardUntil: 24.5 }, { heardUntil: 0.2 }]);
+    expect((await recognize(recognizer, long, { isLast: false })).consumedSamples).toBe(24.5 * second);
+    expect((await recognize(recognizer, long, { isLast: false })).consumedSamples).toBe(30 * second);
+    expect(windows[0]?.isCut).toBe(true);
+  });
+
+  it('lets two windows overlap where nobody knows when words end, and says their words once', async () => {
+    const { recognize, recognizer } = setUp(
+      [
+        { segments: [segment(' we choose to go to the', 0, 20)], needsOverlap: true },
+        { segments: [segment(' go to the moon', 0, 3)] },
+      ],
+      20,
+    );
+    const first = await recognize(recognizer, speech(30), { isLast: false });
+    expect(first.consumedSamples).toBe(18 * second);
+    const { segments, memory } = await recognize(recognizer, speech(12), { memory: first.memory });
+    expect(segments.map(({ text }) => text)).toEqual([' moon']);
+    expect(memory.tail).toEqual([]);
+  });
+
+  it('leaves out a segment that was said before', async () => {
+    const { recognize, recognizer } = setUp([{ segments: [segment(' to the', 0, 1), segment(' moon', 1, 2)] }]);
+    const memory = { language: 'en', tail: ['go', 'to', 'the'] };
+    const { segments } = await recognize(recognizer, speech(3), { memory });
+    expect(segments.map(({ text }) => text)).toEqual([' moon']);
+  });
+
+  it('is speech from end to end where there is no voice graph', async () => {
+    const { recognize, deaf, windows } = setUp([{}]);
+    const { heardSpeech } = await recognize(deaf, new Float32Array(2 * second));
+    expect([heardSpeech, windows[0]?.samples.length]).toEqual([true, 2 * second]);
+    expect((await recognize(deaf, new Float32Array(0))).heardSpeech).toBe(false);
+  });
+
+  it('is refused when it is too short not to be the last', async () => {
+    const { recognize, recognizer } = setUp([]);
+    await expect(recognize(recognizer, speech(0.5), { isLast: false })).rejects.toMatchObject({
+      code: 'INVALID_REQUEST',
+    });
+  });
+});

@@ -1,0 +1,58 @@
+import { byteLevelTokenizer } from './tiny-tokenizer.js';
+
+/** Tokens of a tiny Whisper, and what comes after what. */
+export interface TinyWhisperTokens {
+  files: Record<string, object>;
+  vocabularySize: number;
+  endOfText: number;
+  /** By token: the one that follows it; the end where nothing does. */
+  next: number[];
+}
+
+const timestamps = 1_501;
+const heads = ['<|startoftranscript|>', '<|en|>', '<|de|>', '<|transcribe|>', '<|startofprev|>', '<|nospeech|>'];
+
+/**
+ * The byte-level tokenizer with Whisper's marks and one token per word of `text`. Every token has one follower: the
+ * start leads to English, from there to the words, to the time at which they end, and to the end.
+ */
+export function tinyWhisperTokens(text: string, seconds: number): TinyWhisperTokens {
+  const base = byteLevelTokenizer();
+  const words = text.split(' ').map((word, index) => ({ content: ` ${word}`, id: base.vocabularySize + index }));
+  const start = base.vocabularySize + words.length;
+  const times = Array.from({ length: timestamps }, (_, index) => `<|${(index * 0.02).toFixed(2)}|>`);
+  const marks = ['<|endoftext|>', ...heads, '<|notimestamps|>', ...times];
+  const idOf = (mark: string): number => start + marks.indexOf(mark);
+  const added = [
+    ...words.map((word) => ({ ...word, special: false })),
+    ...marks.map((content, index) => ({ content, id: start + index, special: true })),
+  ].map((token) => ({ ...token, single_word: false, lstrip: false, rstrip: false, normalized: false }));
+  const vocabularySize = start + marks.length;
+  const endOfText = idOf('<|endoftext|>');
+  const next = Array.from({ length: vocabularySize }, () => endOfText);
+  const chain = ['<|startoftranscript|>', '<|en|>', '<|transcribe|>', '<|0.00|>'].map(idOf);
+  const path = [...chain, ...words.map(({ id }) => id), idOf(`<|${seconds.toFixed(2)}|>`), endOfText];
+  for (const [index, token] of path.entries()) next[token] = path[index + 1] ?? endOfText;
+  next[idOf('<|notimestamps|>')] = words[0]?.id ?? endOfText;
+  const model = base.tokenizerJson.model as { vocab: Record<string, number> };
+  // The base's own marks would be taken for Whisper's end.
+  const vocab = Object.fromEntries(
+    Object.entries(model.vocab).map(([token, id]) => [token === '<|endoftext|>' ? '<|base-end|>' : token, id]),
+  );
+  return {
+    vocabularySize,
+    endOfText,
+    next,
+    files: {
+      'config.json': { model_type: 'whisper', num_mel_bins: 80, max_target_positions: 448, median_filter_width: 7 },
+      'generation_config.json': {
+        suppress_tokens: [],
+        begin_suppress_tokens: [endOfText],
+        max_initial_timestamp_index: 50,
+        alignment_heads: [[0, 0]],
+      },
+      'tokenizer.json': { ...base.tokenizerJson, added_tokens: added, model: { ...model, vocab } },
+      'tokenizer_config.json': { tokenizer_class: 'WhisperTokenizer', eos_token: '<|endoftext|>', bos_token: null },
+    },
+  };
+}
