@@ -18,7 +18,7 @@ export interface HostSettings {
 /** How to load one model: its manifest, within the worker's settings. */
 export function hostLoadOptions({ manifest, directory }: InstalledModel, settings: HostSettings): HostLoadOptions {
   const slots = settings.slots ?? manifest.slots ?? defaultSlots;
-  const contextLength = manifest.contextLength ?? defaultContextLength;
+  const contextLength = manifest.contextLength ?? longestInput(manifest) ?? defaultContextLength;
   return {
     modelId: manifest.id,
     directory,
@@ -31,4 +31,10 @@ export function hostLoadOptions({ manifest, directory }: InstalledModel, setting
     contextLength,
     cacheTokens: manifest.cacheTokens ?? slots * contextLength,
   };
+}
+
+/** Embedding models say in their own members how long a text may be. */
+function longestInput({ kindMembers }: InstalledModel['manifest']): number | undefined {
+  const { maxInputTokens } = kindMembers ?? {};
+  return typeof maxInputTokens === 'number' ? maxInputTokens : undefined;
 }

@@ -7,6 +7,7 @@ import { loadMiganFamily } from './migan/migan.family.js';
 import { loadNsfwMobilenetFamily } from './nsfw-mobilenet/nsfw-mobilenet.family.js';
 import { loadRifeFamily } from './rife/rife.family.js';
 import { loadMoonshineFamily } from './moonshine/moonshine.family.js';
+import { loadTextEmbeddingFamily } from './text-embedding/text-embedding.family.js';
 import { loadWhisperFamily } from './whisper/whisper.family.js';
 
 /** Every family by the name manifests use. A new one is a folder and a line here. */
@@ -19,6 +20,7 @@ export const families: Readonly<Record<string, EngineLoader>> = {
   rife: loadRifeFamily,
   u2net: loadU2netFamily,
   moonshine: loadMoonshineFamily,
+  'text-embedding': loadTextEmbeddingFamily,
   whisper: loadWhisperFamily,
 };
 

@@ -9,4 +9,5 @@ export type * from '../engines/engine.js';
 export type * from '../engines/engine-stats.js';
 export type * from '../engines/task.js';
 export type * from '../engines/text-generation.js';
+export * from '../embedding/embedding-task.js';
 export * from '../recognition/speech-recognition.js';

@@ -3,7 +3,7 @@ import type { TaskEvent, TaskRequest } from '../engines/task.js';
 import { HostRun } from './host-run.js';
 import type { TaskOptions, TaskResult } from './task-runner.js';
 
-/** One task; may be tried again as long as no part of its result has been delivered. */
+/** One task; may be tried again as long as no part of its result has been delivered, or parts may come twice. */
 export class TaskRun extends HostRun<TaskResult> {
   private sentParts = false;
 
@@ -23,7 +23,7 @@ export class TaskRun extends HostRun<TaskResult> {
   }
 
   protected get hasDelivered(): boolean {
-    return this.sentParts;
+    return this.sentParts && this.options.repeatable !== true;
   }
 
   protected cancelledResult(): TaskResult {

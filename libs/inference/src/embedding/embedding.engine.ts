@@ -1,0 +1,206 @@
+import { PlatformError } from '#common';
+import { asRunFailure } from '../engines/device-failure.js';
+import type { EngineSink } from '../engines/engine.js';
+import type { EngineStats } from '../engines/engine-stats.js';
+import type { TaskEngine, TaskEvent, TaskRequest } from '../engines/task.js';
+import type { EncodedSentence } from '../text/sentence-tokenizer.js';
+import { type EmbeddingInput, type EmbeddingPart, embeddingTask } from './embedding-task.js';
+import { EmbeddingRequest, type EmbeddingRow } from './embedding-request.js';
+import { type BatchLimits, LengthBatcher } from './length-batcher.js';
+import { shapeVector } from './pooling.js';
+
+export interface EmbeddingEngineOptions {
+  /** One vector per row, in one run of the model. */
+  encode: (rows: readonly Int32Array[]) => Promise<Float32Array[]>;
+  tokenize: (text: string, limit: number) => EncodedSentence;
+  /** Longest text, in tokens. */
+  maxTokens: number;
+  normalize: boolean;
+  batch: BatchLimits;
+  /** Requests that the worker hands over at once. */
+  slots: number;
+  sink: EngineSink;
+  /** Releases the session. */
+  onClose?: () => Promise<void>;
+}
+
+/** How long texts are tokenized between two runs, in ms: beside a waiting batch, and when there is none. */
+const readingMs = { busy: 5, idle: 20 };
+
+/**
+ * Embeds the texts of all requests at hand together. A request is tokenized whole before its first row runs, so that a
+ * text that is too long costs nothing; then its rows go into batches of like length with those of others, and their
+ * vectors leave as parts. Between two runs the event loop turns: requests come and go there.
+ */
+export class EmbeddingEngine implements TaskEngine {
+  private readonly requests = new Map<string, EmbeddingRequest>();
+  private readonly reading: EmbeddingRequest[] = [];
+  private readonly batcher: LengthBatcher<EmbeddingRow>;
+  private working: Promise<void> | null = null;
+  private isClosed = false;
+  private steps = 0;
+  private runMs = 0;
+
+  constructor(private readonly options: EmbeddingEngineOptions) {
+    this.batcher = new LengthBatcher(options.batch);
+  }
+
+  submit({ id, task, input }: TaskRequest): void {
+    if (this.isClosed) return this.send(id, failed(unloaded()));
+    if (task !== embeddingTask) {
+      return this.send(id, failed(new PlatformError('INVALID_MODEL', `This model does not know the task ${task}.`)));
+    }
+    const request = new EmbeddingRequest(id, input as EmbeddingInput);
+    this.requests.set(id, request);
+    this.reading.push(request);
+    this.working ??= this.work().finally(() => (this.working = null));
+  }
+
+  cancel(id: string): void {
+    const request = this.requests.get(id);
+    if (request === undefined) return;
+    this.drop(request);
+    // What is in the running batch is computed and counted before the task ends.
+    if (request.inBatch === 0) this.send(id, finished(request, true));
+    else request.isCancelled = true;
+  }
+
+  stats(): EngineStats {
+    const { slots } = this.options;
+    return {
+      slots,
+      running: this.requests.size,
+      waiting: this.batcher.size,
+      stepsTotal: this.steps,
+      runMsTotal: this.runMs,
+    };
+  }
+
+  /** What waits fails; resolves when the session is free. */
+  async close(): Promise<void> {
+    this.isClosed = true;
+    for (const request of this.requests.values()) this.fail(request, unloaded());
+    await this.working;
+    await this.options.onClose?.();
+  }
+
+  private async work(): Promise<void> {
+    while (this.reading.length > 0 || this.batcher.size > 0) {
+      await new Promise((resolve) => setImmediate(resolve));
+      this.read(this.batcher.size > 0 ? readingMs.busy : readingMs.idle);
+      const rows = this.batcher.next();
+      if (rows.length > 0) await this.run(rows);
+    }
+  }
+
+  /** Tokenizes what has come in, the requests by turns, until the time is over. */
+  private read(milliseconds: number): void {
+    const until = performance.now() + milliseconds;
+    for (let request = this.reading.shift(); request !== undefined; request = this.reading.shift()) {
+      this.readSome(request);
+      if (performance.now() > until) return;
+    }
+  }
+
+  private readSome(request: EmbeddingRequest): void {
+    const { tokenize, maxTokens } = this.options;
+    try {
+      request.readSome((text) => tokenize(text, maxTokens), maxTokens);
+    } catch (error) {
+      return this.fail(request, error);
+    }
+    if (request.isRead) this.batcher.add(request.id, request.rows);
+    else this.reading.push(request);
+  }
+
+  private async run(rows: EmbeddingRow[]): Promise<void> {
+    const owners = this.ownersOf(rows);
+    for (const { request, own } of owners) request.inBatch = own.length;
+    const startedAt = performance.now();
+    try {
+      const vectors = await this.options.encode(rows.map(({ ids }) => ids));
+      this.count(startedAt);
+      const byRow = new Map(rows.map((row, index) => [row, vectors[index]]));
+      for (const { request, own } of owners) this.deliver(request, own, byRow);
+    } catch (error) {
+      this.count(startedAt);
+      for (const { request } of owners) this.fail(request, asRunFailure(error));
+    }
+  }
+
+  private ownersOf(rows: readonly EmbeddingRow[]): { request: EmbeddingRequest; own: EmbeddingRow[] }[] {
+    const ids = [...new Set(rows.map(({ owner }) => owner))];
+    return ids.flatMap((id) => {
+      const request = this.requests.get(id);
+      return request === undefined ? [] : [{ request, own: rows.filter(({ owner }) => owner === id) }];
+    });
+  }
+
+  private deliver(
+    request: EmbeddingRequest,
+    rows: EmbeddingRow[],
+    vectors: ReadonlyMap<EmbeddingRow, Float32Array | undefined>,
+  ): void {
+    request.inBatch = 0;
+    if (this.isClosed) return;
+    request.countComputed(rows);
+    if (request.isCancelled) return this.send(request.id, finished(request, true));
+    const { normalize } = this.options;
+    const { dimensions } = request.input;
+    const shaped = rows.map((row) => shapeVector(vectors.get(row) ?? new Float32Array(), { dimensions, normalize }));
+    if (!shaped.every(isSound)) {
+      return this.fail(request, new PlatformError('INFERENCE_FAILED', 'The model computed no numbers for a text.'));
+    }
+    this.send(request.id, { type: 'task-part', part: partOf(rows, shaped) });
+    if (!request.isComputed) return;
+    this.drop(request);
+    this.send(request.id, finished(request, false));
+  }
+
+  private count(startedAt: number): void {
+    this.steps++;
+    this.runMs += performance.now() - startedAt;
+  }
+
+  private fail(request: EmbeddingRequest, error: unknown): void {
+    const isOpen = this.requests.has(request.id) || request.isCancelled;
+    this.drop(request);
+    request.isCancelled = false;
+    if (isOpen) this.send(request.id, failed(PlatformError.from(error, 'INFERENCE_FAILED')));
+  }
+
+  private drop(request: EmbeddingRequest): void {
+    this.requests.delete(request.id);
+    this.batcher.remove(request.id);
+    const place = this.reading.indexOf(request);
+    if (place >= 0) this.reading.splice(place, 1);
+  }
+
+  private send(id: string, event: TaskEvent): void {
+    this.options.sink([[id, event]]);
+  }
+}
+
+/** Rows of one length of vector, one after another. */
+function partOf(rows: readonly EmbeddingRow[], vectors: readonly Float32Array[]): EmbeddingPart {
+  const dimensions = vectors[0]?.length ?? 0;
+  const joined = new Float32Array(vectors.length * dimensions);
+  for (const [index, vector] of vectors.entries()) joined.set(vector, index * dimensions);
+  return { indexes: rows.map(({ index }) => index), dimensions, vectors: joined };
+}
+
+function isSound(vector: Float32Array): boolean {
+  return vector.length > 0 && vector.every(Number.isFinite);
+}
+
+function finished({ computedTokens }: EmbeddingRequest, cancelled: boolean): TaskEvent {
+  return { type: 'task-finished', cancelled, output: { tokens: computedTokens } };
+}
+
+function failed(error: PlatformError): TaskEvent {
+  return { type: 'failed', error: error.toWire(), usage: null };
+}
+
+function unloaded(): PlatformError {
+  return new PlatformError('MODEL_OFFLINE', 'The model was unloaded.');
+}

@@ -1,0 +1,64 @@
+import { PlatformError } from '#common';
+import type { GraphSession, TensorDescription } from '../runtime/graph-session.js';
+
+/** What an encoder takes and gives, as its graph says. */
+export interface EncoderGraph {
+  inputs: readonly EncoderInput[];
+  /** The output to fetch: a vector for each token, or one for the whole text. */
+  output: TensorDescription;
+  gives: 'tokens' | 'text';
+}
+
+export interface EncoderInput {
+  name: string;
+  kind: 'ids' | 'mask' | 'types' | 'positions';
+  type: 'int64' | 'int32';
+}
+
+const kinds: Record<string, EncoderInput['kind']> = {
+  input_ids: 'ids',
+  attention_mask: 'mask',
+  token_type_ids: 'types',
+  position_ids: 'positions',
+};
+
+const tokenOutputs = ['last_hidden_state', 'token_embeddings'];
+const textOutputs = ['sentence_embedding'];
+
+/**
+ * Finds inputs and output by names and shapes. With `wholeText` only an output that is the vector of the text counts.
+ * Throws `INVALID_MODEL` naming what does not fit.
+ */
+export function inspectEncoder(
+  { inputs, outputs }: Pick<GraphSession, 'inputs' | 'outputs'>,
+  { wholeText }: { wholeText: boolean },
+): EncoderGraph {
+  const known = inputs.map(describeInput);
+  for (const kind of ['ids', 'mask'] as const) {
+    if (!known.some((input) => input.kind === kind)) throw unfit(`it takes no ${nameOf(kind)}`);
+  }
+  const isFloat = ({ type }: TensorDescription) => type === 'float32' || type === 'float16';
+  const ofRank = (rank: number) => outputs.filter((output) => isFloat(output) && output.shape.length === rank);
+  const pick = (candidates: TensorDescription[], wanted: string[]) =>
+    candidates.find(({ name }) => wanted.includes(name));
+  const tokens = pick(ofRank(3), tokenOutputs) ?? ofRank(3)[0];
+  const text = pick(ofRank(2), textOutputs);
+  if (tokens !== undefined && !wholeText) return { inputs: known, output: tokens, gives: 'tokens' };
+  if (text !== undefined) return { inputs: known, output: text, gives: 'text' };
+  throw unfit(wholeText ? 'its layers behind the pooling are not in the graph' : 'it gives no vectors of tokens');
+}
+
+function describeInput({ name, type }: TensorDescription): EncoderInput {
+  const kind = Object.hasOwn(kinds, name) ? kinds[name] : undefined;
+  if (kind === undefined) throw unfit(`its input ${name} is not known`);
+  if (type !== 'int64' && type !== 'int32') throw unfit(`its input ${name} is of type ${type}`);
+  return { name, kind, type };
+}
+
+function nameOf(wanted: EncoderInput['kind']): string {
+  return Object.entries(kinds).find(([, kind]) => kind === wanted)?.[0] ?? wanted;
+}
+
+function unfit(reason: string): PlatformError {
+  return new PlatformError('INVALID_MODEL', `The graph of this model is no text encoder: ${reason}.`);
+}

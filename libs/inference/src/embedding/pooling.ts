@@ -1,0 +1,72 @@
+/** How the vectors of a text's tokens become the one of the text. */
+export const poolings = ['mean', 'cls', 'last', 'max'] as const;
+export type Pooling = (typeof poolings)[number];
+
+/** The vectors of one text's tokens within the output of a batch. */
+export interface TokenVectors {
+  data: Float32Array;
+  /** Where the first token's vector begins. */
+  offset: number;
+  /** Tokens of the text, without the padding behind them. */
+  length: number;
+  /** Numbers per vector. */
+  size: number;
+}
+
+/** One vector of `size` numbers. */
+export function poolTokens(pooling: Pooling, { data, offset, length, size }: TokenVectors): Float32Array {
+  const tokenAt = (index: number) => data.slice(offset + index * size, offset + (index + 1) * size);
+  if (pooling === 'cls') return tokenAt(0);
+  if (pooling === 'last') return tokenAt(length - 1);
+  return pooling === 'mean' ? meanOf(data, offset, length, size) : maxOf(data, offset, length, size);
+}
+
+function meanOf(data: Float32Array, offset: number, length: number, size: number): Float32Array {
+  const sums = new Float64Array(size);
+  for (let token = 0, at = offset; token < length; token++, at += size) {
+    for (let index = 0; index < size; index++) sums[index] = (sums[index] as number) + (data[at + index] as number);
+  }
+  return Float32Array.from(sums, (sum) => sum / length);
+}
+
+function maxOf(data: Float32Array, offset: number, length: number, size: number): Float32Array {
+  const most = data.slice(offset, offset + size);
+  for (let token = 1, at = offset + size; token < length; token++, at += size) {
+    for (let index = 0; index < size; index++) {
+      most[index] = Math.max(most[index] as number, data[at + index] as number);
+    }
+  }
+  return most;
+}
+
+/**
+ * The vector as it goes out: cut to `dimensions` where it is longer, and of length 1 where the model's are, or where
+ * cutting has changed its length. A vector of zeros stays what it is.
+ */
+export function shapeVector(
+  vector: Float32Array,
+  { dimensions, normalize }: { dimensions: number | null; normalize: boolean },
+): Float32Array {
+  const isCut = dimensions !== null && dimensions < vector.length;
+  const kept = isCut ? vector.slice(0, dimensions) : vector;
+  return normalize || isCut ? normalized(kept) : kept;
+}
+
+function normalized(vector: Float32Array): Float32Array {
+  let squares = 0;
+  for (const value of vector) squares += value * value;
+  const norm = Math.sqrt(squares);
+  return norm > 0 ? vector.map((value) => value / norm) : vector;
+}
+
+/** 1 for vectors of one direction. */
+export function cosine(left: Float32Array, right: Float32Array): number {
+  let [product, leftSquares, rightSquares] = [0, 0, 0];
+  for (let index = 0; index < left.length; index++) {
+    const [a, b] = [left[index] as number, right[index] as number];
+    product += a * b;
+    leftSquares += a * a;
+    rightSquares += b * b;
+  }
+  return product / Math.sqrt(leftSquares * rightSquares);
+}

@@ -1,0 +1,84 @@
+import { PlatformError } from '#common';
+import { float16Bits, float16ToFloat32 } from '../runtime/float16.js';
+import type { GraphSession, GraphTensor } from '../runtime/graph-session.js';
+import { type EncoderGraph, type EncoderInput, inspectEncoder } from './encoder-graph.js';
+import { cosine, poolTokens } from './pooling.js';
+import type { SentenceSettings } from './sentence-settings.js';
+
+/** Below this cosine, a vector counts as changed by its neighbours. */
+const sameVector = 0.9999;
+
+/** Token ids of texts to their pooled vectors: one run of the graph for a batch. */
+export class SentenceEncoder {
+  private readonly graph: EncoderGraph;
+
+  constructor(
+    private readonly session: GraphSession,
+    private readonly settings: SentenceSettings,
+    private readonly padId: number,
+  ) {
+    this.graph = inspectEncoder(session, { wholeText: settings.needsWholeGraph });
+  }
+
+  get provider(): string {
+    return this.session.provider;
+  }
+
+  get providerNote(): string | null {
+    return this.session.providerNote;
+  }
+
+  /** One vector per row, neither cut nor normalised. Rejects with the runtime's error. */
+  async encode(rows: readonly Int32Array[]): Promise<Float32Array[]> {
+    const longest = rows.reduce((most, row) => Math.max(most, row.length), 1);
+    const { inputs, output, gives } = this.graph;
+    const feeds = Object.fromEntries(inputs.map((input) => [input.name, this.feed(input, rows, longest)]));
+    const fetched = (await this.session.run(feeds, [output.name]))[output.name];
+    if (fetched === undefined) throw new PlatformError('INFERENCE_FAILED', 'The model gave no vectors.');
+    const data = floatsOf(fetched);
+    const size = fetched.dims.at(-1) ?? 0;
+    if (gives === 'text') return rows.map((_row, index) => data.slice(index * size, (index + 1) * size));
+    const { pooling } = this.settings;
+    return rows.map((row, index) =>
+      poolTokens(pooling, { data, offset: index * longest * size, length: row.length, size }),
+    );
+  }
+
+  /**
+   * True when a text gets another vector beside other texts than alone: weights that are quantised while the model runs
+   * take one scale for the whole batch. Such a model must run row by row.
+   */
+  async mixesRows(rows: readonly Int32Array[]): Promise<boolean> {
+    const together = await this.encode(rows);
+    for (const [index, row] of rows.entries()) {
+      const [alone] = await this.encode([row]);
+      const beside = together[index];
+      if (alone === undefined || beside === undefined || !(cosine(alone, beside) >= sameVector)) return true;
+    }
+    return false;
+  }
+
+  async release(): Promise<void> {
+    await this.session.release();
+  }
+
+  private feed({ kind, type }: EncoderInput, rows: readonly Int32Array[], longest: number): GraphTensor {
+    const cells = new Int32Array(rows.length * longest).fill(kind === 'ids' ? this.padId : 0);
+    for (const [index, row] of rows.entries()) {
+      const start = index * longest;
+      if (kind === 'ids') cells.set(row, start);
+      else if (kind === 'mask') cells.fill(1, start, start + row.length);
+      else if (kind === 'positions') for (let token = 0; token < longest; token++) cells[start + token] = token;
+    }
+    const data = type === 'int64' ? BigInt64Array.from(cells, BigInt) : cells;
+    return this.session.tensor(type, data, [rows.length, longest]);
+  }
+}
+
+function floatsOf(tensor: GraphTensor): Float32Array {
+  if (tensor.data instanceof Float32Array) return tensor.data;
+  const bits = float16Bits(tensor);
+  const values = new Float32Array(bits.length);
+  float16ToFloat32(bits, values);
+  return values;
+}
