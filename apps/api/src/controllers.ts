@@ -5,11 +5,13 @@ import { ModelsController } from '#model-registry';
 import { RateLimitsController } from '#rate-limit';
 import type { ControllersOf } from '#modalities';
 import { ChatController } from '#modalities/chat/api';
+import { EmbeddingController } from '#modalities/embedding/api';
 import { TranscriptionController } from '#modalities/transcription/api';
 
 /** The routes of each slice; one that is left out does not compile. */
 const sliceControllers = {
   chat: [ChatController],
+  embedding: [EmbeddingController],
   transcription: [TranscriptionController],
 } satisfies ControllersOf<Type<object>[]>;
 

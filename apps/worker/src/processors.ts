@@ -1,6 +1,7 @@
 import type { TaskRunner, TextGenerationRunner } from '#inference/host';
 import { catalog, type ModalityName, type ProcessorsOf } from '#modalities';
 import { ChatProcessor } from '#modalities/chat/worker';
+import { EmbeddingProcessor } from '#modalities/embedding/worker';
 import { TranscriptionProcessor } from '#modalities/transcription/worker';
 import type { MediaTools } from '#media';
 import type { ModelManifest } from '#model-registry/manifest';
@@ -31,6 +32,7 @@ export interface ProcessorParts {
 /** The worker's part of every slice; a slice without one does not compile. */
 export const processors = {
   chat: ({ runner }) => new ChatProcessor(runner),
+  embedding: ({ runner }) => new EmbeddingProcessor(runner),
   transcription: (parts) => new TranscriptionProcessor(parts),
 } satisfies ProcessorsOf<(parts: ProcessorParts) => JobProcessor<never>>;
 

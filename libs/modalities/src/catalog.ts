@@ -2,6 +2,7 @@ import type { JobDefinition } from '#queue';
 import type { JobUsage } from '#common';
 import type { ModelManifest, ModelType, TextPricing } from '#model-registry/manifest';
 import { chatChargeLines, chatJob } from '#modalities/chat/contract';
+import { embeddingChargeLines, embeddingJob, type EmbeddingPricing } from '#modalities/embedding/contract';
 import {
   transcriptionChargeLines,
   transcriptionJob,
@@ -16,6 +17,7 @@ import {
  */
 export const catalog = {
   chat: chatJob,
+  embedding: embeddingJob,
   transcription: transcriptionJob,
 } as const satisfies Record<string, JobDefinition<object, object>>;
 
@@ -31,6 +33,8 @@ interface MeteredUsage {
 
 const meters = {
   chat: ({ modelId, usage, pricing }: MeteredUsage) => chatChargeLines(modelId, usage, pricing as TextPricing | null),
+  embedding: ({ modelId, usage, pricing }: MeteredUsage) =>
+    embeddingChargeLines(modelId, usage, pricing as EmbeddingPricing | null),
   transcription: ({ modelId, usage, pricing }: MeteredUsage) =>
     transcriptionChargeLines(modelId, usage, pricing as TranscriptionPricing | null),
 } satisfies Record<ModalityName, (job: MeteredUsage) => object[]>;
@@ -50,7 +54,7 @@ export type ControllersOf<Controller> = { readonly [Name in ModalityName]: Contr
 /** The slices whose jobs a model of a type runs; a model may serve several, as a voice does short and long texts. */
 const modalitiesByType: Readonly<Record<ModelType, readonly ModalityName[]>> = {
   text: ['chat'],
-  embedding: [],
+  embedding: ['embedding'],
   image: [],
   upscale: [],
   inpaint: [],

@@ -1,0 +1,1 @@
+export { EmbeddingController } from './embedding.controller.js';

@@ -1,0 +1,41 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { type EmbeddingPricing, embeddingChargeLines, mostEmbeddingTokens, quoteEmbedding } from './embedding.meter.js';
+
+const pricing: EmbeddingPricing = { input: { usd: 0.02, diem: 0.02 }, output: { usd: 0, diem: 0 } };
+
+describe('what embeddings cost', () => {
+  it('is their tokens at the price per million, under a name that says so', () => {
+    expect(embeddingChargeLines('m', { promptTokens: 1_234_567 }, pricing)).toEqual([
+      { sku: 'm-embedding-input-mtoken', units: '1.234567', unitPriceNano: 20_000_000n, amountNano: 24_691_340n },
+    ]);
+  });
+
+  it('is a line of zero where a cancelled job computed nothing, and no line where the model is free', () => {
+    expect(embeddingChargeLines('m', { promptTokens: 0 }, pricing)).toMatchObject([{ amountNano: 0n }]);
+    expect(embeddingChargeLines('m', { promptTokens: 5 }, null)).toEqual([]);
+    expect(quoteEmbedding(['x'], { maxInputTokens: 512, pricing: null })).toBe(0n);
+  });
+
+  it('is quoted by the bytes of each text, and by no more than the longest text', () => {
+    const tariff = { maxInputTokens: 512, pricing };
+    expect(mostEmbeddingTokens(['a'.repeat(10), 'a'.repeat(10_000)], tariff)).toBe(10 * 11 + 16 + 512);
+  });
+
+  it('is never more than the quote, even where one sign of three bytes becomes eighteen letters', () => {
+    const tariff = { maxInputTokens: 512, pricing };
+    const text = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 80 });
+    const anything = fc.oneof(text, fc.constant('\uFDFA'.repeat(20)));
+    fc.assert(
+      fc.property(fc.array(anything, { minLength: 1, maxLength: 20 }), (texts) => {
+        // The worst tokenizer there can be: a token for each byte of the normalised text, and two around it.
+        const tokens = texts.reduce(
+          (sum, each) => sum + Math.min(512, Buffer.byteLength(each.normalize('NFKC')) + 2),
+          0,
+        );
+        const [line] = embeddingChargeLines('m', { promptTokens: tokens }, pricing);
+        expect(line?.amountNano).toBeLessThanOrEqual(quoteEmbedding(texts, tariff));
+      }),
+    );
+  });
+});

@@ -1,0 +1,40 @@
+import { noTokens } from '#common';
+import {
+  type EmbeddingInput,
+  type EmbeddingOutput,
+  type EmbeddingPart,
+  embeddingTask,
+  type TaskRunner,
+} from '#inference/host';
+import type { JobReport, RunningJob } from '#queue';
+import type { EmbeddingJobPayload, VectorsReadyEvent } from '../contract/index.js';
+
+/** Has the model's host embed the texts of one job, together with those of others, and sends the vectors on. */
+export class EmbeddingProcessor {
+  constructor(private readonly runner: TaskRunner) {}
+
+  /** Rejects with the host's `PlatformError`; a cancelled job ends well, with the tokens that were computed. */
+  async process({ envelope, signal, mailbox }: RunningJob<EmbeddingJobPayload>): Promise<JobReport> {
+    const startedAt = performance.now();
+    const { texts, dimensions } = envelope.payload;
+    const input: EmbeddingInput = { texts, dimensions: dimensions ?? null };
+    const request = { id: envelope.requestId, task: embeddingTask, input };
+    const { cancelled, output } = await this.runner.runTask(request, {
+      signal,
+      // A vector that comes twice is the same vector.
+      repeatable: true,
+      onPart: (part) => mailbox.send(eventOf(part as EmbeddingPart)),
+    });
+    const promptTokens = (output as EmbeddingOutput | null)?.tokens ?? 0;
+    return {
+      usage: { ...noTokens, promptTokens },
+      cancelled,
+      executionMs: Math.round(performance.now() - startedAt),
+    };
+  }
+}
+
+function eventOf({ indexes, dimensions, vectors }: EmbeddingPart): VectorsReadyEvent {
+  const bytes = Buffer.from(vectors.buffer, vectors.byteOffset, vectors.byteLength);
+  return { type: 'vectors-ready', indexes, dimensions, data: bytes.toString('base64') };
+}

@@ -1,0 +1,1 @@
+export { EmbeddingProcessor } from './embedding.processor.js';
