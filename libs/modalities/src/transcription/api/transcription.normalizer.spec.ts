@@ -1,0 +1,90 @@
+import { describe, expect, it } from 'vitest';
+import { FormBody, readBody, UploadedFile } from '#platform/http';
+import { TranscriptionRequest } from '../contract/transcription.request.js';
+import { normalizeTranscription } from './transcription.normalizer.js';
+
+function form(fields: Record<string, string | string[]>, file: UploadedFile | null = upload()): TranscriptionRequest {
+  const body = new FormBody();
+  if (file !== null) body.add('file', file);
+  for (const [name, values] of Object.entries(fields)) for (const value of [values].flat()) body.add(name, value);
+  return readBody(TranscriptionRequest, { body } as never);
+}
+
+function upload(): UploadedFile {
+  return new UploadedFile(Buffer.from('RIFF'), 'talk.wav', 'audio/wav');
+}
+
+const normalize = (fields: Record<string, string | string[]>) => normalizeTranscription(form(fields));
+
+function issueOf(make: () => unknown): string {
+  try {
+    make();
+  } catch (error) {
+    return (error as Error).message;
+  }
+  return 'nothing';
+}
+
+describe('the form of a transcription', () => {
+  it('asks for text as JSON and the likeliest words when it says nothing else', () => {
+    expect(normalize({})).toEqual({
+      format: 'json',
+      shown: { words: false, segments: false },
+      wishes: { language: null, prompt: null, temperature: null, timestamps: 'none' },
+    });
+  });
+
+  it('reads the texts of its fields as what they stand for', () => {
+    const { shown, wishes } = normalize({
+      timestamps: 'true',
+      language: 'en-GB',
+      prompt: 'Sluice',
+      temperature: '0.4',
+      stream: 'false',
+      model: '',
+    });
+    expect(shown).toEqual({ words: true, segments: true });
+    expect(wishes).toEqual({ language: 'en', prompt: 'Sluice', temperature: 0.4, timestamps: 'word' });
+  });
+
+  it.each([
+    [{ response_format: 'text', timestamps: 'true' }, 'none', { words: false, segments: false }],
+    [{ response_format: 'srt' }, 'segment', { words: false, segments: false }],
+    [{ response_format: 'vtt' }, 'segment', { words: false, segments: false }],
+    [{ response_format: 'verbose_json' }, 'segment', { words: false, segments: true }],
+    [
+      { response_format: 'verbose_json', 'timestamp_granularities[]': ['word'] },
+      'word',
+      { words: true, segments: false },
+    ],
+    [
+      { response_format: 'verbose_json', 'timestamp_granularities[]': ['word', 'segment'] },
+      'word',
+      { words: true, segments: true },
+    ],
+  ])('asks the model for the times that %j shows', (fields, timestamps, shown) => {
+    const normalized = normalize(fields as Record<string, string | string[]>);
+    expect([normalized.wishes.timestamps, normalized.shown]).toEqual([timestamps, shown]);
+  });
+
+  it.each([
+    ['response_format', { response_format: 'xml' }],
+    ['timestamps', { timestamps: 'maybe' }],
+    ['temperature', { temperature: '2' }],
+    ['stream', { stream: 'true' }],
+    ['language', { language: 'the queen’s' }],
+    ['timestamp_granularities', { 'timestamp_granularities[]': ['char'] }],
+    ['response_format', { response_format: ['json', 'text'] }],
+  ])('is refused by the name of the field %s', (field, fields) => {
+    expect(issueOf(() => normalize(fields as Record<string, string | string[]>))).toContain(field);
+  });
+
+  it('needs a file part: base64 in a field is none', () => {
+    expect(issueOf(() => form({ file: 'UklGRg==' }, null))).toContain('must be a file part');
+    expect(issueOf(() => form({}, null))).toContain('file is required');
+  });
+
+  it('takes an empty file, which is judged as a recording', () => {
+    expect(form({}, new UploadedFile(Buffer.alloc(0), 'a.wav', 'audio/wav')).file.bytes).toHaveLength(0);
+  });
+});

@@ -1,0 +1,59 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { noTokens } from '#common';
+import {
+  mostAudioSeconds,
+  quotedSeconds,
+  quoteTranscription,
+  transcriptionChargeLines,
+} from './transcription.meter.js';
+
+const pricing = { per_audio_second: { usd: 0.0001, diem: 0.0001 } };
+const used = (audioSeconds: number) => ({ ...noTokens, units: { audioSeconds } });
+
+describe('what a transcription costs', () => {
+  it('is counted to the millisecond, half up to the nano', () => {
+    expect(transcriptionChargeLines('whisper', used(3.5), pricing)).toEqual([
+      { sku: 'whisper-asr-audio-second', units: '3.500', unitPriceNano: 100_000n, amountNano: 350_000n },
+    ]);
+    const odd = { per_audio_second: { usd: 0.000000015, diem: 0 } };
+    expect(transcriptionChargeLines('whisper', used(0.1), odd)[0]?.amountNano).toBe(2n);
+  });
+
+  it('is a line of nothing for what was cancelled before anything was done, and no line where the model is free', () => {
+    expect(transcriptionChargeLines('whisper', used(0), pricing)[0]).toMatchObject({ units: '0.000', amountNano: 0n });
+    expect(transcriptionChargeLines('whisper', noTokens, pricing)[0]?.amountNano).toBe(0n);
+    expect(transcriptionChargeLines('whisper', used(9), null)).toEqual([]);
+    expect(quoteTranscription(9, null)).toBe(0n);
+  });
+
+  it('is never more than was quoted for as many seconds', () => {
+    fc.assert(
+      fc.property(
+        fc.double({ min: 0, max: mostAudioSeconds, noNaN: true }),
+        fc.double({ min: 0, max: 1, noNaN: true }),
+        (most, part) => {
+          const [line] = transcriptionChargeLines('m', used(most * part), pricing);
+          expect(line?.amountNano).toBeLessThanOrEqual(quoteTranscription(most, pricing));
+        },
+      ),
+    );
+  });
+});
+
+describe('the seconds that are quoted', () => {
+  it('are those of a header that knows, with a little for its rounding', () => {
+    expect(quotedSeconds({ bytes: 1e6, durationSeconds: 60, isExact: true })).toBe(62);
+  });
+
+  it('are three times a guess, but no more than so many bytes can hold', () => {
+    expect(quotedSeconds({ bytes: 1e6, durationSeconds: 60, isExact: false })).toBe(182);
+    expect(quotedSeconds({ bytes: 10_000, durationSeconds: 60, isExact: false })).toBe(22);
+  });
+
+  it('are what the bytes can hold where nobody knows, and four hours at most', () => {
+    expect(quotedSeconds({ bytes: 50_000, durationSeconds: null, isExact: true })).toBe(102);
+    expect(quotedSeconds({ bytes: 25e6, durationSeconds: null, isExact: false })).toBe(mostAudioSeconds);
+    expect(quotedSeconds({ bytes: 1e9, durationSeconds: mostAudioSeconds, isExact: true })).toBe(mostAudioSeconds);
+  });
+});

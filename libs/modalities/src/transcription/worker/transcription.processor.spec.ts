@@ -1,0 +1,184 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { PlatformError } from '#common';
+import type { RecognitionInput, RecognitionOutput, TaskRequest, TaskResult, TaskRunner } from '#inference/host';
+import type { MediaTools } from '#media';
+import type { MailboxEvent, RunningJob } from '#queue';
+import type { ArtifactStore } from '#storage';
+import type { TranscriptionJobPayload } from '../contract/index.js';
+import { SampleBuffer } from './sample-buffer.js';
+import { TranscriptionProcessor } from './transcription.processor.js';
+
+const rate = 16_000;
+
+/** 16-bit mono PCM. */
+function wav(seconds: number): Buffer {
+  const header = Buffer.alloc(44);
+  header.write('RIFF', 0, 'latin1');
+  header.writeUInt32LE(36 + seconds * rate * 2, 4);
+  header.write('WAVEfmt ', 8, 'latin1');
+  header.writeUInt32LE(16, 16);
+  header.writeUInt16LE(1, 20);
+  header.writeUInt16LE(1, 22);
+  header.writeUInt32LE(rate, 24);
+  header.writeUInt32LE(rate * 2, 28);
+  header.writeUInt16LE(2, 32);
+  header.writeUInt16LE(16, 34);
+  header.write('data', 36, 'latin1');
+  header.writeUInt32LE(seconds * rate * 2, 40);
+  return Buffer.concat([header, Buffer.alloc(seconds * rate * 2, 1)]);
+}
+
+/** A model that hears a word in every block, and takes `consumed` seconds of each. */
+class WordPerBlock implements TaskRunner {
+  readonly inputs: RecognitionInput[] = [];
+
+  constructor(
+    private readonly consumed = 30,
+    private readonly onBlock: (index: number) => void = () => undefined,
+  ) {}
+
+  async runTask({ input }: TaskRequest, { signal }: { signal: AbortSignal }): Promise<TaskResult> {
+    const block = input as RecognitionInput;
+    this.inputs.push(block);
+    this.onBlock(this.inputs.length);
+    if (signal.aborted) return { cancelled: true, output: null };
+    const word = `w${this.inputs.length}`;
+    const scores = { tokens: [], temperature: 0, avgLogprob: 0, compressionRatio: 1, noSpeechProb: 0 };
+    const output: RecognitionOutput = {
+      consumedSamples: Math.min(block.samples.length, this.consumed * rate),
+      heardSpeech: this.consumed > 0,
+      segments: [
+        { text: ` ${word}`, start: 1, end: 2, words: [{ word, start: 1, end: 2, probability: 1 }], ...scores },
+      ],
+      memory: { language: 'en', tail: [word] },
+    };
+    return { cancelled: false, output };
+  }
+}
+
+describe('the processor of transcriptions', () => {
+  let folder: string;
+  const files = new Map<string, Buffer>([
+    ['long', wav(70)],
+    ['short', wav(3)],
+    ['cut', wav(3).subarray(0, 40)],
+    ['empty', wav(0)],
+  ]);
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'sluice-transcription-'));
+    for (const [name, bytes] of files) await writeFile(join(folder, name), bytes);
+  });
+  afterAll(() => rm(folder, { recursive: true, force: true }));
+
+  function setUp(artifactId: string, runner: TaskRunner, { mostSeconds = 100, abort = new AbortController() } = {}) {
+    const events: MailboxEvent[] = [];
+    const artifacts = {
+      withFile: (id: string, use: (path: string) => Promise<unknown>) => use(join(folder, id)),
+    } as unknown as ArtifactStore;
+    const payload: TranscriptionJobPayload = {
+      artifactId,
+      mostSeconds,
+      language: null,
+      prompt: null,
+      temperature: null,
+      timestamps: 'word',
+    };
+    const job = {
+      envelope: { requestId: 'r', payload },
+      signal: abort.signal,
+      mailbox: { send: (...sent: MailboxEvent[]) => void events.push(...sent) },
+    } as unknown as RunningJob<TranscriptionJobPayload>;
+    const processor = new TranscriptionProcessor({ runner, artifacts, media: {} as MediaTools });
+    return { events, run: () => processor.process(job) };
+  }
+
+  it('works a long recording off in blocks, each beginning where the last was done', async () => {
+    const runner = new WordPerBlock(25);
+    const { events, run } = setUp('long', runner);
+    const report = await run();
+    expect(runner.inputs.map(({ samples, isLast }) => [samples.length / rate, isLast])).toEqual([
+      [30, false],
+      [30, false],
+      [20, true],
+    ]);
+    expect(runner.inputs.map(({ memory }) => memory?.tail)).toEqual([undefined, ['w1'], ['w2']]);
+    const starts = events.flatMap(
+      (event) => (event as unknown as { segments?: { start: number; windowStart: number }[] }).segments ?? [],
+    );
+    expect(starts.map(({ start, windowStart }) => [start, windowStart])).toEqual([
+      [1, 0],
+      [26, 25],
+      [51, 50],
+    ]);
+    expect(events.at(-1)).toEqual({ type: 'transcript-finished', language: 'en', durationSeconds: 70 });
+    expect(report).toMatchObject({ cancelled: false, usage: { units: { audioSeconds: 70 } } });
+  });
+
+  it('pays what was done when the caller leaves', async () => {
+    const abort = new AbortController();
+    const runner = new WordPerBlock(30, (index) => index === 2 && abort.abort());
+    const { events, run } = setUp('long', runner, { abort });
+    const report = await run();
+    expect(report).toMatchObject({ cancelled: true, usage: { units: { audioSeconds: 30 } } });
+    expect(events.some(({ type }) => type === 'transcript-finished')).toBe(false);
+    expect(runner.inputs).toHaveLength(2);
+  });
+
+  it.each([
+    ['long', 40, 'plays longer than its header says'],
+    ['cut', 100, 'damaged'],
+    ['empty', 100, 'holds no sound'],
+  ])('refuses the recording "%s" as the caller’s', async (name, mostSeconds, problem) => {
+    const failure = await setUp(name, new WordPerBlock(), { mostSeconds })
+      .run()
+      .catch((error: unknown) => error);
+    expect(failure).toMatchObject({ code: 'ASR_UPSTREAM_VALIDATION_FAILED', param: 'file' });
+    expect((failure as Error).message).toContain(problem);
+  });
+
+  it('refuses a recording in which nobody speaks', async () => {
+    const silent: TaskRunner = {
+      runTask: async ({ input }) => ({
+        cancelled: false,
+        output: {
+          consumedSamples: (input as RecognitionInput).samples.length,
+          heardSpeech: false,
+          segments: [],
+          memory: { language: null, tail: [] },
+        },
+      }),
+    };
+    await expect(setUp('short', silent).run()).rejects.toMatchObject({
+      code: 'ASR_UPSTREAM_VALIDATION_FAILED',
+      message: 'Nobody speaks in the recording.',
+    });
+  });
+
+  it('does not go round and round with a model that takes nothing', async () => {
+    await expect(setUp('short', new WordPerBlock(0)).run()).rejects.toMatchObject({ code: 'INFERENCE_FAILED' });
+  });
+
+  it('passes on what the model says', async () => {
+    const failing: TaskRunner = { runTask: () => Promise.reject(new PlatformError('DEVICE_LOST', 'gone')) };
+    await expect(setUp('short', failing).run()).rejects.toMatchObject({ code: 'DEVICE_LOST' });
+  });
+});
+
+describe('samples on their way', () => {
+  it('come out in the order they came, across the borders of parts', () => {
+    const buffer = new SampleBuffer();
+    for (const part of [[1, 2, 3], [], [4], [5, 6]]) buffer.push(Float32Array.from(part));
+    expect([...buffer.peek(5)]).toEqual([1, 2, 3, 4, 5]);
+    buffer.drop(3);
+    expect([buffer.length, ...buffer.peek(99)]).toEqual([3, 4, 5, 6]);
+    buffer.drop(2);
+    buffer.push(Float32Array.of(7));
+    expect([...buffer.peek(2)]).toEqual([6, 7]);
+    buffer.drop(99);
+    expect([buffer.length, buffer.peek(3).length]).toEqual([0, 0]);
+  });
+});
