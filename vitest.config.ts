@@ -8,7 +8,8 @@ import { defineConfig } from 'vitest/config';
  *   faults       *.fault-spec.ts   the same while processes are killed, stores stopped and limits raced for
  *   models       *.models-spec.ts  the same on the real starter weights
  */
-const conditions = ['sluice-source', 'module', 'node', 'development|production'];
+// Without `module`, which bundlers mean by it: packages resolve as Node resolves them.
+const conditions = ['sluice-source', 'node', 'development|production'];
 const places = '{apps,libs,test,bench,models}/**/*';
 
 export default defineConfig({

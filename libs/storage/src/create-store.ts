@@ -1,16 +1,34 @@
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { ArtifactClerk, defaultLifetimeMs } from './artifact-clerk.js';
 import type { ArtifactStore } from './artifact-store.js';
 import { FolderStore } from './folder.store.js';
+import { Bucket, type S3Settings } from './s3/bucket.js';
+import { S3Store } from './s3/s3.store.js';
 
+/** As the configuration of every process has it (`config.storage`). */
 export interface StorageSettings {
   /** Absolute path of the home of this installation. */
   home: string;
+  /** `file:///path` or `s3://bucket/prefix`; default: the folder `artifacts` of the home. */
+  url?: string;
   /** How long artifacts live when their owner says nothing, in ms. Default: a day. */
   lifetimeMs?: number;
+  /** For `s3:` alone. */
+  s3?: S3Settings;
 }
 
-/** The store that the configuration names: the folder `artifacts` of the home. */
-export function createArtifactStore({ home, lifetimeMs = defaultLifetimeMs }: StorageSettings): ArtifactStore {
-  return new FolderStore(join(home, 'artifacts'), new ArtifactClerk(lifetimeMs));
+/** The store that the configuration names. Nothing is asked of it yet. */
+export function createArtifactStore({ home, url, lifetimeMs = defaultLifetimeMs, s3 }: StorageSettings): ArtifactStore {
+  const clerk = new ArtifactClerk(lifetimeMs);
+  if (url === undefined) return new FolderStore(join(home, 'artifacts'), clerk);
+  const { protocol, hostname, pathname } = new URL(url);
+  if (protocol === 'file:') return new FolderStore(fileURLToPath(url), clerk);
+  if (protocol !== 's3:') throw new TypeError(`${protocol} is no kind of storage.`);
+  const prefix = pathname.replaceAll(/^\/+|\/+$/g, '');
+  return new S3Store(
+    new Bucket(hostname, s3 ?? { region: 'us-east-1' }),
+    prefix === '' ? '' : `${decodeURIComponent(prefix)}/`,
+    clerk,
+  );
 }

@@ -53,7 +53,7 @@ export class FolderStore implements ArtifactStore {
       const record = this.clerk.record(id, { contentType: options.contentType, ...measured });
       return await this.keep(record, (target) => rename(part, target));
     } catch (error) {
-      await rm(part, { force: true });
+      await rm(part, { force: true }).catch(() => undefined);
       throw folderError(error);
     }
   }

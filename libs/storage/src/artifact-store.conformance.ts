@@ -1,0 +1,195 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Clock } from '#common';
+import type { ArtifactStore } from './artifact-store.js';
+import { parseArtifactId } from './artifact.js';
+
+/** A clock that tests move. */
+export class MovableClock implements Clock {
+  private movedMs = 0;
+
+  move(ms: number): void {
+    this.movedMs += ms;
+  }
+
+  nowMs(): number {
+    return Date.now() + this.movedMs;
+  }
+
+  monotonicMs(): number {
+    return performance.now() + this.movedMs;
+  }
+}
+
+export interface StoreUnderTest {
+  store: ArtifactStore;
+  clock: MovableClock;
+  /** How many files or objects there are, records and leftovers too. */
+  count(): Promise<number>;
+  close(): Promise<void>;
+}
+
+const missing = { code: 'MEDIA_NOT_FOUND' };
+
+/** What every store of artifacts promises (`artifact-store.ts`). */
+export function describeArtifactStore(name: string, open: () => Promise<StoreUnderTest>): void {
+  describe(`artifacts in ${name}`, () => {
+    let world: StoreUnderTest;
+    let store: ArtifactStore;
+
+    beforeAll(async () => {
+      world = await open();
+      store = world.store;
+    });
+    afterAll(() => world.close());
+
+    const put = (bytes: Uint8Array | AsyncIterable<Uint8Array>, lifetimeMs?: number) =>
+      store.put(bytes, { kind: 'result', contentType: 'video/mp4', lifetimeMs });
+
+    it('come back as they went in, with what is known of them', async () => {
+      const bytes = randomBytes(100_000);
+      const record = await put(bytes);
+      expect(record).toMatchObject({
+        kind: 'result',
+        contentType: 'video/mp4',
+        bytes: bytes.length,
+        sha256: createHash('sha256').update(bytes).digest('hex'),
+      });
+      expect(record.expiresAtMs - record.createdAtMs).toBeGreaterThan(86_390_000);
+      expect(parseArtifactId(record.id)).toEqual({ kind: 'result', expiresAtMs: record.expiresAtMs });
+      expect(await store.find(record.id)).toEqual(record);
+      expect((await store.read(record.id, 100_000)).bytes.equals(bytes)).toBe(true);
+    });
+
+    it('stream in and out, larger than any part of them that is held', async () => {
+      const piece = randomBytes(1_000_000);
+      const hash = createHash('sha256');
+      async function* pieces() {
+        for (let index = 0; index < 20; index += 1) {
+          hash.update(piece);
+          yield piece;
+        }
+      }
+      const record = await put(pieces());
+      expect(record).toMatchObject({ bytes: 20_000_000, sha256: hash.digest('hex') });
+      const back = createHash('sha256');
+      for await (const part of (await store.open(record.id)).stream) back.update(part as Buffer);
+      expect(back.digest('hex')).toBe(record.sha256);
+      await store.delete(record.id);
+    });
+
+    it('give out a part when asked for it', async () => {
+      const { id } = await put(Buffer.from('0123456789'));
+      const { stream, record } = await store.open(id, { first: 2, last: 5 });
+      const parts: Buffer[] = [];
+      for await (const part of stream) parts.push(part as Buffer);
+      expect(Buffer.concat(parts).toString()).toBe('2345');
+      expect(record.bytes).toBe(10);
+    });
+
+    it('may be empty, and hold any bytes', async () => {
+      const { id } = await put(new Uint8Array(0));
+      expect((await store.read(id, 0)).bytes).toHaveLength(0);
+    });
+
+    it('are bounded on their way in and out, and leave nothing when they are too large', async () => {
+      const before = await world.count();
+      const options = { kind: 'input', contentType: 'image/png', maxBytes: 9_000_000 } as const;
+      async function* endless() {
+        for (;;) yield Buffer.alloc(1_000_000);
+      }
+      await expect(store.put(endless(), options)).rejects.toMatchObject({ code: 'PAYLOAD_TOO_LARGE' });
+      await expect(store.put(Buffer.alloc(9_000_001), options)).rejects.toMatchObject({ code: 'PAYLOAD_TOO_LARGE' });
+      expect(await world.count()).toBe(before);
+      const { id } = await put(Buffer.alloc(11));
+      await expect(store.read(id, 10)).rejects.toMatchObject({ code: 'PAYLOAD_TOO_LARGE' });
+    });
+
+    it('leave nothing when their source breaks or nobody wants them any more', async () => {
+      const before = await world.count();
+      async function* broken() {
+        yield Buffer.alloc(9_000_000);
+        throw new Error('the camera fell');
+      }
+      await expect(put(broken())).rejects.toThrow();
+      const stop = new AbortController();
+      async function* stopped() {
+        yield Buffer.alloc(9_000_000);
+        stop.abort();
+        yield Buffer.alloc(1);
+      }
+      const options = { kind: 'input', contentType: 'image/png', signal: stop.signal } as const;
+      await expect(store.put(stopped(), options)).rejects.toThrow();
+      expect(await world.count()).toBe(before);
+    });
+
+    it('can be named before they exist, and be made again', async () => {
+      const id = store.reserve('result');
+      expect(await store.find(id)).toBeNull();
+      await expect(store.open(id)).rejects.toMatchObject(missing);
+      await store.putReserved(id, Buffer.from('first'), { contentType: 'audio/mpeg' });
+      const again = await store.putReserved(id, Buffer.from('second'), { contentType: 'audio/wav' });
+      expect(again).toMatchObject({ id, bytes: 6, contentType: 'audio/wav' });
+      expect((await store.read(id, 10)).bytes.toString()).toBe('second');
+      await expect(
+        store.putReserved('../../etc/passwd', Buffer.alloc(1), { contentType: 'a/b' }),
+      ).rejects.toMatchObject(missing);
+    });
+
+    it('are lent as files', async () => {
+      const { id } = await put(Buffer.from('film'));
+      const path = await store.withFile(id, async (path, record) => {
+        expect([(await readFile(path)).toString(), record.id]).toEqual(['film', id]);
+        return path;
+      });
+      await store.delete(id);
+      expect(existsSync(path)).toBe(false);
+      await expect(store.withFile(id, () => Promise.resolve())).rejects.toMatchObject(missing);
+    });
+
+    it('are copied to a life of their own', async () => {
+      const first = await put(Buffer.from('voice'), 60_000);
+      const copy = await store.copy(first.id, { kind: 'input', lifetimeMs: 86_400_000 });
+      expect(copy).toMatchObject({ kind: 'input', contentType: 'video/mp4', bytes: 5, sha256: first.sha256 });
+      await store.delete(first.id);
+      expect((await store.read(copy.id, 10)).bytes.toString()).toBe('voice');
+      await expect(store.copy(first.id, { kind: 'input' })).rejects.toMatchObject(missing);
+    });
+
+    it('are gone when they are deleted, however often', async () => {
+      const { id } = await put(Buffer.from('x'));
+      await store.delete(id);
+      await store.delete(id);
+      await store.delete('no such id');
+      expect(await store.find(id)).toBeNull();
+      for (const wrong of [id, `${id}0`, '..', 'r0-', '', `${id}.json`]) {
+        expect(await store.find(wrong)).toBeNull();
+        await expect(store.open(wrong)).rejects.toMatchObject(missing);
+      }
+    });
+
+    it('count as missing once they have expired, and are swept away then', async () => {
+      const short = await put(Buffer.from('short'), 5_000);
+      const long = await put(Buffer.from('long'), 7_200_000);
+      const before = await world.count();
+      world.clock.move(6_000);
+      expect(await store.find(short.id)).toBeNull();
+      await expect(store.read(short.id, 10)).rejects.toMatchObject(missing);
+      expect(await store.sweep()).toBe(1);
+      expect(await world.count()).toBe(before - 2);
+      expect((await store.read(long.id, 10)).bytes.toString()).toBe('long');
+      world.clock.move(7_200_000);
+      expect(await store.sweep()).toBe(1);
+      world.clock.move(86_400_000 * 2);
+      await store.sweep();
+      expect(await world.count()).toBe(0);
+      world.clock.move(-86_400_000 * 2 - 7_206_000);
+    });
+
+    it('are kept by a store that answers', async () => {
+      await expect(store.ping()).resolves.toBeUndefined();
+    });
+  });
+}

@@ -1,0 +1,80 @@
+import { mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { ArtifactClerk } from './artifact-clerk.js';
+import { describeArtifactStore, MovableClock } from './artifact-store.conformance.js';
+import { FolderStore } from './folder.store.js';
+
+async function filesBelow(folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+}
+
+describeArtifactStore('a folder', async () => {
+  const root = await mkdtemp(join(tmpdir(), 'sluice-artifacts-'));
+  const clock = new MovableClock();
+  return {
+    store: new FolderStore(root, new ArtifactClerk(undefined, clock)),
+    clock,
+    count: async () => (await filesBelow(root)).length,
+    close: () => rm(root, { recursive: true, force: true }),
+  };
+});
+
+describe('a folder of artifacts', () => {
+  let root: string;
+  let store: FolderStore;
+
+  beforeEach(async () => {
+    root = await mkdtemp(join(tmpdir(), 'sluice-artifacts-'));
+    store = new FolderStore(root);
+  });
+  afterEach(() => rm(root, { recursive: true, force: true }));
+
+  const put = (text: string) => store.put(Buffer.from(text), { kind: 'input', contentType: 'text/plain' });
+
+  it('tells when somebody has changed the bytes', async () => {
+    const { id } = await put('what was stored');
+    const path = (await filesBelow(root)).find((file) => file.endsWith(id)) ?? '';
+    await writeFile(path, 'what was written');
+    await expect(store.read(id, 100)).rejects.toMatchObject({ code: 'UNKNOWN_ERROR' });
+    const { stream } = await store.open(id);
+    await expect(stream.toArray()).rejects.toMatchObject({ code: 'UNKNOWN_ERROR' });
+  });
+
+  it('forgets what a killed process was writing after an hour', async () => {
+    await put('whole');
+    const old = join(root, 'partial', 'i0-old');
+    const young = join(root, 'partial', 'i0-young');
+    await writeFile(old, 'half');
+    await writeFile(young, 'half');
+    const long = new Date(Date.now() - 3_700_000);
+    await utimes(old, long, long);
+    await store.sweep();
+    expect(await readdir(join(root, 'partial'))).toEqual(['i0-young']);
+  });
+
+  it('says so when the place cannot be written to', async () => {
+    const file = join(root, 'file');
+    await writeFile(file, '');
+    const blocked = new FolderStore(join(file, 'artifacts'));
+    await expect(blocked.ping()).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' });
+    await expect(blocked.put(Buffer.from('x'), { kind: 'input', contentType: 'a/b' })).rejects.toMatchObject({
+      code: 'SERVICE_UNAVAILABLE',
+    });
+  });
+
+  it('says that it is full when it is, and keeps nothing of what did not fit', async () => {
+    // A device that is always full stands in for one that fills up.
+    async function* failing() {
+      yield Buffer.from('first');
+      throw Object.assign(new Error('no space left on device'), { code: 'ENOSPC' });
+    }
+    await expect(store.put(failing(), { kind: 'input', contentType: 'a/b' })).rejects.toMatchObject({
+      code: 'STORAGE_FULL',
+      message: expect.stringContaining('no room'),
+    });
+    expect(await filesBelow(root)).toEqual([]);
+  });
+});

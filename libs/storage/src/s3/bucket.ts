@@ -1,0 +1,169 @@
+import type { CompletedPart, S3 } from '@aws-sdk/client-s3';
+import type { Readable } from 'node:stream';
+import type { ByteRange } from '../artifact-store.js';
+import { objectStoreError } from '../storage-error.js';
+
+export interface S3Settings {
+  /** Default: that of the region. */
+  endpoint?: string;
+  region: string;
+  /** Default: what the machine gives. */
+  accessKeyId?: string;
+  secretAccessKey?: string;
+  /** True: the bucket stands in the path. */
+  pathStyle?: boolean;
+}
+
+/** An upload in parts. */
+export interface Upload {
+  key: string;
+  uploadId: string;
+}
+
+/** An upload that nobody has ended. */
+export interface OpenUpload extends Upload {
+  startedAtMs: number;
+}
+
+export type { CompletedPart };
+
+const connectTimeoutMs = 5_000;
+/** Silence of a connection, in ms. */
+const idleTimeoutMs = 60_000;
+
+/** One bucket of a server that speaks the S3 API, in the few calls that every such server knows. */
+export class Bucket {
+  private client: Promise<S3> | null = null;
+
+  constructor(
+    private readonly name: string,
+    private readonly settings: S3Settings,
+  ) {}
+
+  async put(key: string, body: Uint8Array, contentType: string, signal?: AbortSignal): Promise<void> {
+    const request = { Bucket: this.name, Key: key, Body: body, ContentType: contentType };
+    await this.ask((s3) => s3.putObject(request, { abortSignal: signal }), signal);
+  }
+
+  async startUpload(key: string, contentType: string): Promise<Upload> {
+    const request = { Bucket: this.name, Key: key, ContentType: contentType };
+    const { UploadId } = await this.ask((s3) => s3.createMultipartUpload(request));
+    if (UploadId === undefined) throw objectStoreError(new Error('the server named no upload'));
+    return { key, uploadId: UploadId };
+  }
+
+  async putPart(upload: Upload, number: number, body: Uint8Array, signal?: AbortSignal): Promise<CompletedPart> {
+    const request = { ...this.named(upload), PartNumber: number, Body: body };
+    const { ETag } = await this.ask((s3) => s3.uploadPart(request, { abortSignal: signal }), signal);
+    return { ETag, PartNumber: number };
+  }
+
+  async finishUpload(upload: Upload, parts: CompletedPart[]): Promise<void> {
+    const request = { ...this.named(upload), MultipartUpload: { Parts: parts } };
+    await this.ask((s3) => s3.completeMultipartUpload(request));
+  }
+
+  async abortUpload(upload: Upload): Promise<void> {
+    await this.ask((s3) => s3.abortMultipartUpload(this.named(upload)));
+  }
+
+  /** The content, or null when there is none. */
+  async get(key: string, range?: ByteRange): Promise<Readable | null> {
+    const Range = range === undefined ? undefined : `bytes=${range.first}-${range.last}`;
+    const answer = await this.askFor((s3) => s3.getObject({ Bucket: this.name, Key: key, Range }));
+    return (answer?.Body ?? null) as Readable | null;
+  }
+
+  /** False when there was nothing to copy. */
+  async copy(from: string, to: string): Promise<boolean> {
+    const CopySource = `${this.name}/${from.split('/').map(encodeURIComponent).join('/')}`;
+    return (await this.askFor((s3) => s3.copyObject({ Bucket: this.name, Key: to, CopySource }))) !== null;
+  }
+
+  async delete(key: string): Promise<void> {
+    await this.ask((s3) => s3.deleteObject({ Bucket: this.name, Key: key }));
+  }
+
+  /** Names under a prefix up to the next `/`; folders end in `/`. */
+  async *list(prefix: string): AsyncGenerator<string> {
+    let after: string | undefined;
+    do {
+      const request = { Bucket: this.name, Prefix: prefix, Delimiter: '/', ContinuationToken: after };
+      const page = await this.ask((s3) => s3.listObjectsV2(request));
+      for (const { Prefix } of page.CommonPrefixes ?? []) if (Prefix !== undefined) yield Prefix;
+      for (const { Key } of page.Contents ?? []) if (Key !== undefined) yield Key;
+      after = page.IsTruncated === true ? page.NextContinuationToken : undefined;
+    } while (after !== undefined);
+  }
+
+  /** Uploads under way below a prefix. */
+  async openUploads(prefix: string): Promise<OpenUpload[]> {
+    const { Uploads = [] } = await this.ask((s3) => s3.listMultipartUploads({ Bucket: this.name, Prefix: prefix }));
+    return Uploads.map(({ Key = '', UploadId = '', Initiated }) => ({
+      key: Key,
+      uploadId: UploadId,
+      startedAtMs: Initiated?.getTime() ?? Number.POSITIVE_INFINITY,
+    }));
+  }
+
+  async ping(): Promise<void> {
+    await this.ask((s3) => s3.headBucket({ Bucket: this.name }));
+  }
+
+  async close(): Promise<void> {
+    (await this.client)?.destroy();
+  }
+
+  private named({ key, uploadId }: Upload): { Bucket: string; Key: string; UploadId: string } {
+    return { Bucket: this.name, Key: key, UploadId: uploadId };
+  }
+
+  private async ask<Answer>(call: (s3: S3) => Promise<Answer>, signal?: AbortSignal): Promise<Answer> {
+    try {
+      return await call(await this.open());
+    } catch (error) {
+      signal?.throwIfAborted();
+      throw objectStoreError(error);
+    }
+  }
+
+  /** As `ask`; null where the server says that there is no such thing. */
+  private async askFor<Answer>(call: (s3: S3) => Promise<Answer>): Promise<Answer | null> {
+    try {
+      return await call(await this.open());
+    } catch (error) {
+      if (isMissing(error)) return null;
+      throw objectStoreError(error);
+    }
+  }
+
+  private open(): Promise<S3> {
+    this.client ??= openClient(this.settings);
+    return this.client;
+  }
+}
+
+async function openClient(settings: S3Settings): Promise<S3> {
+  const { endpoint, region, accessKeyId, secretAccessKey, pathStyle = false } = settings;
+  // Half a second and 25 MB that an installation with a folder need not spend.
+  const { S3 } = await import('@aws-sdk/client-s3');
+  const hasKeys = accessKeyId !== undefined || secretAccessKey !== undefined;
+  return new S3({
+    endpoint,
+    region,
+    forcePathStyle: pathStyle,
+    // Both or neither: half a pair is an operator's mistake that the server explains best.
+    ...(hasKeys ? { credentials: { accessKeyId: accessKeyId ?? '', secretAccessKey: secretAccessKey ?? '' } } : {}),
+    requestHandler: { connectionTimeout: connectTimeoutMs, socketTimeout: idleTimeoutMs },
+    // Servers other than the first do not know the newer checksums; what is stored carries its sha256 anyway.
+    requestChecksumCalculation: 'WHEN_REQUIRED',
+    responseChecksumValidation: 'WHEN_REQUIRED',
+    maxAttempts: 3,
+  });
+}
+
+function isMissing(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const status = (error as { $metadata?: { httpStatusCode?: number } }).$metadata?.httpStatusCode;
+  return error.name === 'NoSuchKey' || (status === 404 && error.name !== 'NoSuchBucket');
+}

@@ -1,0 +1,179 @@
+import { createWriteStream } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pipeline as pipe, type Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { ArtifactClerk } from '../artifact-clerk.js';
+import { type ArtifactKind, artifactPath, type ArtifactRecord, hourOf, parseArtifactId } from '../artifact.js';
+import type {
+  ArtifactContent,
+  ArtifactStore,
+  ByteRange,
+  NewArtifactOptions,
+  OpenArtifact,
+  PutOptions,
+} from '../artifact-store.js';
+import { ContentCheck } from '../content-reader.js';
+import { folderError, mediaNotFound, tooLarge, unavailable } from '../storage-error.js';
+import type { Bucket } from './bucket.js';
+import { uploadContent } from './s3-upload.js';
+
+const recordType = 'application/json';
+/** A record is a few hundred bytes; anything larger is not ours. */
+const mostRecordBytes = 16_384;
+/** Age at which an upload in parts belongs to nobody: its writer was killed. */
+const abandonedMs = 3_600_000;
+
+/**
+ * Artifacts in a bucket, laid out as in a folder: `<prefix><hour>/<id>` and beside it, written last, `<id>.json`. The
+ * bucket's own rules of expiry may be set to a day later than ours, as a second net.
+ */
+export class S3Store implements ArtifactStore {
+  constructor(
+    private readonly bucket: Bucket,
+    /** Empty, or ends in `/`. */
+    private readonly prefix: string,
+    private readonly clerk: ArtifactClerk,
+  ) {}
+
+  reserve(kind: ArtifactKind, lifetimeMs?: number): string {
+    return this.clerk.newId(kind, lifetimeMs);
+  }
+
+  async put(content: ArtifactContent, options: NewArtifactOptions): Promise<ArtifactRecord> {
+    return await this.putReserved(this.reserve(options.kind, options.lifetimeMs), content, options);
+  }
+
+  async putReserved(id: string, content: ArtifactContent, options: PutOptions): Promise<ArtifactRecord> {
+    const key = this.keyOf(id, this.clerk.expiryOf(id));
+    const measured = await uploadContent(this.bucket, key, content, options);
+    return await this.keep(this.clerk.record(id, { contentType: options.contentType, ...measured }));
+  }
+
+  async find(id: string): Promise<ArtifactRecord | null> {
+    const parsed = parseArtifactId(id);
+    if (parsed === null || parsed.expiresAtMs <= this.clerk.clock.nowMs()) return null;
+    const body = await this.bucket.get(`${this.keyOf(id, parsed.expiresAtMs)}.json`);
+    return body && (JSON.parse((await collect(body, mostRecordBytes)).toString('utf8')) as ArtifactRecord);
+  }
+
+  async open(id: string, range?: ByteRange): Promise<OpenArtifact> {
+    const { record, key } = await this.locate(id);
+    const body = await this.bucket.get(key, range);
+    if (body === null) throw mediaNotFound();
+    if (range !== undefined) return { record, stream: body };
+    const check = new ContentCheck(record);
+    body.once('error', (error) => check.destroy(unavailable(error)));
+    return { record, stream: pipe(body, check, () => undefined) };
+  }
+
+  async read(id: string, maxBytes: number): Promise<{ record: ArtifactRecord; bytes: Buffer }> {
+    const { record, stream } = await this.open(id);
+    if (record.bytes > maxBytes) {
+      stream.destroy();
+      throw tooLarge(maxBytes);
+    }
+    return { record, bytes: await collect(stream, maxBytes) };
+  }
+
+  async withFile<Result>(id: string, use: (path: string, record: ArtifactRecord) => Promise<Result>): Promise<Result> {
+    const { record, stream } = await this.open(id);
+    let folder: string | null = null;
+    try {
+      folder = await mkdtemp(join(tmpdir(), 'sluice-artifact-'));
+      const path = join(folder, 'content');
+      await pipeline(stream, createWriteStream(path, { mode: 0o600 })).catch((error: unknown) => {
+        throw folderError(error);
+      });
+      return await use(path, record);
+    } finally {
+      stream.destroy();
+      if (folder !== null) await rm(folder, { recursive: true, force: true });
+    }
+  }
+
+  async copy(id: string, options: { kind: ArtifactKind; lifetimeMs?: number }): Promise<ArtifactRecord> {
+    const { record, key } = await this.locate(id);
+    const copy = this.clerk.record(this.reserve(options.kind, options.lifetimeMs), record);
+    if (!(await this.bucket.copy(key, this.keyOf(copy.id, copy.expiresAtMs)))) throw mediaNotFound();
+    return await this.keep(copy);
+  }
+
+  async delete(id: string): Promise<void> {
+    const parsed = parseArtifactId(id);
+    if (parsed === null) return;
+    const key = this.keyOf(id, parsed.expiresAtMs);
+    await this.bucket.delete(`${key}.json`);
+    await this.bucket.delete(key);
+  }
+
+  async sweep(): Promise<number> {
+    const nowMs = this.clerk.clock.nowMs();
+    let deleted = 0;
+    for await (const folder of this.bucket.list(this.prefix)) {
+      const hour = folder.slice(this.prefix.length, -1);
+      if (/^\d{8}$/.test(hour) && hour <= hourOf(nowMs)) deleted += await this.sweepHour(folder, nowMs);
+    }
+    await this.abortAbandoned(nowMs);
+    return deleted;
+  }
+
+  ping(): Promise<void> {
+    return this.bucket.ping();
+  }
+
+  close(): Promise<void> {
+    return this.bucket.close();
+  }
+
+  private keyOf(id: string, expiresAtMs: number): string {
+    return `${this.prefix}${artifactPath(id, expiresAtMs)}`;
+  }
+
+  private async locate(id: string): Promise<{ record: ArtifactRecord; key: string }> {
+    const record = await this.find(id);
+    if (record === null) throw mediaNotFound();
+    return { record, key: this.keyOf(id, record.expiresAtMs) };
+  }
+
+  private async keep(record: ArtifactRecord): Promise<ArtifactRecord> {
+    const key = `${this.keyOf(record.id, record.expiresAtMs)}.json`;
+    await this.bucket.put(key, Buffer.from(JSON.stringify(record)), recordType);
+    return record;
+  }
+
+  private async abortAbandoned(nowMs: number): Promise<void> {
+    // Not every server can tell of them; a rule of the bucket does the same there.
+    const uploads = await this.bucket.openUploads(this.prefix).catch(() => []);
+    for (const upload of uploads) {
+      if (upload.startedAtMs < nowMs - abandonedMs) await this.bucket.abortUpload(upload);
+    }
+  }
+
+  private async sweepHour(folder: string, nowMs: number): Promise<number> {
+    let deleted = 0;
+    for await (const key of this.bucket.list(folder)) {
+      const parsed = parseArtifactId(key.slice(folder.length).replace(/\.json$/, ''));
+      if (parsed === null || parsed.expiresAtMs > nowMs) continue;
+      await this.bucket.delete(key);
+      if (!key.endsWith('.json')) deleted += 1;
+    }
+    return deleted;
+  }
+}
+
+async function collect(stream: Readable, maxBytes: number): Promise<Buffer> {
+  const parts: Buffer[] = [];
+  let bytes = 0;
+  try {
+    for await (const part of stream as AsyncIterable<Buffer>) {
+      bytes += part.length;
+      if (bytes > maxBytes) throw tooLarge(maxBytes);
+      parts.push(part);
+    }
+  } catch (error) {
+    throw error instanceof Error && error.name === 'PlatformError' ? error : unavailable(error);
+  }
+  return Buffer.concat(parts);
+}
