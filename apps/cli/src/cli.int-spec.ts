@@ -170,7 +170,7 @@ describe('sluice keys and accounts', () => {
     const made = await runJson('keys', 'create', '--account', String(account['id']), '--description', 'for tests');
     expect(made).toMatchObject({ key: expect.stringMatching(/^slk_/), kind: 'INFERENCE' });
     const listing = await run(['keys', 'list']);
-    expect(listing).toMatch(/INFERENCE .*valid +for tests/);
+    expect(listing).toMatch(/INFERENCE .*valid +– +ALL +for tests/);
     expect(listing).not.toContain(String(made['key']));
     await run(['keys', 'revoke', String(made['id'])]);
     expect(await run(['keys', 'list'])).toContain('revoked');
@@ -178,12 +178,55 @@ describe('sluice keys and accounts', () => {
     expect(await run(['accounts', 'list'])).toContain('team');
   });
 
+  it('gives keys limits, an end and a privacy, and shows them', async () => {
+    const { id } = await runJson('accounts', 'create', 'limited');
+    const of = ['--account', String(id)];
+    const options = ['--limit-usd', '12.5', '--limit-diem', '0', '--limit-period', 'MONTH'];
+    const made = await runJson('keys', 'create', ...of, ...options, '--expires', '2999-01-31', '--kind', 'admin');
+    expect(made).toMatchObject({
+      kind: 'ADMIN',
+      limitUsdNano: '12500000000',
+      limitDiemNano: '0',
+      limitPeriod: 'MONTH',
+      modelPrivacy: 'ALL',
+      expiresAt: '2999-01-31T00:00:00.000Z',
+    });
+    await run(['keys', 'create', ...of, '--limit-usd', '9999999999', '--model-privacy', 'PRIVATE_ONLY']);
+    const listing = await run(['keys', 'list', ...of]);
+    expect(listing).toMatch(/until 2999-01-31.* 12\.500000 USD, 0\.000000 DIEM per month +ALL/);
+    expect(listing).toContain('PRIVATE_ONLY');
+    expect(await runJson('keys', 'list', ...of)).toMatchObject({ keys: [{ id: made['id'] }, {}] });
+    expect(JSON.stringify(await runJson('keys', 'list', ...of))).not.toContain('slk_');
+  });
+
+  it('puts accounts into tiers', async () => {
+    const { id, tier } = await runJson('accounts', 'create', 'friend', '--tier', 'partner');
+    expect(tier).toBe('partner');
+    expect(await run(['accounts', 'list', '--tier', 'partner'])).toContain('friend');
+    expect(await run(['accounts', 'show', String(id)])).toMatch(/friend\ntier partner/);
+    expect(await runJson('accounts', 'set-tier', String(id), 'default')).toEqual({ id, tier: 'default' });
+    expect(await run(['accounts', 'list', '--tier', 'partner'])).not.toContain('friend');
+    expect(await runJson('accounts', 'show', String(id))).toMatchObject({ tier: 'default', name: 'friend' });
+  });
+
   it.each([
-    [['--kind', 'ROOT'], '--kind must be'],
-    [['--expires', 'soon'], '--expires must be an ISO date'],
-    [['--expires', '2001-01-01'], 'in the future'],
-  ])('refuses a key with %j', async (options, message) => {
-    await expect(run(['keys', 'create', ...options])).rejects.toThrow(message);
+    [['keys', 'create', '--kind', 'ROOT'], '--kind must be'],
+    [['keys', 'create', '--expires', 'soon'], '--expires must be an ISO date'],
+    [['keys', 'create', '--expires', '2001-01-01'], 'in the future'],
+    [['keys', 'create', '--limit-usd', '-1'], '--limit-usd must be a decimal'],
+    [['keys', 'create', '--limit-diem', 'NaN'], '--limit-diem must be a decimal'],
+    [['keys', 'create', '--limit-usd', '10000000000'], '--limit-usd must be a decimal'],
+    [['keys', 'create', '--limit-period', 'WEEK'], 'Allowed choices are EPOCH, MONTH, LIFETIME'],
+    [['keys', 'create', '--description', '🚣'.repeat(65)], 'at most 64 characters'],
+    [['keys', 'create', '--account', 'nobody'], 'There is no account nobody'],
+    [['keys', 'list', '--account', 'nobody'], 'There is no account nobody'],
+    [['accounts', 'create', 'x', '--tier', 'gold'], 'Allowed choices are default, partner'],
+    [['accounts', 'show', 'nobody'], 'There is no account nobody'],
+    [['accounts', 'set-tier', 'nobody', 'partner'], 'There is no account nobody'],
+    [['accounts', 'set-tier', 'nobody', 'gold'], 'The tier must be one of'],
+  ])('refuses %j', async (line, message) => {
+    await runJson('accounts', 'create', 'first');
+    await expect(run(line)).rejects.toThrow(message);
   });
 });
 

@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import { addAccountCommands } from './accounts/account-commands.js';
+import { addKeyCommands } from './accounts/key-commands.js';
 import type { CliContext } from './cli-context.js';
 import { addLimitCommands } from './limits/limit-commands.js';
 import { addModelCommands } from './models/model-commands.js';
@@ -14,6 +15,7 @@ export function createProgram(context: CliContext): Command {
     .exitOverride();
   addModelCommands(program, context);
   addAccountCommands(program, context);
+  addKeyCommands(program, context);
   addMoneyCommands(program, context);
   addLimitCommands(program, context);
   return program;

@@ -32,6 +32,17 @@ export interface KeySettings {
   modelPrivacy: ModelPrivacy;
 }
 
+/** The largest limit, in USD or DIEM (contract 10). */
+export const largestLimit = 9_999_999_999;
+
+/** More than the ledger can count is kept as all that it can count: no key will ever spend that. */
+export const mostLimitNano: NanoUsd = 2n ** 63n - 1n;
+
+/** A limit as it is kept. */
+export function storedLimit(nanos: NanoUsd): NanoUsd {
+  return nanos > mostLimitNano ? mostLimitNano : nanos;
+}
+
 export const defaultKeySettings: KeySettings = {
   description: '',
   expiresAt: null,

@@ -6,8 +6,10 @@ export {
   type ApiKeyRecord,
   defaultKeySettings,
   type KeySettings,
+  largestLimit,
   type LimitPeriod,
   type ModelPrivacy,
+  storedLimit,
 } from './api-key.js';
 export * from './keys/api-keys.service.js';
 export type { KeyUsage, KeyUsageReader } from './keys/key-usage.js';

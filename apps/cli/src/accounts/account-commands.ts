@@ -1,115 +1,68 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
+import type { AccountTier } from '#accounts';
 import { PlatformError } from '#common';
 import type { CliContext } from '../cli-context.js';
-
-interface CreateKeyOptions {
-  kind: string;
-  account?: string;
-  description?: string;
-  expires?: string;
-  json?: boolean;
-}
+import { showAccount } from './show-account.js';
 
 const jsonFlag = ['--json', 'answer with one JSON document on stdout'] as const;
+const tiers: readonly AccountTier[] = ['default', 'partner'];
 
-/** `sluice keys …` and `sluice accounts …` */
+/** `sluice accounts …` */
 export function addAccountCommands(program: Command, context: CliContext): void {
-  const keys = program.command('keys').description('API keys').helpCommand(false);
-  keys
-    .command('create')
-    .description('make a key; it is shown once')
-    .option('--kind <kind>', 'INFERENCE or ADMIN', 'INFERENCE')
-    .option('--account <id>', 'whose key; default: the first account')
-    .option('--description <text>', 'to tell keys apart')
-    .option('--expires <date>', 'ISO date at which it ends; default: never')
-    .option(...jsonFlag)
-    .action((options: CreateKeyOptions) => createKey(context, options));
-  keys
-    .command('list')
-    .description('all keys, revoked ones too; never the keys themselves')
-    .option('--account <id>', 'of one account')
-    .option(...jsonFlag)
-    .action((options: { account?: string; json?: boolean }) => listKeys(context, options));
-  keys
-    .command('revoke <id>')
-    .description('end a key; takes 5 s at most')
-    .option(...jsonFlag)
-    .action((id: string, options: { json?: boolean }) => revokeKey(context, id, options));
-
   const accounts = program.command('accounts').description('accounts').helpCommand(false);
   accounts
-    .command('list')
-    .option(...jsonFlag)
-    .description('all accounts, oldest first')
-    .action((options: { json?: boolean }) => listAccounts(context, options));
-  accounts
     .command('create <name>')
-    .option(...jsonFlag)
     .description('make an account')
-    .action((name: string, options: { json?: boolean }) => createAccount(context, name, options));
+    .addOption(new Option('--tier <tier>', 'which rate limits it has').choices(tiers).default('default'))
+    .option(...jsonFlag)
+    .action((name: string, options: { tier: AccountTier; json?: boolean }) => createAccount(context, name, options));
+  accounts
+    .command('list')
+    .description('all accounts, oldest first')
+    .addOption(new Option('--tier <tier>', 'of one tier').choices(tiers))
+    .option(...jsonFlag)
+    .action((options: { tier?: AccountTier; json?: boolean }) => listAccounts(context, options));
+  accounts
+    .command('show [id]')
+    .description('an account with its balance; default: the first account')
+    .option(...jsonFlag)
+    .action((id: string | undefined, options: { json?: boolean }) => showAccount(context, id, options));
+  accounts
+    .command('set-tier <id> <tier>')
+    .description(`give an account the rate limits of a tier (${tiers.join(', ')}); takes 5 s at most`)
+    .option(...jsonFlag)
+    .action((id: string, tier: string, options: { json?: boolean }) => setTier(context, { id, tier }, options));
 }
 
-async function createKey(context: CliContext, options: CreateKeyOptions): Promise<void> {
-  const accounts = await context.requireAccounts();
-  const kind = options.kind.toUpperCase();
-  if (kind !== 'INFERENCE' && kind !== 'ADMIN') throw invalid('--kind must be INFERENCE or ADMIN.');
-  const accountId = options.account ?? (await accounts.listAccounts())[0]?.id;
-  if (accountId === undefined) throw invalid('There is no account yet. Make one with: sluice accounts create <name>');
-  const { key, record } = await accounts.createKey({
-    accountId,
-    kind,
-    description: options.description,
-    expiresAt: expiryOf(options.expires),
-  });
-  if (options.json) return context.output.json({ key, ...record });
-  context.output.line(key);
-}
-
-async function listKeys(context: CliContext, options: { account?: string; json?: boolean }): Promise<void> {
-  const keys = await (await context.requireAccounts()).listKeys(options.account);
-  if (options.json) return context.output.json({ keys });
-  context.output.table(
-    ['ID', 'KIND', 'ENDS IN', 'CREATED', 'LAST USED', 'STATE', 'DESCRIPTION'],
-    keys.map((key) => [
-      key.id,
-      key.kind,
-      `…${key.last6}`,
-      key.createdAt.toISOString(),
-      key.lastUsedAt?.toISOString() ?? '–',
-      key.revokedAt ? 'revoked' : key.expiresAt ? `until ${key.expiresAt.toISOString()}` : 'valid',
-      key.description,
-    ]),
-  );
-}
-
-async function revokeKey(context: CliContext, id: string, { json }: { json?: boolean }): Promise<void> {
-  const revoked = await (await context.requireAccounts()).revokeKey(id);
-  if (!revoked) throw new PlatformError('NOT_FOUND', `There is no valid key with the id ${id}.`);
-  if (json) return context.output.json({ id, revoked });
-  context.output.line(`${id}: revoked`);
-}
-
-async function listAccounts(context: CliContext, { json }: { json?: boolean }): Promise<void> {
-  const accounts = await (await context.requireAccounts()).listAccounts();
-  if (json) return context.output.json({ accounts });
-  const rows = accounts.map(({ id, name, createdAt }) => [id, name, createdAt.toISOString()]);
-  context.output.table(['ID', 'NAME', 'CREATED'], rows);
-}
-
-async function createAccount(context: CliContext, name: string, { json }: { json?: boolean }): Promise<void> {
-  const account = await (await context.requireAccounts()).createAccount(name);
+async function createAccount(
+  context: CliContext,
+  name: string,
+  { tier, json }: { tier: AccountTier; json?: boolean },
+): Promise<void> {
+  const account = await (await context.requireAccounts()).createAccount(name, tier);
   if (json) return context.output.json(account);
   context.output.line(account.id);
 }
 
-function expiryOf(text: string | undefined): Date | null {
-  if (text === undefined) return null;
-  const date = new Date(text);
-  if (Number.isNaN(date.getTime())) throw invalid('--expires must be an ISO date such as 2027-01-31.');
-  if (date.getTime() <= Date.now()) throw invalid('--expires must lie in the future.');
-  return date;
+async function listAccounts(
+  context: CliContext,
+  { tier, json }: { tier?: AccountTier; json?: boolean },
+): Promise<void> {
+  const all = await (await context.requireAccounts()).listAccounts();
+  const accounts = all.filter((account) => tier === undefined || account.tier === tier);
+  if (json) return context.output.json({ accounts });
+  const rows = accounts.map((account) => [account.id, account.tier, account.createdAt.toISOString(), account.name]);
+  context.output.table(['ID', 'TIER', 'CREATED', 'NAME'], rows);
 }
 
-function invalid(message: string): PlatformError {
-  return new PlatformError('INVALID_REQUEST', message);
+async function setTier(
+  context: CliContext,
+  { id, tier: text }: { id: string; tier: string },
+  { json }: { json?: boolean },
+): Promise<void> {
+  const tier = tiers.find((known) => known === text);
+  if (tier === undefined) throw new PlatformError('INVALID_REQUEST', `The tier must be one of: ${tiers.join(', ')}.`);
+  await (await context.requireAccounts()).setTier(id, tier);
+  if (json) return context.output.json({ id, tier });
+  context.output.line(`${id}: ${tier}`);
 }

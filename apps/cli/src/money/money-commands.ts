@@ -3,7 +3,6 @@ import type { CreditKind } from '#billing';
 import { currencies, type Currency, type NanoUsd, parseNanos, PlatformError } from '#common';
 import type { CliContext } from '../cli-context.js';
 import { requireLedger, resolveAccount } from './require-ledger.js';
-import { showAccount } from './show-account.js';
 import { showLedger } from './show-ledger.js';
 import { verifyLedger } from './verify-ledger.js';
 
@@ -19,7 +18,7 @@ interface CreditOptions {
   json?: boolean;
 }
 
-/** `sluice ledger …`, `sluice credits …`, `sluice diem …` and `sluice accounts show`. */
+/** `sluice ledger …`, `sluice credits …` and `sluice diem …`. */
 export function addMoneyCommands(program: Command, context: CliContext): void {
   addLedgerCommands(program, context);
   addCreditCommands(program, context);
@@ -32,12 +31,6 @@ export function addMoneyCommands(program: Command, context: CliContext): void {
     .option('--account <id>', 'whose; default: the first account')
     .option(...jsonFlag)
     .action((amount: string, options: { account?: string; json?: boolean }) => setStake(context, amount, options));
-  program.commands
-    .find((command) => command.name() === 'accounts')
-    ?.command('show [id]')
-    .description('an account with its balance; default: the first account')
-    .option(...jsonFlag)
-    .action((id: string | undefined, options: { json?: boolean }) => showAccount(context, id, options));
 }
 
 function addLedgerCommands(program: Command, context: CliContext): void {

@@ -1,12 +1,6 @@
 import { displayNanos, type NanoUsd, nanosOf } from '#common';
 import { CheckedField } from '#platform/http';
-import type { KeySettings } from '../api-key.js';
-
-/** The contract's largest limit. */
-const largestLimit = 9_999_999_999;
-
-/** More than the ledger can count is kept as all that it can count: no key will ever spend that. */
-const mostNano = 2n ** 63n - 1n;
+import { type KeySettings, largestLimit, mostLimitNano, storedLimit } from '../api-key.js';
 
 function limitProblem(value: unknown): string | null {
   if (typeof value !== 'number' || !Number.isFinite(value)) return 'must be a number';
@@ -43,13 +37,11 @@ export function limitChanges({ usd, diem, vcu }: ConsumptionLimit): Partial<KeyS
 }
 
 function stored(amount: number | null): NanoUsd | null {
-  if (amount === null) return null;
-  const nanos = nanosOf(amount);
-  return nanos > mostNano ? mostNano : nanos;
+  return amount === null ? null : storedLimit(nanosOf(amount));
 }
 
 /** A limit as answers show it: the number that was given. */
 export function shownLimit(nanos: NanoUsd | null): number | null {
   if (nanos === null) return null;
-  return nanos === mostNano ? largestLimit : displayNanos(nanos, 9);
+  return nanos === mostLimitNano ? largestLimit : displayNanos(nanos, 9);
 }

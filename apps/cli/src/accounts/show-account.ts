@@ -1,6 +1,6 @@
 import { formatNanos } from '#common';
 import type { CliContext } from '../cli-context.js';
-import { requireLedger, resolveAccount } from './require-ledger.js';
+import { requireLedger, resolveAccount } from '../money/require-ledger.js';
 
 /** `sluice accounts show`: the account and what it can spend. */
 export async function showAccount(
@@ -8,11 +8,11 @@ export async function showAccount(
   id: string | undefined,
   { json }: { json?: boolean },
 ): Promise<void> {
-  const accountId = await resolveAccount(context, id);
-  const balance = await (await requireLedger(context)).balance(accountId);
-  const account = (await (await context.requireAccounts()).listAccounts()).find((row) => row.id === accountId);
+  const account = await (await context.requireAccounts()).findAccount(await resolveAccount(context, id));
+  const balance = await (await requireLedger(context)).balance(account.id);
   if (json) return context.output.json({ ...account, balance });
-  context.output.line(`${accountId}  ${account?.name ?? ''}`);
+  context.output.line(`${account.id}  ${account.name}`);
+  context.output.line(`tier ${account.tier}, since ${account.createdAt.toISOString()}`);
   context.output.table(
     ['CURRENCY', 'FREE'],
     [

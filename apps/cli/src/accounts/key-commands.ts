@@ -1,0 +1,152 @@
+import { type Command, Option } from 'commander';
+import type { ApiKeyKind, ApiKeyRecord, LimitPeriod, ModelPrivacy } from '#accounts';
+import { formatNanos, type NanoUsd, nanosOf, parseNanos, PlatformError } from '#common';
+import type { CliContext } from '../cli-context.js';
+
+interface CreateKeyOptions {
+  kind: string;
+  account?: string;
+  description?: string;
+  expires?: string;
+  limitUsd?: string;
+  limitDiem?: string;
+  limitPeriod: LimitPeriod;
+  modelPrivacy: ModelPrivacy;
+  json?: boolean;
+}
+
+const jsonFlag = ['--json', 'answer with one JSON document on stdout'] as const;
+/** As the routes have it. */
+const longestDescription = 64;
+
+/** `sluice keys …` */
+export function addKeyCommands(program: Command, context: CliContext): void {
+  const keys = program.command('keys').description('API keys').helpCommand(false);
+  keys
+    .command('create')
+    .description('make a key; it is shown once')
+    .option('--kind <kind>', 'INFERENCE or ADMIN', 'INFERENCE')
+    .option('--account <id>', 'whose key; default: the first account')
+    .option('--description <text>', `to tell keys apart; ${longestDescription} characters at most`)
+    .option('--expires <date>', 'ISO date at which it ends; default: never')
+    .option('--limit-usd <amount>', 'what it may spend in USD and bundled credits; 0: nothing; default: no limit')
+    .option('--limit-diem <amount>', 'what it may spend in DIEM; 0: nothing; default: no limit')
+    .addOption(
+      new Option('--limit-period <period>', 'when limits start anew: each UTC day (EPOCH), each UTC month, never')
+        .choices(['EPOCH', 'MONTH', 'LIFETIME'])
+        .default('EPOCH'),
+    )
+    .addOption(
+      new Option('--model-privacy <policy>', 'which models it may call')
+        .choices(['ALL', 'PRIVATE_TEXT', 'PRIVATE_ONLY'])
+        .default('ALL'),
+    )
+    .option(...jsonFlag)
+    .action((options: CreateKeyOptions) => createKey(context, options));
+  keys
+    .command('list')
+    .description('all keys, revoked ones too; never the keys themselves')
+    .option('--account <id>', 'of one account')
+    .option(...jsonFlag)
+    .action((options: { account?: string; json?: boolean }) => listKeys(context, options));
+  keys
+    .command('revoke <id>')
+    .description('end a key; takes 5 s at most')
+    .option(...jsonFlag)
+    .action((id: string, options: { json?: boolean }) => revokeKey(context, id, options));
+}
+
+async function createKey(context: CliContext, options: CreateKeyOptions): Promise<void> {
+  const { limitPeriod, modelPrivacy } = options;
+  const settings = {
+    kind: kindOf(options.kind),
+    description: descriptionOf(options.description),
+    expiresAt: expiryOf(options.expires),
+    limitUsdNano: await limitOf('--limit-usd', options.limitUsd),
+    limitDiemNano: await limitOf('--limit-diem', options.limitDiem),
+    limitPeriod,
+    modelPrivacy,
+  };
+  const accounts = await context.requireAccounts();
+  const accountId = options.account ?? (await accounts.listAccounts())[0]?.id;
+  if (accountId === undefined) throw invalid('There is no account yet. Make one with: sluice accounts create <name>');
+  const account = await accounts.findAccount(accountId);
+  const { key, record } = await accounts.createKey({ accountId: account.id, ...settings });
+  if (options.json) return context.output.json({ key, ...record });
+  context.output.line(key);
+}
+
+async function listKeys(context: CliContext, options: { account?: string; json?: boolean }): Promise<void> {
+  const accounts = await context.requireAccounts();
+  const account = options.account === undefined ? undefined : await accounts.findAccount(options.account);
+  const keys = await accounts.listKeys(account?.id);
+  if (options.json) return context.output.json({ keys });
+  context.output.table(
+    ['ID', 'KIND', 'ENDS IN', 'CREATED', 'LAST USED', 'STATE', 'LIMITS', 'MODELS', 'DESCRIPTION'],
+    keys.map((key) => [
+      key.id,
+      key.kind,
+      `…${key.last6}`,
+      key.createdAt.toISOString(),
+      key.lastUsedAt?.toISOString() ?? '–',
+      stateOf(key),
+      limitsOf(key),
+      key.modelPrivacy,
+      key.description,
+    ]),
+  );
+}
+
+async function revokeKey(context: CliContext, id: string, { json }: { json?: boolean }): Promise<void> {
+  const revoked = await (await context.requireAccounts()).revokeKey(id);
+  if (!revoked) throw new PlatformError('NOT_FOUND', `There is no valid key with the id ${id}.`);
+  if (json) return context.output.json({ id, revoked });
+  context.output.line(`${id}: revoked`);
+}
+
+function stateOf({ revokedAt, expiresAt }: ApiKeyRecord): string {
+  if (revokedAt) return 'revoked';
+  if (!expiresAt) return 'valid';
+  return expiresAt.getTime() <= Date.now() ? 'expired' : `until ${expiresAt.toISOString()}`;
+}
+
+const periodNames: Record<LimitPeriod, string> = { EPOCH: 'per day', MONTH: 'per month', LIFETIME: 'in all' };
+
+function limitsOf({ limitUsdNano, limitDiemNano, limitPeriod }: ApiKeyRecord): string {
+  const limits = [
+    limitUsdNano === null ? [] : `${formatNanos(limitUsdNano)} USD`,
+    limitDiemNano === null ? [] : `${formatNanos(limitDiemNano)} DIEM`,
+  ].flat();
+  return limits.length === 0 ? '–' : `${limits.join(', ')} ${periodNames[limitPeriod]}`;
+}
+
+function kindOf(text: string): ApiKeyKind {
+  const kind = text.toUpperCase();
+  if (kind !== 'INFERENCE' && kind !== 'ADMIN') throw invalid('--kind must be INFERENCE or ADMIN.');
+  return kind;
+}
+
+function descriptionOf(text = ''): string {
+  if ([...text].length <= longestDescription) return text;
+  throw invalid(`--description must have at most ${longestDescription} characters.`);
+}
+
+async function limitOf(option: string, text: string | undefined): Promise<NanoUsd | null> {
+  if (text === undefined) return null;
+  const { largestLimit, storedLimit } = await import('#accounts');
+  const limit = parseNanos(text);
+  if (limit !== null && limit >= 0n && limit <= nanosOf(largestLimit)) return storedLimit(limit);
+  throw invalid(`${option} must be a decimal from 0 to ${largestLimit}, such as 12.5.`);
+}
+
+function expiryOf(text: string | undefined): Date | null {
+  if (text === undefined) return null;
+  const date = new Date(text);
+  if (Number.isNaN(date.getTime())) throw invalid('--expires must be an ISO date such as 2027-01-31.');
+  if (date.getTime() <= Date.now()) throw invalid('--expires must lie in the future.');
+  return date;
+}
+
+function invalid(message: string): PlatformError {
+  return new PlatformError('INVALID_REQUEST', message);
+}
