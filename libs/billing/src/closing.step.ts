@@ -1,11 +1,13 @@
 import { type ErrorCode, errorEntry, type JobUsage } from '#common';
-import type { Prisma } from '#platform/prisma';
+import type { RawQueries } from '#platform/prisma';
 import type { Meter } from './charge-line.js';
-import { LedgerRepository } from './ledger.repository.js';
+import type { Pricing } from './pricing.js';
+import { type HoldClosing, LedgerRepository } from './ledger.repository.js';
 
 /** What the step must know of a closed job. */
 export interface SettleableJob {
   requestId: string;
+  accountId: string;
   attempt: number;
   modality: string;
   modelId: string;
@@ -20,16 +22,19 @@ export interface SettleableJob {
 export class SettlementStep {
   constructor(private readonly meter: Meter) {}
 
-  async close(transaction: Prisma.TransactionClient, job: SettleableJob): Promise<void> {
+  async close(transaction: RawQueries, jobs: readonly SettleableJob[]): Promise<void> {
     const ledger = new LedgerRepository(transaction);
-    const { requestId, attempt, usage } = job;
-    if (usage === null || !paysForDelivery(job.errorCode)) return void (await ledger.release(requestId, attempt));
-    const hold = await ledger.findHold(requestId);
-    // Admitted before there was money, and gone with the deadline of such jobs.
-    if (hold === null) return;
-    const { modality, modelId } = job;
-    const lines = this.meter({ modality, modelId, usage, pricing: hold.pricing });
-    await ledger.settle(requestId, attempt, lines);
+    const paying = jobs.filter(({ usage, errorCode }) => usage !== null && paysForDelivery(errorCode));
+    const pricings = await ledger.findPricings(paying.map(({ requestId }) => requestId));
+    await ledger.close(jobs.map((job) => this.closingOf(job, pricings)));
+  }
+
+  private closingOf(job: SettleableJob, pricings: ReadonlyMap<string, Pricing | null>): HoldClosing {
+    const { requestId, accountId, attempt, modality, modelId, usage } = job;
+    const pricing = pricings.get(requestId);
+    // Released as well: what has no hold, since it was admitted before there was money.
+    if (usage === null || pricing === undefined) return { requestId, accountId, attempt, lines: null };
+    return { requestId, accountId, attempt, lines: this.meter({ modality, modelId, usage, pricing }) };
   }
 }
 

@@ -70,7 +70,9 @@ async function open(amountNano: bigint, options: { requestId?: string; apiKeyId?
         await transaction.$executeRaw`
         INSERT INTO jobs (request_id, account_id, api_key_id, modality, model_id, deadline_at)
         VALUES (${requestId}, ${account}::uuid, ${apiKeyId}::uuid, 'chat', 'm', now()) ON CONFLICT DO NOTHING`;
-        reserved = await new LedgerRepository(transaction).reserve(job, new JobQuote(amountNano, price));
+        const wish = { job, quote: new JobQuote(amountNano, price) };
+        const [answer] = await new LedgerRepository(transaction).reserve([wish]);
+        reserved = answer ?? expect.fail('the ledger did not answer');
         if (reserved.outcome !== 'reserved' && reserved.outcome !== 'repeated') throw new Error('refused');
       },
       { maxWait: 30_000, timeout: 30_000 },
@@ -88,9 +90,8 @@ async function close(requestId: string, amounts: bigint[] | null, attempt = 1): 
     async (transaction) => {
       const inside = new LedgerRepository(transaction);
       const lines = (amounts ?? []).map((amountNano) => ({ sku: 's', units: '0.5', unitPriceNano: 1n, amountNano }));
-      const { outcome } = amounts
-        ? await inside.settle(requestId, attempt, lines)
-        : await inside.release(requestId, attempt);
+      const closing = { requestId, accountId: account, attempt, lines: amounts && lines };
+      const [{ outcome } = expect.fail('the ledger did not answer')] = await inside.close([closing]);
       if (outcome !== 'fenced') {
         await transaction.$executeRaw`
         UPDATE jobs SET state = 'succeeded', finished_at = now() WHERE request_id = ${requestId} AND state = 'queued'`;

@@ -1,5 +1,5 @@
 import type { Currency, NanoUsd } from '#common';
-import { Prisma, type PrismaService } from '#platform/prisma';
+import type { RawQueries } from '#platform/prisma';
 import type { ChargeLine } from './charge-line.js';
 import type { BalanceBefore, JobQuote, RefusedOutcome, ReservableJob } from './job-quote.js';
 import type { Pricing } from './pricing.js';
@@ -79,41 +79,79 @@ export interface VerifyReport {
   };
 }
 
-type Queries = PrismaService | Prisma.TransactionClient;
+/** How a hold is closed: with what was used, or, without lines, with nothing. */
+export interface HoldClosing {
+  requestId: string;
+  accountId: string;
+  attempt: number;
+  lines: readonly ChargeLine[] | null;
+}
+
+interface ReservedRow {
+  request_id: string;
+  outcome: Reserved['outcome'];
+  grantable_nano: bigint;
+  diem_before_nano: bigint;
+  usd_before_nano: bigint;
+}
+
+interface ClosedRow {
+  request_id: string;
+  outcome: CloseOutcome;
+  charged_nano: bigint | null;
+}
 
 /** The ledger's functions, one statement each. What they promise stands in the migration that makes them. */
 export class LedgerRepository {
-  constructor(private readonly queries: Queries) {}
+  constructor(private readonly queries: RawQueries) {}
 
-  async reserve(job: ReservableJob, { amountNano, price }: JobQuote): Promise<Reserved> {
-    const [row] = await this.queries.$queryRaw<
-      { outcome: Reserved['outcome']; grantable_nano: bigint; diem_before_nano: bigint; usd_before_nano: bigint }[]
-    >`
-      SELECT * FROM ledger_reserve(${job.requestId}, ${job.accountId}::uuid, ${job.apiKeyId}::uuid, ${job.modelId},
-        ${amountNano}::bigint, ${price.id}::bigint, ${price.pricing === null ? null : JSON.stringify(price.pricing)}::jsonb)`;
-    const { outcome, grantable_nano, diem_before_nano, usd_before_nano } = one(row);
-    const balanceBefore = { diemNano: diem_before_nano, usdNano: usd_before_nano };
-    return { outcome, grantableNano: grantable_nano, balanceBefore };
+  /**
+   * Reserves for each job what its quote says, in the order of their accounts: two groups never wait for each other. The
+   * answers are in the order of the jobs.
+   */
+  async reserve(wishes: readonly { job: ReservableJob; quote: JobQuote }[]): Promise<Reserved[]> {
+    const given = inAccountOrder(wishes.map(({ job, quote }) => ({ ...job, ...amountsOf(quote) })));
+    const rows = await this.queries.$queryRaw<ReservedRow[]>`
+      SELECT g."requestId" AS request_id, r.*
+        FROM jsonb_to_recordset(${JSON.stringify(given)}::jsonb)
+          AS g("requestId" text, "accountId" uuid, "apiKeyId" uuid, "modelId" text, "amountNano" bigint,
+               "priceId" bigint, price jsonb),
+        LATERAL ledger_reserve(g."requestId", g."accountId", g."apiKeyId", g."modelId", g."amountNano", g."priceId",
+                               g.price) r`;
+    const answers = new Map(rows.map((row) => [row.request_id, row]));
+    return wishes.map(({ job }) => reservedOf(one(answers.get(job.requestId))));
   }
 
-  async settle(requestId: string, attempt: number, lines: readonly ChargeLine[]): Promise<Closed> {
-    const json = lines.map(({ unitPriceNano, amountNano, ...line }) => ({
-      ...line,
-      unitPriceNano: String(unitPriceNano),
-      amountNano: String(amountNano),
+  /** Settles the holds that come with lines, and releases the others, in the order of their accounts. */
+  async close(closings: readonly HoldClosing[]): Promise<Closed[]> {
+    const given = inAccountOrder(closings).map(({ requestId, attempt, lines }) => ({
+      requestId,
+      attempt,
+      state: lines === null ? 'released' : 'settled',
+      lines: (lines ?? []).map(({ unitPriceNano, amountNano, ...line }) => ({
+        ...line,
+        unitPriceNano: String(unitPriceNano),
+        amountNano: String(amountNano),
+      })),
     }));
-    return this.close(requestId, attempt, 'settled', JSON.stringify(json));
+    const rows = await this.queries.$queryRaw<ClosedRow[]>`
+      SELECT g."requestId" AS request_id, c.*
+        FROM jsonb_to_recordset(${JSON.stringify(given)}::jsonb)
+          AS g("requestId" text, attempt int, state hold_state, lines jsonb),
+        LATERAL ledger_close(g."requestId", g.attempt, g.state, g.lines) c`;
+    const answers = new Map(rows.map((row) => [row.request_id, row]));
+    return closings.map(({ requestId }) => {
+      const { outcome, charged_nano: chargedNano } = one(answers.get(requestId));
+      return { outcome, chargedNano };
+    });
   }
 
-  async release(requestId: string, attempt: number): Promise<Closed> {
-    return this.close(requestId, attempt, 'released', '[]');
-  }
-
-  /** The price a request was admitted at; null when it has no hold. */
-  async findHold(requestId: string): Promise<{ pricing: Pricing | null } | null> {
-    const [row] = await this.queries.$queryRaw<{ pricing: Pricing | null }[]>`
-      SELECT price AS pricing FROM holds WHERE request_id = ${requestId}`;
-    return row ?? null;
+  /** The prices that requests were admitted at; one without a hold is left out. */
+  async findPricings(requestIds: readonly string[]): Promise<Map<string, Pricing | null>> {
+    if (requestIds.length === 0) return new Map();
+    const rows = await this.queries.$queryRaw<{ request_id: string; pricing: Pricing | null }[]>`
+      SELECT request_id, price AS pricing FROM holds WHERE request_id = ANY (${[...requestIds]}::text[])`;
+    return new Map(rows.map(({ request_id: requestId, pricing }) => [requestId, pricing]));
   }
 
   /** What a closed request was charged; null while it is open, and for one that had no hold. */
@@ -168,13 +206,22 @@ export class LedgerRepository {
     const [row] = await this.queries.$queryRaw<[{ report: VerifyReport }]>(verifyStatement);
     return withBigints(one(row).report);
   }
+}
 
-  private async close(requestId: string, attempt: number, state: string, lines: string): Promise<Closed> {
-    const [row] = await this.queries.$queryRaw<{ outcome: CloseOutcome; charged_nano: bigint | null }[]>`
-      SELECT * FROM ledger_close(${requestId}, ${attempt}::int, ${state}::hold_state, ${lines}::jsonb)`;
-    const { outcome, charged_nano } = one(row);
-    return { outcome, chargedNano: charged_nano };
-  }
+function amountsOf({ amountNano, price }: JobQuote) {
+  return { amountNano: String(amountNano), priceId: String(price.id), price: price.pricing };
+}
+
+function reservedOf(row: ReservedRow): Reserved {
+  const balanceBefore = { diemNano: row.diem_before_nano, usdNano: row.usd_before_nano };
+  return { outcome: row.outcome, grantableNano: row.grantable_nano, balanceBefore };
+}
+
+/** The functions lock accounts as they come to them: all groups must come in one order. */
+function inAccountOrder<Item extends { accountId: string }>(items: readonly Item[]): Item[] {
+  return items.toSorted((left, right) =>
+    left.accountId < right.accountId ? -1 : left.accountId > right.accountId ? 1 : 0,
+  );
 }
 
 /** JSON carries sums as text; a number would lose its last digits. */

@@ -1,4 +1,4 @@
-import type { Prisma } from '#platform/prisma';
+import type { RawQueries } from '#platform/prisma';
 import { JobQuote, type ReservableJob, ReservationRefused } from './job-quote.js';
 import { LedgerRepository } from './ledger.repository.js';
 
@@ -7,17 +7,20 @@ import { LedgerRepository } from './ledger.repository.js';
  * without its job. An admission step of `#jobs`.
  */
 export class ReservationStep {
-  /** Rejects with `ReservationRefused`, after which nothing was admitted. */
+  /** Resolves to a `ReservationRefused` for each job that cannot be paid; that one has reserved nothing. */
   async admit(
-    transaction: Prisma.TransactionClient,
-    job: ReservableJob,
-    _payload: object,
-    quote: unknown,
-  ): Promise<void> {
-    if (!(quote instanceof JobQuote)) throw new Error(`The job ${job.requestId} came without a quote.`);
-    const reserved = await new LedgerRepository(transaction).reserve(job, quote);
-    quote.balanceBefore = reserved.balanceBefore;
-    if (reserved.outcome === 'reserved' || reserved.outcome === 'repeated') return;
-    throw new ReservationRefused(reserved.outcome, reserved.grantableNano);
+    transaction: RawQueries,
+    admissions: readonly { job: ReservableJob; quote: unknown }[],
+  ): Promise<(ReservationRefused | null)[]> {
+    const wishes = admissions.map(({ job, quote }) => {
+      if (!(quote instanceof JobQuote)) throw new Error(`The job ${job.requestId} came without a quote.`);
+      return { job, quote };
+    });
+    const reserved = await new LedgerRepository(transaction).reserve(wishes);
+    return reserved.map(({ outcome, grantableNano, balanceBefore }, place) => {
+      const quote = wishes[place]?.quote;
+      if (quote) quote.balanceBefore = balanceBefore;
+      return outcome === 'reserved' || outcome === 'repeated' ? null : new ReservationRefused(outcome, grantableNano);
+    });
   }
 }

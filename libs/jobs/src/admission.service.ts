@@ -3,8 +3,9 @@ import { PlatformError } from '#common';
 import type { Logger } from '#platform/logging';
 import type { JobDefinition, QueueTransport } from '#queue';
 import type { ReservedTokens, TokenReservation } from '#rate-limit';
+import { GroupCommit } from './group-commit.js';
 import type { JobCloser } from './job-closer.js';
-import type { AdmissionStep, AdmittedJob } from './job-states.js';
+import type { Admission, AdmissionStep, AdmittedJob, JobTransaction } from './job-states.js';
 import type { JobsRepository, NewJob } from './jobs.repository.js';
 import type { NewMediaJob } from './media/media-job.js';
 import { MediaJobsRepository } from './media/media-jobs.repository.js';
@@ -43,12 +44,30 @@ export interface AdmissionOptions {
   steps?: readonly AdmissionStep[];
 }
 
-/** Lets requests in: the row and what the steps add in one transaction, then the queue. */
+/** What an admission writes. */
+interface NewcomerJob {
+  row: NewJob;
+  media: NewMediaJob | undefined;
+  admission: Admission;
+}
+
+const groups = { lanes: 4, most: 32 };
+
+/**
+ * Lets requests in: the row and what the steps add in one transaction, then the queue. Requests that come while others
+ * are being admitted share a transaction.
+ */
 export class AdmissionService {
   private readonly limit: QueueLimit;
+  private readonly group: GroupCommit<NewcomerJob, AdmittedJob>;
 
   constructor(private readonly options: AdmissionOptions) {
     this.limit = new QueueLimit(options.transport.producer, options.queueLimit);
+    this.group = new GroupCommit<NewcomerJob, AdmittedJob>(
+      (newcomers) => this.admit(newcomers),
+      ({ row }) => row.requestId,
+      groups,
+    );
   }
 
   /**
@@ -96,30 +115,56 @@ export class AdmissionService {
   }
 
   private async insert(request: OpenRequest, reservedTokens: ReservedTokens | null): Promise<AdmittedJob> {
-    const { jobs, cipher, steps = [] } = this.options;
-    const { requestId, caller, definition, modelId, payload, stream, replyTo } = request;
-    const row: NewJob = {
-      requestId,
-      caller,
-      modality: definition.modality,
-      modelId,
-      stream,
-      replyTo,
-      deadlineMs: request.deadlineMs ?? definition.policy.deadlineMs,
-      ciphertext: cipher.encrypt(requestId, payload),
-      reservedTokens,
-    };
     try {
-      if (steps.length === 0 && request.media === undefined) return await jobs.insert(row);
-      return await jobs.transaction(async (transaction) => {
-        const job = await jobs.insert(row, transaction);
-        if (request.media !== undefined) await MediaJobsRepository.insert(transaction, job, request.media);
-        for (const step of steps) await step.admit(transaction, job, payload, request.quote);
-        return job;
-      });
+      return await this.group.add(this.newJob(request, reservedTokens));
     } catch (error) {
       throw error instanceof PlatformError ? error : unavailable(error);
     }
+  }
+
+  private newJob(request: OpenRequest, reservedTokens: ReservedTokens | null): NewcomerJob {
+    const { requestId, caller, definition, modelId, payload, stream, replyTo, quote, media } = request;
+    const { modality, policy } = definition;
+    const deadlineMs = request.deadlineMs ?? policy.deadlineMs;
+    const ciphertext = this.options.cipher.encrypt(requestId, payload);
+    const row = { requestId, caller, modality, modelId, stream, replyTo, deadlineMs, ciphertext, reservedTokens };
+    const { accountId, apiKeyId } = caller;
+    return { row, media, admission: { job: { requestId, accountId, apiKeyId, modality, modelId }, payload, quote } };
+  }
+
+  /** Rows, and what the steps add to them, of all who are not refused. */
+  private admit(newcomers: readonly NewcomerJob[]): Promise<(AdmittedJob | PlatformError)[]> {
+    const { jobs, steps = [] } = this.options;
+    return jobs.transaction(async (transaction) => {
+      const refusals = new Map<string, PlatformError>();
+      const left = () => newcomers.filter(({ row }) => !refusals.has(row.requestId));
+      for (const step of steps) {
+        const admissions = left().map(({ admission }) => admission);
+        const verdicts = admissions.length === 0 ? [] : await step.admit(transaction, admissions);
+        for (const [place, refusal] of verdicts.entries()) {
+          const admission = admissions[place];
+          if (refusal !== null && admission !== undefined) refusals.set(admission.job.requestId, refusal);
+        }
+      }
+      const admitted = await this.write(transaction, left());
+      return newcomers.map(({ row: { requestId } }) => refusals.get(requestId) ?? admittedOf(admitted, requestId));
+    });
+  }
+
+  private async write(
+    transaction: JobTransaction,
+    newcomers: readonly NewcomerJob[],
+  ): Promise<Map<string, AdmittedJob>> {
+    if (newcomers.length === 0) return new Map();
+    const rows = newcomers.map(({ row }) => row);
+    const admitted = new Map(
+      (await this.options.jobs.insert(rows, transaction)).map((job) => [job.requestId, job] as const),
+    );
+    for (const { row, media } of newcomers) {
+      if (media === undefined) continue;
+      await MediaJobsRepository.insert(transaction, admittedOf(admitted, row.requestId), media);
+    }
+    return admitted;
   }
 
   private async enqueue({ definition, payload, replyTo, stream }: OpenRequest, job: AdmittedJob): Promise<void> {
@@ -153,6 +198,12 @@ export class AdmissionService {
       logger.error({ requestId, error: results[0].reason as unknown }, 'the row stays open until the sweep expires it');
     }
   }
+}
+
+function admittedOf(admitted: ReadonlyMap<string, AdmittedJob>, requestId: string): AdmittedJob {
+  const job = admitted.get(requestId);
+  if (job === undefined) throw new Error(`The job ${requestId} was not admitted.`);
+  return job;
 }
 
 function unavailable(cause: unknown): PlatformError {

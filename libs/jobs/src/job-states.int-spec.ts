@@ -62,7 +62,7 @@ describe('the states of a job', () => {
     const requestId = newRequestId('SIM');
     const ciphertext = new Uint8Array([1]);
     const place = { modality: 'echo', modelId: 'm', stream: false, replyTo: null, deadlineMs: 60_000 };
-    await jobs.insert({ requestId, caller, ...place, ciphertext });
+    await jobs.transaction((transaction) => jobs.insert([{ requestId, caller, ...place, ciphertext }], transaction));
     return requestId;
   }
 
@@ -87,10 +87,10 @@ describe('the states of a job', () => {
     }
     const { attempt, state, stepFails } = each;
     const step: ClosingStep = {
-      close: async (transaction, job) => {
+      close: async (transaction, closed) => {
         await transaction.$queryRaw`SELECT 1`;
         if (stepFails) throw new Error('the ledger is away');
-        settled.push(`${job.attempt} ${state}`);
+        settled.push(...closed.map((job) => `${job.attempt} ${state}`));
       },
     };
     const closing = { requestId, attempt, state, errorCode: null, usage: null, executionMs: 1 };

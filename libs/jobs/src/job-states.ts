@@ -1,5 +1,5 @@
-import type { ErrorCode, JobUsage } from '#common';
-import type { Prisma } from '#platform/prisma';
+import type { ErrorCode, JobUsage, PlatformError } from '#common';
+import type { RawQueries } from '#platform/prisma';
 import type { ReservedTokens } from '#rate-limit';
 
 /** `queued → running → succeeded | failed | cancelled | expired`; `running` may be skipped by quick jobs. */
@@ -7,7 +7,7 @@ export type ClosedState = 'succeeded' | 'failed' | 'cancelled' | 'expired';
 export type JobState = 'queued' | 'running' | ClosedState;
 
 /** A transaction that steps write their part into. */
-export type JobTransaction = Prisma.TransactionClient;
+export type JobTransaction = RawQueries;
 
 /** How a row is to be closed. */
 export interface JobClosing {
@@ -46,14 +46,29 @@ export interface AdmittedJob {
   deadlineAtMs: number;
 }
 
-/** Joins an admission: runs in the transaction of the row; a rejection admits nothing and reaches the caller. */
-export interface AdmissionStep {
-  admit(transaction: JobTransaction, job: AdmittedJob, payload: object, quote: unknown): Promise<void>;
+/** A job on its way in. */
+export interface Admission {
+  readonly job: Omit<AdmittedJob, 'deadlineAtMs'>;
+  readonly payload: object;
+  /** What its slice quoted; only the step that knows it looks into it. */
+  readonly quote: unknown;
 }
 
-/** Joins the closing of a row: runs in its transaction, exactly once per row; a rejection closes nothing. */
+/**
+ * Joins the admission of jobs, of one or of several that came together: runs in the transaction that writes their rows,
+ * before they are written. Resolves to a refusal or null for each, in their order: who is refused is not admitted and
+ * hears it, the others are. A rejection admits none of them.
+ */
+export interface AdmissionStep {
+  admit(transaction: JobTransaction, admissions: readonly Admission[]): Promise<(PlatformError | null)[]>;
+}
+
+/**
+ * Joins the closing of rows, of one or of several that ended together: runs in their transaction, exactly once per row;
+ * a rejection closes none of them.
+ */
 export interface ClosingStep {
-  close(transaction: JobTransaction, job: ClosedJob): Promise<void>;
+  close(transaction: JobTransaction, jobs: readonly ClosedJob[]): Promise<void>;
 }
 
 /** Told of every closing that counted, after its transaction; what it does may be lost with the process. */

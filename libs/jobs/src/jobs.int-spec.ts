@@ -226,7 +226,7 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
   it('admits nothing when a step refuses', async () => {
     const opened = request();
     const refusal = new PlatformError('INSUFFICIENT_BALANCE', 'No money.');
-    const step: AdmissionStep = { admit: () => Promise.reject(refusal) };
+    const step: AdmissionStep = { admit: () => Promise.resolve([refusal]) };
     await expect(admission({ steps: [step] }).open(opened)).rejects.toBe(refusal);
     expect(await row(opened.requestId)).toBeUndefined();
     expect(await transport.producer.holds('echo', opened.modelId, opened.requestId)).toBe(false);
@@ -235,7 +235,9 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
   it('closes the row, and runs the closing steps, when the queue does not take the job', async () => {
     const opened = request();
     const released: string[] = [];
-    const step: ClosingStep = { close: (_transaction, job) => Promise.resolve(void released.push(job.requestId)) };
+    const step: ClosingStep = {
+      close: (_transaction, closed) => Promise.resolve(void released.push(...closed.map((job) => job.requestId))),
+    };
     const producer = {
       ...bound(transport.producer),
       enqueue: () => Promise.reject(new Error('redis at 10.0.0.1 is away')),

@@ -29,6 +29,7 @@ export interface OpenJob {
 }
 
 interface ClosedRow {
+  request_id: string;
   account_id: string;
   api_key_id: string;
   modality: string;
@@ -37,74 +38,94 @@ interface ClosedRow {
   limit_tokens: bigint | null;
 }
 
-type Queries = PrismaService | JobTransaction;
-
-/** In ms. A burst on one account is admitted one by one; whoever waits longer than this is better told so. */
-const transactionLimits = { maxWait: 5_000, timeout: 10_000 } as const;
-
 /** The row and everything that moves its state. Every time is the database's. */
 export class JobsRepository {
   constructor(private readonly prisma: PrismaService) {}
 
   /** Runs `work` in one transaction; rolls back when it rejects. */
   async transaction<Result>(work: (transaction: JobTransaction) => Promise<Result>): Promise<Result> {
-    return this.prisma.$transaction(work, transactionLimits);
+    return this.prisma.$prepared(work);
   }
 
-  /** Row and payload in one statement; with `transaction`, part of it. */
-  async insert(job: NewJob, transaction: Queries = this.prisma): Promise<AdmittedJob> {
-    const { caller, reservedTokens: reserved } = job;
-    const rows = await transaction.$queryRaw<{ deadline_at: Date }[]>`
-      WITH job AS (
+  /** Rows and payloads in one statement; the answers are in the order of the jobs. */
+  async insert(jobs: readonly NewJob[], transaction: JobTransaction): Promise<AdmittedJob[]> {
+    const rows = await transaction.$queryRaw<{ request_id: string; deadline_at: Date }[]>`
+      WITH given AS (
+        SELECT * FROM unnest(
+            ${jobs.map(({ requestId }) => requestId)}::text[], ${jobs.map(({ caller }) => caller.accountId)}::uuid[],
+            ${jobs.map(({ caller }) => caller.apiKeyId)}::uuid[], ${jobs.map(({ modality }) => modality)}::text[],
+            ${jobs.map(({ modelId }) => modelId)}::text[], ${jobs.map(({ stream }) => stream)}::boolean[],
+            ${jobs.map(({ replyTo }) => replyTo)}::text[], ${jobs.map((job) => job.reservedTokens?.slot ?? null)}::bigint[],
+            ${jobs.map((job) => job.reservedTokens?.tokens ?? null)}::bigint[],
+            ${jobs.map(({ deadlineMs }) => deadlineMs)}::float8[],
+            ${jobs.map(({ ciphertext }) => Buffer.from(ciphertext))}::bytea[])
+          AS g(request_id, account_id, api_key_id, modality, model_id, stream, reply_to, limit_slot, limit_tokens,
+               deadline_ms, ciphertext)
+      ), inserted AS (
         INSERT INTO jobs (request_id, account_id, api_key_id, modality, model_id, stream, reply_to, limit_slot,
                           limit_tokens, deadline_at)
-        VALUES (${job.requestId}, ${caller.accountId}::uuid, ${caller.apiKeyId}::uuid, ${job.modality},
-                ${job.modelId}, ${job.stream}, ${job.replyTo}, ${reserved?.slot ?? null}::bigint,
-                ${reserved?.tokens ?? null}::bigint, now() + ${job.deadlineMs}::float8 * interval '1 ms')
+        SELECT request_id, account_id, api_key_id, modality, model_id, stream, reply_to, limit_slot, limit_tokens,
+               now() + deadline_ms * interval '1 ms' FROM given
         RETURNING request_id, deadline_at
-      ), payload AS (
-        INSERT INTO job_payloads (request_id, ciphertext) SELECT request_id, ${job.ciphertext} FROM job
+      ), payloads AS (
+        INSERT INTO job_payloads (request_id, ciphertext) SELECT request_id, ciphertext FROM given
       )
-      SELECT deadline_at FROM job`;
-    const deadlineAt = rows[0]?.deadline_at;
-    if (!deadlineAt) throw new Error('The database did not return the inserted job.');
-    const { requestId, modality, modelId } = job;
-    return { requestId, ...callerIds(caller), modality, modelId, deadlineAtMs: deadlineAt.getTime() };
+      SELECT request_id, deadline_at FROM inserted`;
+    const deadlines = new Map(rows.map((row) => [row.request_id, row.deadline_at.getTime()]));
+    return jobs.map(({ requestId, caller, modality, modelId }) => {
+      const deadlineAtMs = deadlines.get(requestId);
+      if (deadlineAtMs === undefined) throw new Error('The database did not return the inserted job.');
+      return { requestId, ...callerIds(caller), modality, modelId, deadlineAtMs };
+    });
   }
 
   /**
-   * Closes the row if `attempt` is its current one and it is open; drops the payload. Null when somebody else was
-   * first, the attempt is an older one, or there is no such row.
+   * Closes each row if `attempt` is its current one and it is open; drops its payload. The answers are in the order of the
+   * closings, null where somebody else was first, the attempt is an older one, or there is no such row. Rows are locked
+   * in one order, so that two groups never wait for each other.
    */
-  async close(closing: JobClosing, transaction: Queries = this.prisma): Promise<ClosedJob | null> {
-    const { requestId, attempt, state, errorCode, usage, executionMs } = closing;
-    const units = usage?.units === undefined ? null : JSON.stringify(usage.units);
+  async close(closings: readonly JobClosing[], transaction: JobTransaction): Promise<(ClosedJob | null)[]> {
+    const given = closings.map(({ usage, ...closing }) => ({
+      requestId: closing.requestId,
+      attempt: closing.attempt,
+      state: closing.state,
+      errorCode: closing.errorCode,
+      executionMs: closing.executionMs,
+      ...usage,
+    }));
     const rows = await transaction.$queryRaw<ClosedRow[]>`
-      WITH closed AS (
+      WITH given AS MATERIALIZED (
+        SELECT * FROM jsonb_to_recordset(${JSON.stringify(given)}::jsonb)
+          AS g("requestId" text, attempt int, state job_state, "errorCode" text, "executionMs" int, "promptTokens" int,
+               "cachedTokens" int, "completionTokens" int, "reasoningTokens" int, units jsonb)
+      ), locked AS MATERIALIZED (
+        SELECT request_id FROM jobs WHERE request_id IN (SELECT "requestId" FROM given) ORDER BY request_id FOR UPDATE
+      ), closed AS (
         UPDATE jobs
-           SET state = ${state}::job_state, finished_at = now(), error_code = ${errorCode},
-               started_at = COALESCE(started_at, CASE WHEN ${executionMs}::int > 0
-                 THEN GREATEST(created_at, now() - ${executionMs}::float8 * interval '1 ms') END),
-               prompt_tokens = ${usage?.promptTokens ?? null}::int,
-               cached_tokens = ${usage?.cachedTokens ?? null}::int,
-               completion_tokens = ${usage?.completionTokens ?? null}::int,
-               reasoning_tokens = ${usage?.reasoningTokens ?? null}::int,
-               usage_units = ${units}::jsonb, execution_ms = ${executionMs}::int
-         WHERE request_id = ${requestId} AND attempt = ${attempt}::int AND state IN ('queued', 'running')
-        RETURNING request_id, account_id, api_key_id, modality, model_id, limit_slot, limit_tokens
+           SET state = g.state, finished_at = now(), error_code = g."errorCode",
+               started_at = COALESCE(started_at, CASE WHEN g."executionMs" > 0
+                 THEN GREATEST(created_at, now() - g."executionMs" * interval '1 ms') END),
+               prompt_tokens = g."promptTokens", cached_tokens = g."cachedTokens",
+               completion_tokens = g."completionTokens", reasoning_tokens = g."reasoningTokens",
+               usage_units = g.units, execution_ms = g."executionMs"
+          FROM locked JOIN given g ON g."requestId" = locked.request_id
+         WHERE jobs.request_id = locked.request_id AND jobs.attempt = g.attempt AND jobs.state IN ('queued', 'running')
+        RETURNING jobs.request_id, account_id, api_key_id, modality, model_id, limit_slot, limit_tokens
       ), dropped AS (
         DELETE FROM job_payloads WHERE request_id IN (SELECT request_id FROM closed)
       ), noted AS (
         INSERT INTO outcomes (request_id, attempt, status, applied)
-        SELECT request_id, ${attempt}::int, ${state}, EXISTS (SELECT 1 FROM closed)
-          FROM jobs WHERE request_id = ${requestId}
+        SELECT g."requestId", g.attempt, g.state::text, closed.request_id IS NOT NULL
+          FROM given g JOIN locked ON locked.request_id = g."requestId"
+          LEFT JOIN closed ON closed.request_id = g."requestId"
         ON CONFLICT DO NOTHING
       )
-      SELECT account_id, api_key_id, modality, model_id, limit_slot, limit_tokens FROM closed`;
-    const row = rows[0];
-    if (!row) return null;
-    const ids = { accountId: row.account_id, apiKeyId: row.api_key_id, modality: row.modality, modelId: row.model_id };
-    return { ...closing, ...ids, reservedTokens: reservedTokensOf(row) };
+      SELECT * FROM closed`;
+    const closed = new Map(rows.map((row) => [row.request_id, row]));
+    return closings.map((closing) => {
+      const row = closed.get(closing.requestId);
+      return row === undefined ? null : closedJob(closing, row);
+    });
   }
 
   /** Marks rows that a worker has picked up. */
@@ -190,6 +211,11 @@ function toOpenJob({ deadlineAt, ...job }: Omit<OpenJob, 'deadlineAtMs'> & { dea
 
 function reservedTokensOf({ limit_slot: slot, limit_tokens: tokens }: ClosedRow): ReservedTokens | null {
   return slot === null || tokens === null ? null : { slot: Number(slot), tokens: Number(tokens) };
+}
+
+function closedJob(closing: JobClosing, row: ClosedRow): ClosedJob {
+  const ids = { accountId: row.account_id, apiKeyId: row.api_key_id, modality: row.modality, modelId: row.model_id };
+  return { ...closing, ...ids, reservedTokens: reservedTokensOf(row) };
 }
 
 function callerIds(caller: Caller): { accountId: string; apiKeyId: string } {

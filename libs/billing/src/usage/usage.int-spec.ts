@@ -80,10 +80,10 @@ async function pay(lines: ChargeLine[], { modelId = 'm', apiKeyId = key } = {}):
                         completion_tokens, execution_ms)
       VALUES (${requestId}, ${account}::uuid, ${apiKeyId}::uuid, 'chat', ${modelId}, now(), 'queued', 3, 0, 12)`;
     const quote = new JobQuote(total, { id: 1n, modelId, pricing: null });
-    await new LedgerRepository(transaction).reserve(job, quote);
+    await new LedgerRepository(transaction).reserve([{ job, quote }]);
   }, limits);
   await prisma.$transaction(async (transaction) => {
-    await new LedgerRepository(transaction).settle(requestId, 1, lines);
+    await new LedgerRepository(transaction).close([{ requestId, accountId: account, attempt: 1, lines }]);
     await transaction.$executeRaw`UPDATE jobs SET state = 'succeeded', finished_at = now() WHERE request_id = ${requestId}`;
   }, limits);
   return requestId;

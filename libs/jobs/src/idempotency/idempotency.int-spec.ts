@@ -6,7 +6,6 @@ import { newRequestId } from '#common';
 import { createLogger } from '#platform/logging';
 import { PrismaService } from '#platform/prisma';
 import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
-import type { AdmittedJob } from '../job-states.js';
 import { JobsRepository } from '../jobs.repository.js';
 import { SecretBox } from '../secret-box.js';
 import { ForgetAnswersSweep } from './forget-answers.sweep.js';
@@ -80,20 +79,13 @@ async function admit(
   { requestId }: KeyedRequest,
   replyTo: string | null = 'here',
 ): Promise<void> {
+  const place = { modality: 'echo', modelId: 'm', stream: false, replyTo, deadlineMs: 60_000 };
+  const { accountId, apiKeyId } = caller;
+  const job = { requestId, accountId, apiKeyId, modality: 'echo', modelId: 'm' };
   await jobs.transaction(async (transaction) => {
-    const ciphertext = new Uint8Array([1]);
-    const row = {
-      requestId,
-      caller,
-      modality: 'echo',
-      modelId: 'm',
-      stream: false,
-      replyTo,
-      deadlineMs: 60_000,
-      ciphertext,
-    };
-    const job: AdmittedJob = await jobs.insert(row, transaction);
-    await idempotency.admit(transaction, job);
+    const [refusal] = await idempotency.admit(transaction, [{ job, payload: {}, quote: null }]);
+    if (refusal) throw refusal;
+    await jobs.insert([{ requestId, caller, ...place, ciphertext: new Uint8Array([1]) }], transaction);
   });
 }
 
@@ -103,7 +95,8 @@ async function close(
   charge = 0n,
 ): Promise<void> {
   charges.set(requestId, charge);
-  const closed = await jobs.close({ requestId, attempt: 1, state, errorCode: null, usage: null, executionMs: 1 });
+  const closing = { requestId, attempt: 1, state, errorCode: null, usage: null, executionMs: 1 };
+  const [closed] = await jobs.transaction((transaction) => jobs.close([closing], transaction));
   expect(closed).not.toBeNull();
 }
 
@@ -160,6 +153,17 @@ describe('an idempotency key', () => {
     await claimOf(await service().open(request())).end('failed', { ...answer, status: 400 });
     const { rows } = await client.query('SELECT FROM idempotency_keys WHERE key = $1', [key]);
     expect(rows).toEqual([]);
+    expect(await service().open(request('another'))).toHaveProperty('claim');
+  });
+
+  it('is free again at once when a later step refuses what holds it', async () => {
+    const idempotency = service();
+    const first = request();
+    const claim = claimOf(await idempotency.open(first));
+    const { accountId, apiKeyId } = caller;
+    const job = { requestId: first.requestId, accountId, apiKeyId, modality: 'echo', modelId: 'm' };
+    await jobs.transaction((transaction) => idempotency.admit(transaction, [{ job, payload: {}, quote: null }]));
+    await claim.end('failed', { ...answer, status: 402 });
     expect(await service().open(request('another'))).toHaveProperty('claim');
   });
 
@@ -251,7 +255,7 @@ describe('a replica that dies', () => {
     await die();
     const { requestId } = first;
     const remade = answerOf(
-      await service().open(request(), ({ requestId: id, modelId }) => ({ model: modelId, queue_id: id })),
+      await service().open(request(), ({ queueId, modelId }) => ({ model: modelId, queue_id: queueId })),
     );
     expect(JSON.parse(remade.body.toString())).toEqual({ model: 'm', queue_id: requestId });
     await expect(service().open(request())).rejects.toEqual(lost);

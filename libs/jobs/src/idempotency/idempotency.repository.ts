@@ -22,7 +22,7 @@ export interface HeldKey {
   isHeld: boolean;
   isExpired: boolean;
   answer: Uint8Array | null;
-  job: { state: JobState; modelId: string; isAsync: boolean } | null;
+  job: { state: JobState; modelId: string; isAsync: boolean; queueId: string | null } | null;
 }
 
 interface KeyRow {
@@ -35,6 +35,7 @@ interface KeyRow {
   job_state: JobState | null;
   model_id: string | null;
   is_async: boolean;
+  queue_id: string | null;
 }
 
 /** How long a key counts, in the words of the database. */
@@ -58,11 +59,12 @@ export class IdempotencyRepository {
     const [row] = await this.prisma.$queryRaw<KeyRow[]>`
       SELECT k.request_id, k.state::text AS state, k.fingerprint, k.answer, k.held_until > now() AS is_held,
              k.expires_at <= now() AS is_expired, j.state::text AS job_state, j.model_id,
-             j.request_id IS NOT NULL AND j.reply_to IS NULL AS is_async
+             j.request_id IS NOT NULL AND j.reply_to IS NULL AS is_async, m.queue_id::text AS queue_id
         FROM idempotency_keys k LEFT JOIN jobs j ON j.request_id = k.request_id
+             LEFT JOIN media_jobs m ON m.request_id = k.request_id
        WHERE k.account_id = ${accountId}::uuid AND k.key = ${key}`;
     if (row === undefined) return null;
-    const { job_state: state, model_id: modelId, is_async: isAsync } = row;
+    const { job_state: state, model_id: modelId, is_async: isAsync, queue_id: queueId } = row;
     return {
       requestId: row.request_id,
       state: row.state,
@@ -70,7 +72,7 @@ export class IdempotencyRepository {
       isHeld: row.is_held,
       isExpired: row.is_expired,
       answer: row.answer,
-      job: state === null || modelId === null ? null : { state, modelId, isAsync },
+      job: state === null || modelId === null ? null : { state, modelId, isAsync, queueId },
     };
   }
 
@@ -86,13 +88,16 @@ export class IdempotencyRepository {
     return count === 1;
   }
 
-  /** Notes, in the transaction that admits the job, that there is one. False when the key is another's by now. */
-  async admit(transaction: JobTransaction, { accountId, key, requestId }: KeyedRequest): Promise<boolean> {
-    const count = await transaction.$executeRaw`
-      UPDATE idempotency_keys SET state = 'admitted'
-       WHERE account_id = ${accountId}::uuid AND key = ${key} AND request_id = ${requestId}
-         AND state IN ('claimed', 'admitted')`;
-    return count === 1;
+  /** Notes, in the transaction that admits their jobs, that there are some. Resolves to those that still hold their keys. */
+  async admit(transaction: JobTransaction, requests: readonly KeyedRequest[]): Promise<Set<string>> {
+    const { accountIds, keys, requestIds } = columnsOf(requests);
+    const rows = await transaction.$queryRaw<{ request_id: string }[]>`
+      UPDATE idempotency_keys k SET state = 'admitted'
+        FROM unnest(${accountIds}::uuid[], ${keys}::text[], ${requestIds}::text[]) AS held(account_id, key, request_id)
+       WHERE k.account_id = held.account_id AND k.key = held.key AND k.request_id = held.request_id
+         AND k.state IN ('claimed', 'admitted')
+      RETURNING k.request_id`;
+    return new Set(rows.map(({ request_id: requestId }) => requestId));
   }
 
   /** Keeps the answer of a request that was answered well. */
@@ -111,7 +116,8 @@ export class IdempotencyRepository {
     await this.prisma.$executeRaw`
       WITH freed AS (
         DELETE FROM idempotency_keys
-         WHERE account_id = ${accountId}::uuid AND key = ${key} AND request_id = ${requestId} AND state = 'claimed'
+         WHERE account_id = ${accountId}::uuid AND key = ${key} AND request_id = ${requestId}
+           AND NOT EXISTS (SELECT FROM jobs WHERE jobs.request_id = idempotency_keys.request_id)
       )
       UPDATE idempotency_keys SET state = ${ending}::idempotency_state, answer = ${answer}, held_until = now()
        WHERE account_id = ${accountId}::uuid AND key = ${key} AND request_id = ${requestId} AND state = 'admitted'`;
@@ -119,13 +125,11 @@ export class IdempotencyRepository {
 
   /** Says that the replica of these requests lives. */
   async hold(requests: KeyedRequest[], holdMs: number): Promise<void> {
-    const accountIds = requests.map(({ accountId }) => accountId);
-    const keys = requests.map(({ key }) => key);
-    const requestIds = requests.map(({ requestId }) => requestId);
+    const { accountIds, keys, requestIds } = columnsOf(requests);
     await this.prisma.$executeRaw`
       UPDATE idempotency_keys k SET held_until = now() + ${holdMs}::float8 * interval '1 ms'
-        FROM unnest(${accountIds}::text[], ${keys}::text[], ${requestIds}::text[]) AS held(account_id, key, request_id)
-       WHERE k.account_id = held.account_id::uuid AND k.key = held.key AND k.request_id = held.request_id
+        FROM unnest(${accountIds}::uuid[], ${keys}::text[], ${requestIds}::text[]) AS held(account_id, key, request_id)
+       WHERE k.account_id = held.account_id AND k.key = held.key AND k.request_id = held.request_id
          AND k.state IN ('claimed', 'admitted')`;
   }
 
@@ -136,4 +140,12 @@ export class IdempotencyRepository {
         (SELECT account_id, key FROM idempotency_keys WHERE expires_at <= now()
           ORDER BY expires_at LIMIT ${limit}::int FOR UPDATE SKIP LOCKED)`;
   }
+}
+
+function columnsOf(requests: readonly KeyedRequest[]) {
+  return {
+    accountIds: requests.map(({ accountId }) => accountId),
+    keys: requests.map(({ key }) => key),
+    requestIds: requests.map(({ requestId }) => requestId),
+  };
 }

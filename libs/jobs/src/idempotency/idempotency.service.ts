@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type NanoUsd, PlatformError } from '#common';
 import type { Logger } from '#platform/logging';
-import type { AdmissionStep, AdmittedJob, JobTransaction } from '../job-states.js';
+import type { Admission, AdmissionStep, JobTransaction } from '../job-states.js';
 import type { SecretBox } from '../secret-box.js';
 import type { HeldKey, IdempotencyRepository, KeyedRequest } from './idempotency.repository.js';
 import { answerPlace, KeyClaim } from './key-claim.js';
@@ -9,7 +9,7 @@ import { judgeKey } from './key-verdict.js';
 import { type StoredAnswer, unpackAnswer } from './stored-answer.js';
 
 /** How an answer that was lost follows from its job. */
-export type AnswerOfJob = (job: { requestId: string; modelId: string }) => object;
+export type AnswerOfJob = (job: { requestId: string; queueId: string; modelId: string }) => object;
 
 /** A request with a key either is the first one, or gets what the first one got. */
 export type KeyOpening = { claim: KeyClaim } | { answer: StoredAnswer; isCut: boolean };
@@ -74,13 +74,12 @@ export class IdempotencyService implements AdmissionStep {
     }
   }
 
-  async admit(transaction: JobTransaction, { requestId }: AdmittedJob): Promise<void> {
-    const claim = this.claims.get(requestId);
-    if (claim === undefined || (await this.options.repository.admit(transaction, claim.request))) return;
-    throw new PlatformError(
-      'IDEMPOTENCY_KEY_IN_USE',
-      'This request took so long to begin that another one with its Idempotency-Key has begun.',
-      'Idempotency-Key',
+  async admit(transaction: JobTransaction, admissions: readonly Admission[]): Promise<(PlatformError | null)[]> {
+    const claims = admissions.flatMap(({ job }) => this.claims.get(job.requestId)?.request ?? []);
+    if (claims.length === 0) return admissions.map(() => null);
+    const admitted = await this.options.repository.admit(transaction, claims);
+    return admissions.map(({ job: { requestId } }) =>
+      !this.claims.has(requestId) || admitted.has(requestId) ? null : overtaken(),
     );
   }
 
@@ -105,7 +104,9 @@ export class IdempotencyService implements AdmissionStep {
     if (verdict === 'wait') return null;
     if (verdict === 'replay') return { answer: await this.unseal(request, held), isCut: held.state === 'cut' };
     if (verdict === 'remake' && answerOfJob !== undefined && held.job !== null) {
-      return { answer: remade(answerOfJob({ requestId: held.requestId, modelId: held.job.modelId })), isCut: false };
+      const { requestId } = held;
+      const { modelId, queueId } = held.job;
+      return { answer: remade(answerOfJob({ requestId, modelId, queueId: queueId ?? requestId })), isCut: false };
     }
     throw answerLost(held.requestId);
   }
@@ -149,6 +150,11 @@ export class IdempotencyService implements AdmissionStep {
       logger.warn({ error }, 'the holds of idempotency keys could not be renewed');
     }
   }
+}
+
+function overtaken(): PlatformError {
+  const message = 'This request took so long to begin that another one with its Idempotency-Key has begun.';
+  return new PlatformError('IDEMPOTENCY_KEY_IN_USE', message, 'Idempotency-Key');
 }
 
 function remade(body: object): StoredAnswer {

@@ -10,7 +10,7 @@ function held(changes: Partial<HeldKey>): HeldKey {
 }
 
 function job(state: NonNullable<HeldKey['job']>['state'], isAsync = false): HeldKey['job'] {
-  return { state, modelId: 'm', isAsync };
+  return { state, modelId: 'm', isAsync, queueId: null };
 }
 
 describe('what a repeated request gets', () => {

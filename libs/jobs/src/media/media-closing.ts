@@ -15,8 +15,10 @@ export interface MediaClosingOptions {
 export class MediaClosing implements ClosingStep {
   constructor(private readonly options: MediaClosingOptions) {}
 
-  async close(transaction: JobTransaction, job: ClosedJob): Promise<void> {
-    if (this.options.modalities.has(job.modality)) await this.options.jobs.close(transaction, job);
+  async close(transaction: JobTransaction, jobs: readonly ClosedJob[]): Promise<void> {
+    for (const job of jobs) {
+      if (this.options.modalities.has(job.modality)) await this.options.jobs.close(transaction, job);
+    }
   }
 
   /** For `JobCloser`, after the transaction: what is lost with the process is deleted when it expires. */

@@ -37,7 +37,7 @@ export function callerOf(request: FastifyRequest): RequestCaller {
 }
 
 /** How an answer that was lost can be made again from the job it was about; see `Billed`. */
-export type AnswerOfJob = (job: { requestId: string; modelId: string }) => object;
+export type AnswerOfJob = (job: { requestId: string; queueId: string; modelId: string }) => object;
 
 /** What a route says of itself; read by the hooks of the api before the body is. */
 export interface RouteSettings {
@@ -92,7 +92,7 @@ export function Multipart(limits: MultipartLimits): MethodDecorator {
 /**
  * Declares a POST that costs something: whoever repeats it with the same `Idempotency-Key` and body gets the first
  * answer and pays nothing, whatever the answer is, JSON, bytes or events. `answerOfJob` is for routes that only start a
- * job whose id is the request's: where a replica died before it could answer, the answer is made again from the job.
+ * job: where a replica died before it could answer, the answer is made again from the job.
  */
 export function Billed({ answerOfJob }: { answerOfJob?: AnswerOfJob } = {}): MethodDecorator {
   return applyDecorators(

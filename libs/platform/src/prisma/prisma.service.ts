@@ -1,5 +1,11 @@
 import { PrismaPg } from '@prisma/adapter-pg';
+import pg from 'pg';
 import { PrismaClient } from './generated/client.js';
+import { runPrepared } from './prepared-transaction.js';
+import type { RawQueries } from './raw-queries.js';
+
+/** How long a statement of a prepared transaction may wait, for locks included, in ms. */
+const preparedTimeoutMs = 10_000;
 
 export interface PrismaOptions {
   /** `postgresql://…`. */
@@ -15,19 +21,37 @@ export interface PrismaOptions {
  * the queries of that minute and nothing else. Repositories alone use it.
  */
 export class PrismaService extends PrismaClient {
+  private readonly pool: pg.Pool;
+
   constructor(options: PrismaOptions) {
-    const adapter = new PrismaPg(
-      {
-        connectionString: options.url,
-        max: options.poolSize ?? 10,
-        application_name: options.applicationName ?? 'sluice',
-        connectionTimeoutMillis: 5_000,
-        keepAlive: true,
-      },
-      // Idle connections break when the server restarts; the pool replaces them, the next query reports real trouble.
-      { onPoolError: () => undefined, onConnectionError: () => undefined },
-    );
-    super({ adapter });
+    const pool = new pg.Pool({
+      connectionString: options.url,
+      max: options.poolSize ?? 10,
+      application_name: options.applicationName ?? 'sluice',
+      connectionTimeoutMillis: 5_000,
+      keepAlive: true,
+    });
+    // Idle connections break when the server restarts; the pool replaces them, the next query reports real trouble.
+    pool.on('error', () => undefined);
+    const quiet = { onPoolError: () => undefined, onConnectionError: () => undefined };
+    // The adapter brings other types of the same driver.
+    const shared = pool as unknown as ConstructorParameters<typeof PrismaPg>[0];
+    super({ adapter: new PrismaPg(shared, { ...quiet, disposeExternalPool: true }) });
+    this.pool = pool;
+  }
+
+  /**
+   * The transaction of what runs for every request: its statements, raw SQL alone, go past Prisma on a connection of the
+   * same pool and are prepared there (docs/decisions/prepared-transactions.md).
+   */
+  async $prepared<Result>(work: (transaction: RawQueries) => Promise<Result>): Promise<Result> {
+    return runPrepared(this.pool, preparedTimeoutMs, work);
+  }
+
+  override async $disconnect(): Promise<void> {
+    await super.$disconnect();
+    // Prisma ends the pool only if it has used it.
+    if (!this.pool.ending) await this.pool.end();
   }
 
   /** Resolves when the database answers. For readiness. */

@@ -26,6 +26,11 @@ const payload: ChatJobPayload = {
   stripThinking: false,
 };
 
+/** What the driver was asked. */
+function textOf(statement: unknown): string {
+  return typeof statement === 'string' ? statement : ((statement as { text?: string }).text ?? '');
+}
+
 /** The money path of a chat: what the api and ops do, without the queue between them. */
 describe('the money of a chat', () => {
   let database: TestDatabase;
@@ -80,11 +85,11 @@ describe('the money of a chat', () => {
     await database.drop();
   });
 
-  async function admit(changes: Partial<ChatJobPayload> = {}): Promise<string> {
+  async function admit(changes: Partial<ChatJobPayload> = {}, by = caller): Promise<string> {
     const requestId = newRequestId('TST');
     const price = await prices.current('m');
     const tariff = { contextLength: 4_096, maxCompletionTokens: 512, pricing: price.pricing as TextPricing };
-    const request = { requestId, caller, definition: chatJob, modelId: 'm', replyTo: null, stream: false };
+    const request = { requestId, caller: by, definition: chatJob, modelId: 'm', replyTo: null, stream: false };
     await admitAffordable(
       { request, payload: { ...payload, ...changes }, tariff, price },
       (opened) => admission.open(opened),
@@ -120,14 +125,43 @@ describe('the money of a chat', () => {
     const query = vi.spyOn(pg.Client.prototype, 'query');
     const requestId = await admit();
     await end(requestId, { usage: usageOf(30) });
-    const texts = query.mock.calls.map(([statement]) =>
-      typeof statement === 'string' ? statement : ((statement as { text?: string }).text ?? ''),
-    );
+    const texts = query.mock.calls.map(([statement]) => textOf(statement));
     query.mockRestore();
     expect(texts.filter((text) => /^BEGIN/i.test(text))).toHaveLength(2);
     expect(texts.filter((text) => !/^(BEGIN|COMMIT)/i.test(text))).toHaveLength(5);
     const paid = displayNanos(nanosPerUsd - (await usdNano()), 9);
     expect(paid).toBe(chatCost(usageOf(30), pricing).usd);
+  });
+
+  it('admits and charges what comes together in fewer transactions, and each as if it were alone', async () => {
+    await give(nanosPerUsd);
+    const query = vi.spyOn(pg.Client.prototype, 'query');
+    const requestIds = await Promise.all(Array.from({ length: 40 }, () => admit({ maxTokens: 40 })));
+    const closed = await Promise.all(requestIds.map((requestId) => end(requestId, { usage: usageOf(30) })));
+    const transactions = query.mock.calls.filter(([statement]) => textOf(statement).startsWith('BEGIN'));
+    query.mockRestore();
+    expect(closed.map((job) => job?.requestId)).toEqual(requestIds);
+    const [charges] = await prisma.$queryRaw<{ count: bigint; amount: bigint }[]>`
+      SELECT count(*), sum(charged_nano)::bigint AS amount FROM holds WHERE account_id = ${caller.accountId}::uuid`;
+    expect(charges).toEqual({ count: 40n, amount: nanosPerUsd - (await usdNano()) });
+    expect(displayNanos(charges?.amount ?? 0n, 9)).toBeCloseTo(chatCost(usageOf(30), pricing).usd * 40, 9);
+    expect(transactions.length).toBeLessThan(20);
+  });
+
+  it('refuses some of a group without a loss to the others', async () => {
+    await give(nanosPerUsd);
+    const { id } = await accounts.createAccount('poor');
+    const { key } = await accounts.createKey({ accountId: id, kind: 'INFERENCE' });
+    const poor = await accounts.authenticate(key);
+    const results = await Promise.allSettled(
+      Array.from({ length: 20 }, (_, index) => admit({}, index % 4 === 0 ? poor : caller)),
+    );
+    const admitted = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
+    const reasons = results.flatMap((result) => (result.status === 'rejected' ? [result.reason as unknown] : []));
+    expect(reasons).toHaveLength(5);
+    for (const reason of reasons) expect(reason).toMatchObject({ code: 'INSUFFICIENT_BALANCE' });
+    expect(enqueued.map(({ requestId }) => requestId).toSorted()).toEqual(admitted.toSorted());
+    for (const requestId of admitted) expect(await end(requestId, { usage: usageOf(1) })).not.toBeNull();
   });
 
   it.each([

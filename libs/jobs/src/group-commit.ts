@@ -1,0 +1,79 @@
+/** How a group of items is worked on: resolves to a result or an error for each, in their order. */
+export type GroupWork<Item, Result> = (items: readonly Item[]) => Promise<(Result | Error)[]>;
+
+export interface GroupCommitOptions {
+  /** Groups under way at once. */
+  lanes: number;
+  /** Items of one group. */
+  most: number;
+}
+
+interface Waiting<Item, Result> {
+  item: Item;
+  resolve(result: Result): void;
+  reject(error: unknown): void;
+}
+
+/**
+ * Items that come while others are under way share the next transaction, as a database commits in groups: alone, an
+ * item waits for nobody; the busier, the cheaper each. Items of one key are never in a group together. A group that fails
+ * as a whole is tried item by item, so that one bad item costs the others no more than time.
+ */
+export class GroupCommit<Item, Result> {
+  private waiting: Waiting<Item, Result>[] = [];
+  private busy = 0;
+
+  constructor(
+    private readonly work: GroupWork<Item, Result>,
+    private readonly keyOf: (item: Item) => string,
+    private readonly options: GroupCommitOptions,
+  ) {}
+
+  /** Resolves or rejects as the work does for this item. */
+  add(item: Item): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      this.waiting.push({ item, resolve, reject });
+      if (this.busy < this.options.lanes) void this.run();
+    });
+  }
+
+  private async run(): Promise<void> {
+    this.busy += 1;
+    // One turn, so that what comes together goes together.
+    await new Promise((resolve) => setImmediate(resolve));
+    while (this.waiting.length > 0) await this.workOn(this.takeGroup());
+    this.busy -= 1;
+  }
+
+  private takeGroup(): Waiting<Item, Result>[] {
+    const group = new Map<string, Waiting<Item, Result>>();
+    const later: Waiting<Item, Result>[] = [];
+    for (const entry of this.waiting) {
+      const key = this.keyOf(entry.item);
+      if (group.size < this.options.most && !group.has(key)) group.set(key, entry);
+      else later.push(entry);
+    }
+    this.waiting = later;
+    return [...group.values()];
+  }
+
+  private async workOn(group: Waiting<Item, Result>[]): Promise<void> {
+    const results = await this.resultsOf(group);
+    if (results === null) return void (await Promise.all(group.map((entry) => this.workOn([entry]))));
+    group.forEach(({ resolve, reject }, place) => {
+      const result = results[place];
+      if (result instanceof Error || result === undefined) reject(result);
+      else resolve(result);
+    });
+  }
+
+  /** Null when the group failed as a whole and has more than one item. */
+  private async resultsOf(group: Waiting<Item, Result>[]): Promise<(Result | Error)[] | null> {
+    try {
+      return await this.work(group.map(({ item }) => item));
+    } catch (error) {
+      if (group.length > 1) return null;
+      return [error instanceof Error ? error : new Error('The work on a group failed.', { cause: error })];
+    }
+  }
+}

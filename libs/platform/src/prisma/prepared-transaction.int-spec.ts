@@ -1,0 +1,93 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createTestDatabase, startPostgres, type TestDatabase } from '#test/postgres';
+import { Prisma } from './generated/client.js';
+import { PrismaService } from './prisma.service.js';
+
+describe('a prepared transaction', () => {
+  let database: TestDatabase;
+  let prisma: PrismaService;
+
+  beforeEach(async () => {
+    database = await createTestDatabase();
+    // One connection: whatever a test leaves on it, the next statement meets.
+    prisma = new PrismaService({ url: database.url, poolSize: 1 });
+    await prisma.$executeRaw`CREATE TABLE things (id bigint PRIMARY KEY, name text, made timestamptz, bytes bytea)`;
+  });
+
+  afterEach(async () => {
+    await prisma.$disconnect();
+    await database.drop();
+  });
+
+  it('reads and writes what Prisma reads and writes', async () => {
+    const made = new Date('2026-11-21T10:00:00.123Z');
+    const bytes = new Uint8Array([0, 1, 255]);
+    const rows = await prisma.$prepared(async (transaction) => {
+      const values = Prisma.sql`(${2n}, ${'two'}, ${made}, ${bytes})`;
+      expect(await transaction.$executeRaw`INSERT INTO things VALUES (${1n}, ${null}, ${made}, ${bytes})`).toBe(1);
+      expect(await transaction.$executeRaw(Prisma.sql`INSERT INTO things VALUES ${values}`)).toBe(1);
+      return transaction.$queryRaw`SELECT * FROM things WHERE id = ANY (${[1, 2]}::bigint[]) ORDER BY id`;
+    });
+    expect(rows).toEqual([
+      { id: 1n, name: null, made, bytes: Buffer.from(bytes) },
+      { id: 2n, name: 'two', made, bytes: Buffer.from(bytes) },
+    ]);
+    const prismas = await prisma.$queryRaw<{ bytes: Uint8Array }[]>`SELECT * FROM things ORDER BY id`;
+    expect(prismas.map((row) => ({ ...row, bytes: Buffer.from(row.bytes) }))).toEqual(rows);
+  });
+
+  it('prepares a statement once for all transactions of a connection', async () => {
+    const add = (id: number) =>
+      prisma.$prepared((transaction) => transaction.$executeRaw`INSERT INTO things (id) VALUES (${id})`);
+    for (const id of [1, 2, 3]) await add(id);
+    const prepared = await prisma.$queryRaw<{ statement: string }[]>`
+      SELECT statement FROM pg_prepared_statements WHERE name LIKE 'sluice_%' AND statement LIKE 'INSERT INTO things%'`;
+    expect(prepared).toEqual([{ statement: 'INSERT INTO things (id) VALUES ($1)' }]);
+  });
+
+  it('leaves nothing behind when its work rejects, whatever rejected it', async () => {
+    const insert = (id: number, then: () => void) =>
+      prisma.$prepared(async (transaction) => {
+        await transaction.$executeRaw`INSERT INTO things (id) VALUES (${id})`;
+        then();
+        await transaction.$executeRaw`INSERT INTO things (id) VALUES (${id})`;
+      });
+    await expect(insert(1, () => undefined)).rejects.toThrow('duplicate key');
+    const refuse = () => {
+      throw new Error('no');
+    };
+    await expect(insert(2, refuse)).rejects.toThrow('no');
+    expect(await prisma.$queryRaw`SELECT count(*) AS count FROM things`).toEqual([{ count: 0n }]);
+    expect(await prisma.$prepared((transaction) => transaction.$queryRaw`SELECT 1 AS one`)).toEqual([{ one: 1 }]);
+  });
+
+  it('runs again after a statement has become stale with its table', async () => {
+    const read = () => prisma.$prepared((transaction) => transaction.$queryRaw`SELECT * FROM things`);
+    await read();
+    await prisma.$executeRaw`ALTER TABLE things ADD COLUMN more text`;
+    await expect(read()).rejects.toThrow('cached plan');
+    expect(await read()).toEqual([]);
+  });
+});
+
+describe('a prepared transaction on a server that goes away', () => {
+  it('fails, and the next one works when it is back', async () => {
+    const server = await startPostgres();
+    const prisma = new PrismaService({ url: server.url, poolSize: 2 });
+    const one = () => prisma.$prepared((transaction) => transaction.$queryRaw`SELECT 1 AS one`);
+    try {
+      const interrupted = prisma.$prepared(async (transaction) => {
+        await transaction.$queryRaw`SELECT 1 AS one`;
+        await server.stop({ signal: 'SIGKILL' });
+        return transaction.$queryRaw`SELECT 1 AS one`;
+      });
+      await expect(interrupted).rejects.toThrow();
+      await expect(one()).rejects.toThrow();
+      await server.start();
+      await expect.poll(() => one().catch(() => 'down'), { timeout: 20_000 }).toEqual([{ one: 1 }]);
+    } finally {
+      await prisma.$disconnect();
+      await server.close();
+    }
+  });
+});
