@@ -82,6 +82,7 @@ const lingeringMs = 10_000;
  * would never read why.
  */
 async function readToEnd(body: IncomingMessage): Promise<void> {
+  if (body.readableEnded || body.destroyed) return;
   await new Promise<void>((resolve) => {
     let bytes = 0;
     const timer = setTimeout(resolve, lingeringMs);

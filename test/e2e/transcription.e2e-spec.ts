@@ -1,0 +1,339 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import OpenAI, { toFile } from 'openai';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { expectInvariant } from '#test/invariant';
+import { type Platform, startPlatform } from '#test/platform';
+import { installTinyWhisper, tinyWhisperText } from '#test/tiny-speech';
+
+/* Recordings through the whole platform, on a tiny model that writes the same words whatever it hears. */
+
+const run = promisify(execFile);
+const priceNano = 1_000_000n;
+
+interface WavOptions {
+  rate?: number;
+  bits?: 8 | 16;
+  channels?: number;
+  /** Seconds of silence instead of sound. */
+  silent?: boolean;
+  /** What the header says instead of the truth, in seconds. */
+  claims?: number;
+}
+
+function wav(
+  seconds: number,
+  { rate = 16_000, bits = 16, channels = 1, silent = false, claims }: WavOptions = {},
+): Buffer {
+  const frame = channels * (bits / 8);
+  const data = Buffer.alloc(Math.round(seconds * rate) * frame, bits === 8 ? 128 : 0);
+  for (let index = 0; !silent && index < data.length / frame; index++) {
+    const value = 0.3 * Math.sin((2 * Math.PI * 300 * index) / rate);
+    for (let channel = 0; channel < channels; channel++) {
+      if (bits === 8) data[index * frame + channel] = Math.round(128 + 127 * value);
+      else data.writeInt16LE(Math.round(32_767 * value), index * frame + channel * 2);
+    }
+  }
+  const claimed = claims === undefined ? data.length : claims * rate * frame;
+  const header = Buffer.alloc(44);
+  header.write('RIFF', 0, 'latin1');
+  header.writeUInt32LE(Math.min(0xffffffff, 36 + claimed), 4);
+  header.write('WAVEfmt ', 8, 'latin1');
+  header.writeUInt32LE(16, 16);
+  header.writeUInt16LE(1, 20);
+  header.writeUInt16LE(channels, 22);
+  header.writeUInt32LE(rate, 24);
+  header.writeUInt32LE(rate * frame, 28);
+  header.writeUInt16LE(frame, 32);
+  header.writeUInt16LE(bits, 34);
+  header.write('data', 36, 'latin1');
+  header.writeUInt32LE(Math.min(0xffffffff, claimed), 40);
+  return Buffer.concat([header, data]);
+}
+
+let platform: Platform;
+let client: OpenAI;
+let home: string;
+let scratch: string;
+let site: Server;
+let siteUrl: string;
+
+/** Five seconds of sound in a container, as ffmpeg writes it. */
+async function recordingAs(name: string, args: string[]): Promise<Buffer> {
+  const path = join(scratch, name);
+  const sound = ['-f', 'lavfi', '-i', 'sine=frequency=300:duration=5'];
+  await run('ffmpeg', ['-hide_banner', '-loglevel', 'error', '-y', ...sound, ...args, path]);
+  return await readFile(path);
+}
+
+function form(file: Buffer | null, fields: Record<string, string> = {}, name = 'talk.wav'): FormData {
+  const body = new FormData();
+  if (file !== null) body.append('file', new Blob([new Uint8Array(file)]), name);
+  for (const [field, value] of Object.entries(fields)) body.append(field, value);
+  return body;
+}
+
+async function post(body: BodyInit, headers: Record<string, string> = {}, path = '/audio/transcriptions') {
+  const authorization = `Bearer ${platform.inferenceKey}`;
+  const init = { method: 'POST', body, headers: { authorization, ...headers } };
+  return await fetch(`${platform.baseUrl}${path}`, init);
+}
+
+async function errorOf(body: BodyInit, headers: Record<string, string> = {}) {
+  const response = await post(body, headers);
+  const { error } = (await response.json()) as { error: { code: string; message: string; param: string | null } };
+  return { status: response.status, code: error.code, param: error.param };
+}
+
+interface UsageRow {
+  state: string;
+  usage_units: { audioSeconds: number } | null;
+  charged_nano: string | null;
+}
+
+async function lastJob(): Promise<UsageRow | undefined> {
+  await platform.closedJobs();
+  const [row] = await platform.query<UsageRow>(
+    `SELECT jobs.state, usage_units, holds.charged_nano FROM jobs
+     LEFT JOIN holds ON holds.request_id = jobs.request_id ORDER BY jobs.created_at DESC LIMIT 1`,
+  );
+  return row;
+}
+
+/** Files of artifacts, records aside. */
+async function artifacts(): Promise<string[]> {
+  const entries = await readdir(join(home, 'artifacts'), { recursive: true, withFileTypes: true }).catch(() => []);
+  return entries.filter((entry) => entry.isFile() && !entry.name.endsWith('.json')).map(({ name }) => name);
+}
+
+beforeAll(async () => {
+  home = await mkdtemp(join(tmpdir(), 'sluice-home-'));
+  scratch = await mkdtemp(join(tmpdir(), 'sluice-sound-'));
+  const manifest = await installTinyWhisper(home);
+  const env = { SLUICE_EGRESS_NETWORKS: '127.0.0.0/8' };
+  platform = await startPlatform({ engine: 'text', home, manifests: [manifest], env });
+  client = new OpenAI({ apiKey: platform.inferenceKey, baseURL: platform.baseUrl, maxRetries: 0 });
+  const video = await recordingAs('talk.mp4', ['-f', 'lavfi', '-i', 'color=size=64x64:duration=5', '-shortest']);
+  site = createServer((request, response) => {
+    if (request.url === '/talk.mp4') response.writeHead(200, { 'content-type': 'video/mp4' }).end(video);
+    else if (request.url === '/page') response.writeHead(200, { 'content-type': 'text/html' }).end('<html></html>');
+    else response.writeHead(404).end();
+  });
+  await new Promise<void>((resolve) => site.listen(0, '127.0.0.1', resolve));
+  siteUrl = `http://127.0.0.1:${(site.address() as AddressInfo).port}`;
+});
+
+afterAll(async () => {
+  try {
+    await platform?.closedJobs();
+    if (platform) await expectInvariant(platform);
+    expect(await artifacts()).toEqual([]);
+  } finally {
+    await platform?.stop();
+    site?.close();
+    await rm(home, { recursive: true, force: true });
+    await rm(scratch, { recursive: true, force: true });
+  }
+});
+
+describe('the official client', () => {
+  const talk = () => toFile(wav(5), 'talk.wav');
+
+  it('transcribes as JSON, under the name of OpenAI’s model', async () => {
+    const { data, response } = await client.audio.transcriptions
+      .create({ file: await talk(), model: 'whisper-1' })
+      .withResponse();
+    expect(data).toEqual({ text: tinyWhisperText, duration: 5 });
+    expect(response.headers.get('x-service-model-id')).toBe('tiny-whisper');
+    expect(response.headers.get('x-ratelimit-limit-requests')).toMatch(/^\d+$/);
+    expect(await lastJob()).toEqual({
+      state: 'succeeded',
+      usage_units: { audioSeconds: 5 },
+      charged_nano: String(5n * priceNano),
+    });
+  });
+
+  it('gets text, subtitles and verbose JSON with words', async () => {
+    const make = async (response_format: 'text' | 'srt' | 'vtt') =>
+      (await client.audio.transcriptions.create({
+        file: await talk(),
+        model: 'whisper-1',
+        response_format,
+      })) as unknown;
+    expect(await make('text')).toBe(tinyWhisperText);
+    expect(await make('srt')).toBe(`1\n00:00:00,000 --> 00:00:02,000\n${tinyWhisperText}\n`);
+    expect(await make('vtt')).toBe(`WEBVTT\n\n00:00:00.000 --> 00:00:02.000\n${tinyWhisperText}\n`);
+    const verbose = await client.audio.transcriptions.create({
+      file: await talk(),
+      model: 'whisper-1',
+      response_format: 'verbose_json',
+      timestamp_granularities: ['word', 'segment'],
+    });
+    expect(verbose).toMatchObject({ text: tinyWhisperText, language: 'english', duration: 5 });
+    expect(verbose.words?.map(({ word }) => word).join(' ')).toBe(tinyWhisperText);
+    expect(verbose.segments).toHaveLength(1);
+  });
+});
+
+describe('a form', () => {
+  it('gets times of words and segments when it asks', async () => {
+    const response = await post(form(wav(5, { rate: 44_100, channels: 2 }), { timestamps: 'true' }));
+    const answer = (await response.json()) as { timestamps: { word: object[]; segment: { text: string }[] } };
+    expect(answer.timestamps.segment.map(({ text }) => text)).toEqual([tinyWhisperText]);
+    expect(answer.timestamps.word).toHaveLength(tinyWhisperText.split(' ').length);
+  });
+
+  it.each([
+    ['talk.mp3', ['-b:a', '64k']],
+    ['talk.flac', []],
+    ['talk.ogg', ['-c:a', 'libvorbis']],
+    ['talk.oga', ['-c:a', 'libopus']],
+    ['talk.m4a', []],
+    ['talk.aac', []],
+    ['talk.webm', []],
+    ['talk.mp4', []],
+  ])('may bring %s', async (name, args) => {
+    const response = await post(form(await recordingAs(name, args), {}, name));
+    const answer = (await response.json()) as { text: string; duration: number };
+    expect(answer.text).toBe(tinyWhisperText);
+    expect(answer.duration).toBeGreaterThan(4.9);
+    expect(answer.duration).toBeLessThan(5.3);
+  });
+
+  it('may bring a recording of many windows, and pays its seconds', async () => {
+    const response = await post(form(wav(75), { response_format: 'verbose_json' }));
+    const answer = (await response.json()) as { segments: { start: number; seek: number }[]; duration: number };
+    expect(answer.segments.map(({ start }) => Math.round(start))).toEqual([0, 30, 60]);
+    expect(answer.duration).toBe(75);
+    expect(await lastJob()).toMatchObject({ charged_nano: String(75n * priceNano) });
+  });
+
+  it('gets its first answer again for the same key and bytes', async () => {
+    const key = { 'idempotency-key': 'transcribe-once' };
+    const file = wav(4);
+    const boundary = 'b0undary';
+    const head = `--${boundary}\r\nContent-Disposition: form-data; name="file"; filename="a.wav"\r\n\r\n`;
+    const body = Buffer.concat([Buffer.from(head), file, Buffer.from(`\r\n--${boundary}--\r\n`)]);
+    const type = { 'content-type': `multipart/form-data; boundary=${boundary}` };
+    const first = await post(body, { ...key, ...type });
+    const before = await platform.closedJobs();
+    const second = await post(body, { ...key, ...type });
+    expect(await second.text()).toBe(await first.text());
+    expect(second.headers.get('idempotent-replayed')).toBe('true');
+    expect(await platform.closedJobs()).toHaveLength(before.length);
+  });
+});
+
+describe('a recording that is none', () => {
+  const bad: [string, () => FormData | Promise<FormData>, object][] = [
+    ['is empty', () => form(Buffer.alloc(0)), { status: 422, code: 'ASR_UPSTREAM_VALIDATION_FAILED', param: 'file' }],
+    [
+      'is text',
+      () => form(Buffer.from('hello, I am a text')),
+      { status: 400, code: 'INVALID_AUDIO_FORMAT', param: 'file' },
+    ],
+    [
+      'claims a day',
+      () => form(wav(1, { claims: 86_400, rate: 8_000, bits: 8 })),
+      { status: 413, code: 'PAYLOAD_TOO_LARGE' },
+    ],
+    ['has half a header', () => form(wav(1).subarray(0, 30)), { status: 422, code: 'ASR_UPSTREAM_VALIDATION_FAILED' }],
+    ['has a header alone', () => form(wav(0)), { status: 422, code: 'ASR_UPSTREAM_VALIDATION_FAILED' }],
+    ['is silent', () => form(wav(40, { silent: true })), { status: 422, code: 'ASR_UPSTREAM_VALIDATION_FAILED' }],
+    [
+      'is a damaged flac',
+      async () => form((await recordingAs('cut.flac', [])).fill(0, 200), {}, 'a.flac'),
+      { status: 422, code: 'ASR_UPSTREAM_VALIDATION_FAILED' },
+    ],
+    ['is missing', () => form(null, { model: 'whisper-1' }), { status: 400, code: 'INVALID_REQUEST', param: 'file' }],
+    ['is base64', () => form(null, { file: wav(1).toString('base64') }), { status: 400, code: 'INVALID_REQUEST' }],
+    [
+      'is for nobody',
+      () => form(wav(1), { model: 'no-such' }),
+      { status: 404, code: 'MODEL_NOT_FOUND', param: 'model' },
+    ],
+    ['asks for XML', () => form(wav(1), { response_format: 'xml' }), { status: 400, param: 'response_format' }],
+    ['is too large', () => form(Buffer.alloc(25 * 1024 * 1024 + 1)), { status: 413, code: 'PAYLOAD_TOO_LARGE' }],
+  ];
+
+  it.each(bad)('because it %s gets the contract’s error and costs nothing', async (_what, make, expected) => {
+    const body = await make();
+    expect(await errorOf(body)).toMatchObject(expected);
+    await platform.closedJobs();
+    const [{ held = '' } = {}] = await platform.query<{ held: string }>(
+      "SELECT count(*)::text AS held FROM holds WHERE state = 'open'",
+    );
+    expect(held).toBe('0');
+  });
+
+  it('because its boundary is another, or it is no form, is refused', async () => {
+    const lines = '--one\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\nRIFF\r\n--one--\r\n';
+    const other = { 'content-type': 'multipart/form-data; boundary=two' };
+    expect(await errorOf(lines, other)).toMatchObject({ status: 400, code: 'INVALID_REQUEST' });
+    expect(await errorOf(lines, { 'content-type': 'multipart/form-data' })).toMatchObject({ status: 400 });
+    const json = { 'content-type': 'application/json' };
+    expect(await errorOf('{}', json)).toMatchObject({ status: 415, code: 'INVALID_CONTENT_TYPE' });
+  });
+});
+
+describe('a caller who leaves', () => {
+  it('pays the seconds that were worked off, and the work ends', async () => {
+    const abort = new AbortController();
+    const long = wav(1_500, { rate: 8_000, bits: 8 });
+    const answer = fetch(`${platform.baseUrl}/audio/transcriptions`, {
+      method: 'POST',
+      body: form(long),
+      headers: { authorization: `Bearer ${platform.inferenceKey}` },
+      signal: abort.signal,
+    });
+    const left = expect(answer).rejects.toThrow();
+    await started();
+    abort.abort();
+    await left;
+    const row = await lastJob();
+    expect(row?.state).toBe('cancelled');
+    expect(row?.usage_units?.audioSeconds).toBeLessThan(1_500);
+    expect(row?.charged_nano).toBe(String(BigInt(Math.round((row?.usage_units?.audioSeconds ?? -1) * 1e9) / 1_000)));
+  });
+
+  async function started(): Promise<void> {
+    for (let look = 0; look < 400; look++) {
+      const rows = await platform.query("SELECT 1 FROM jobs WHERE state = 'running'");
+      if (rows.length > 0) return;
+      await new Promise((resolve) => setTimeout(resolve, 25));
+    }
+    throw new Error('the job did not start');
+  }
+});
+
+describe('a video by its URL', () => {
+  const ask = (body: object) =>
+    post(JSON.stringify(body), { 'content-type': 'application/json' }, '/video/transcriptions');
+
+  it('is transcribed as JSON and as text', async () => {
+    const json = await ask({ url: `${siteUrl}/talk.mp4` });
+    expect(await json.json()).toEqual({ transcript: tinyWhisperText, lang: 'en' });
+    const text = await ask({ url: `${siteUrl}/talk.mp4`, response_format: 'text' });
+    expect(text.headers.get('content-type')).toContain('text/plain');
+    expect(await text.text()).toBe(tinyWhisperText);
+  });
+
+  it.each([
+    ['http://10.0.0.1/talk.mp4', 400],
+    ['file:///etc/passwd', 400],
+    ['talk.mp4', 400],
+    ['/missing', 400],
+    ['/page', 400],
+  ])('is refused at %s', async (url, status) => {
+    const response = await ask({ url: url.startsWith('/') ? `${siteUrl}${url}` : url });
+    expect([response.status, await response.json()]).toEqual([
+      status,
+      expect.objectContaining({ error: expect.any(String) as string, code: expect.any(String) as string }),
+    ]);
+  });
+});
