@@ -5,6 +5,8 @@ import { Egress } from '#egress';
 import {
   AdmissionService,
   correctReservedTokens,
+  DownloadLinksRepository,
+  DownloadService,
   IdempotencyRepository,
   IdempotencyService,
   JobCloser,
@@ -21,7 +23,7 @@ import type { Logger } from '#platform/logging';
 import { Metrics, registerQueueGauges } from '#platform/metrics';
 import { PrismaService } from '#platform/prisma';
 import { createTransport, type QueueTransport } from '#queue';
-import { type ArtifactStore, createArtifactStore } from '#storage';
+import { type ArtifactStore, createArtifactStore, DownloadLinks } from '#storage';
 import { meterJob, modalitiesOf } from '#modalities';
 import { type AccountServices, openAccountServices } from './account-services.js';
 import { HolderWatch } from './holder-watch.js';
@@ -41,6 +43,8 @@ export interface ApiServices extends AccountServices, LimitServices {
   idempotency: IdempotencyService;
   jobs: JobsService;
   artifacts: ArtifactStore;
+  links: DownloadLinks;
+  downloads: DownloadService;
   media: MediaTools;
   egress: Egress;
   holders: HolderWatch;
@@ -76,6 +80,8 @@ export async function openServices(config: ApiConfig, logger: Logger): Promise<A
   const { apiKeys } = accountServices;
   const limitServices = await openLimitServices(config, { prisma, ledger, apiKeys, registry, metrics, logger });
   const correction = correctReservedTokens(limitServices.limits.corrector);
+  const artifacts = createArtifactStore(config.storage);
+  const links = new DownloadLinks(config.secretKey);
   return {
     config,
     logger,
@@ -97,7 +103,9 @@ export async function openServices(config: ApiConfig, logger: Logger): Promise<A
     }),
     idempotency,
     jobs: new JobsService({ jobs, transport, logger }),
-    artifacts: createArtifactStore(config.storage),
+    artifacts,
+    links,
+    downloads: new DownloadService({ links, artifacts, repository: new DownloadLinksRepository(prisma) }),
     media: await MediaTools.find({ ffmpeg: config.ffmpeg, warn: (message) => logger.warn(message) }),
     egress: new Egress({ allowedNetworks: config.egressNetworks }),
     holders: new HolderWatch(transport.presence),

@@ -1,7 +1,7 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { RouterModule } from '@nestjs/core';
 import { ModelRegistryService } from '#model-registry';
-import { inferenceServices } from '#jobs';
+import { DownloadService, inferenceServices } from '#jobs';
 import { Readiness } from '#platform/health';
 import { Metrics } from '#platform/metrics';
 import { accountProviders } from './account-services.js';
@@ -26,6 +26,7 @@ export class ApiModule {
         { provide: ModelRegistryService, useValue: services.registry },
         ...accountProviders(services),
         ...limitProviders(services),
+        { provide: DownloadService, useValue: services.downloads },
         { provide: inferenceServices, useValue: inferenceServicesOf(services) },
       ],
     };

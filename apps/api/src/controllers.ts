@@ -1,6 +1,7 @@
 import type { Type } from '@nestjs/common';
 import { ApiKeysController, Web3KeysController } from '#accounts';
 import { BillingController } from '#billing';
+import { DownloadController } from '#jobs';
 import { ModelsController } from '#model-registry';
 import { RateLimitsController } from '#rate-limit';
 import type { ControllersOf } from '#modalities';
@@ -22,5 +23,6 @@ export const apiControllers: Type<object>[] = [
   RateLimitsController,
   ApiKeysController,
   BillingController,
+  DownloadController,
   ...Object.values(sliceControllers).flat(),
 ];

@@ -7,7 +7,7 @@ import { holdToModel } from './http/rate-limit.guard.js';
 /** What every slice asks of its process. */
 export function inferenceServicesOf(services: ApiServices): InferenceServices {
   const { registry, prices, transport, admission, jobs, holders, drain, logger, config } = services;
-  const { artifacts, media, egress } = services;
+  const { artifacts, links, media, egress } = services;
   return {
     resolve: (name, type, headers) =>
       registry.resolve({
@@ -22,7 +22,8 @@ export function inferenceServicesOf(services: ApiServices): InferenceServices {
     openSlot: (requestId) => transport.mailbox.open(requestId),
     replyTo: () => transport.mailbox.address,
     admit: async (request) => {
-      const manifest = await registry.find(request.modelId);
+      // Nearly all keys may call every model, and what they call is not looked up twice.
+      const manifest = request.caller.modelPrivacy === 'ALL' ? null : await registry.find(request.modelId);
       if (manifest !== null) assertModelPrivacy(request.caller, manifest);
       return admission.open(request);
     },
@@ -33,6 +34,8 @@ export function inferenceServicesOf(services: ApiServices): InferenceServices {
     errorFrame: (error) => ({ error: openaiError(error), ...(error.issues ? { issues: error.issues } : {}) }),
     watchHolder: (modelId) => holders.watch(modelId),
     artifacts,
+    downloadUrl: (artifactId, { protocol, host }) =>
+      `${config.publicUrl ?? `${protocol}://${host}`}/api/v1/media/${links.tokenFor(artifactId)}`,
     media,
     egress,
     stopping: drain.expired,

@@ -1,5 +1,6 @@
 export * from './admission.service.js';
 export * from './compose.js';
+export * from './downloads/index.js';
 export * from './idempotency/index.js';
 export * from './job-closer.js';
 export * from './job-states.js';

@@ -2,3 +2,4 @@ export { defaultLifetimeMs } from './artifact-clerk.js';
 export * from './artifact-store.js';
 export { type ArtifactKind, type ArtifactRecord, parseArtifactId } from './artifact.js';
 export * from './create-store.js';
+export * from './download-links.js';

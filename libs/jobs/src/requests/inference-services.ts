@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import type { FastifyRequest } from 'fastify';
 import type { ModelPrice } from '#billing';
 import type { ErrorIssue, PlatformError } from '#common';
 import type { Egress } from '#egress';
@@ -43,6 +44,8 @@ export interface InferenceServices {
   watchHolder(modelId: string): HolderLease;
   /** Inputs and results of media jobs, by reference. */
   artifacts: ArtifactStore;
+  /** A link to an artifact, whole, as the sender of `request` reaches us; it needs no credentials. */
+  downloadUrl(artifactId: string, request: FastifyRequest): string;
   /** Reads and writes sound and video; may be missing on this machine. */
   media: MediaTools;
   /** The one way to URLs that callers name. */

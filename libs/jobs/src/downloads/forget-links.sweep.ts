@@ -1,0 +1,15 @@
+import type { Sweep } from '../sweeps/sweep.js';
+import type { DownloadLinksRepository } from './download-links.repository.js';
+
+const batch = 1_000;
+
+/** Drops the rows of download links whose time is over. */
+export class ForgetLinksSweep implements Sweep {
+  readonly name = 'forget-links';
+
+  constructor(private readonly links: DownloadLinksRepository) {}
+
+  run(): Promise<number> {
+    return this.links.forgetExpired(batch);
+  }
+}
