@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto';
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type {
   TextEngineStats,
   GeneratedTokenLogprob,
@@ -20,6 +22,9 @@ import type {
  *   cached=N   prompt tokens reported as found in a cached prefix
  *   echo       the answer is the message itself, without the directive
  *   crash=N    the process dies by SIGKILL after N tokens (default 0)
+ *   abort=N    the same by SIGABRT, as a native library that gives up
+ *   segv=N     the same by SIGSEGV
+ *   once       whatever goes wrong goes wrong in one process only, and well in the next
  *   hang=N     the process stops answering for good after N tokens (default 0)
  *   fail=N     the request fails with INFERENCE_FAILED after N tokens (default 0)
  *   lose=N     the device fails after N tokens (default 0), as when its memory is full
@@ -31,6 +36,9 @@ export interface Directives {
   cached?: number;
   echo?: number;
   crash?: number;
+  abort?: number;
+  segv?: number;
+  once?: number;
   hang?: number;
   fail?: number;
   lose?: number;
@@ -40,6 +48,8 @@ export interface DeterministicEngineOptions {
   slots: number;
   contextLength: number;
   sink: TextGenerationSink;
+  /** Where processes leave notes for the next one; `once` needs it. */
+  notesFolder?: string;
 }
 
 interface Choice {
@@ -176,14 +186,21 @@ export class DeterministicEngine implements TextGenerationEngine {
   private advance(active: ActiveRequest, now: number): void {
     const { request, directives } = active;
     const position = Math.max(0, ...active.choices.map((choice) => choice.position));
-    misbehave(directives, position);
+    const isDue = [directives.crash, directives.abort, directives.segv, directives.hang].some(
+      (at) => at !== undefined && position >= at,
+    );
+    if (isDue && !this.isOver(directives, request)) {
+      this.leaveNote(request);
+      misbehave(directives, position);
+    }
     if (directives.fail !== undefined && position >= directives.fail) {
       this.running.delete(request.id);
       const error = { code: 'INFERENCE_FAILED', message: 'The test engine was told to fail.' } as const;
       this.outbox.push([request.id, { type: 'failed', error, usage: null }]);
       return;
     }
-    if (directives.lose !== undefined && position >= directives.lose) {
+    if (directives.lose !== undefined && position >= directives.lose && !this.isOver(directives, request)) {
+      this.leaveNote(request);
       this.running.delete(request.id);
       const error = { code: 'DEVICE_LOST', message: 'The test engine was told to lose its device.' } as const;
       this.outbox.push([request.id, { type: 'failed', error, usage: null }]);
@@ -192,6 +209,20 @@ export class DeterministicEngine implements TextGenerationEngine {
     active.nextStepAtMs = now + (directives.delay ?? 0);
     for (const choice of active.choices) this.advanceChoice(active, choice);
     if (active.choices.every((choice) => choice.position > choice.words.length)) this.finish(active, false);
+  }
+
+  /** True when `once` was said, and an earlier process has been through it. */
+  private isOver({ once }: Directives, request: TextGenerationRequest): boolean {
+    return once !== undefined && existsSync(this.notePath(request));
+  }
+
+  private leaveNote(request: TextGenerationRequest): void {
+    if (this.options.notesFolder !== undefined) writeFileSync(this.notePath(request), '');
+  }
+
+  private notePath(request: TextGenerationRequest): string {
+    const name = createHash('sha256').update(lastMessage(request)).digest('hex').slice(0, 20);
+    return join(this.options.notesFolder ?? '', `over-${name}`);
   }
 
   private advanceChoice(active: ActiveRequest, choice: Choice): void {
@@ -279,8 +310,10 @@ function logprobOf(word: string, alternatives: number): GeneratedTokenLogprob {
   return { ...describe(word, -0.5), topLogprobs: [describe(word, -0.5), ...others].slice(0, alternatives) };
 }
 
-function misbehave({ crash, hang }: Directives, position: number): void {
+function misbehave({ crash, abort, segv, hang }: Directives, position: number): void {
   if (crash !== undefined && position >= crash) process.kill(process.pid, 'SIGKILL');
+  if (abort !== undefined && position >= abort) process.kill(process.pid, 'SIGABRT');
+  if (segv !== undefined && position >= segv) process.kill(process.pid, 'SIGSEGV');
   // A loop that never turns again, as a run call that never returns; parked, so that it costs no processor time.
   if (hang !== undefined && position >= hang) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
 }

@@ -1,3 +1,4 @@
+import { dirname } from 'node:path';
 import { serveModelHost } from '#inference/host';
 import { DeterministicEngine } from './deterministic-engine.js';
 import { EngineJournalWriter } from './engine-journal.js';
@@ -5,8 +6,10 @@ import { EngineJournalWriter } from './engine-journal.js';
 /* Entry of a model host whose engine is the test double: same protocol, no model. */
 serveModelHost(async ({ slots, contextLength }, sink) => {
   const path = process.env.SLUICE_TEST_JOURNAL;
-  const journal = path === undefined ? null : new EngineJournalWriter(path);
-  const engine = new DeterministicEngine({ slots, contextLength, sink: journal === null ? sink : journal.watch(sink) });
-  const served = journal === null ? engine : journal.attach(engine);
-  return { engine: served, provider: 'cpu', providerNote: 'deterministic test engine', slots };
+  const about = { provider: 'cpu', providerNote: 'deterministic test engine', slots };
+  if (path === undefined) return { engine: new DeterministicEngine({ slots, contextLength, sink }), ...about };
+  const journal = new EngineJournalWriter(path);
+  const notesFolder = dirname(path);
+  const engine = new DeterministicEngine({ slots, contextLength, sink: journal.watch(sink), notesFolder });
+  return { engine: journal.attach(engine), ...about };
 });

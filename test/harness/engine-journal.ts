@@ -6,7 +6,8 @@ import { join } from 'node:path';
 /** What a deterministic engine did with one request, in its own words; times are ms since the epoch. */
 export interface EngineRun {
   requestId: string;
-  /** The worker whose host it was. */
+  /** The process of the engine, and the worker whose host it was. */
+  hostPid: number;
   workerPid: number;
   beganAtMs: number;
   /** When the engine was told to stop; null when nobody told it. */
@@ -110,7 +111,7 @@ export class EngineJournal {
       const key = `${pid}/${name}`;
       const fresh = { cancelledAtMs: null, endedAtMs: null, lastTokenAtMs: null, tokens: 0 };
       if (event === 'begin')
-        runs.set(key, { requestId: name.replace(/#.*$/, ''), workerPid, beganAtMs: atMs, ...fresh });
+        runs.set(key, { requestId: name.replace(/#.*$/, ''), hostPid: pid, workerPid, beganAtMs: atMs, ...fresh });
       const run = runs.get(key);
       if (run === undefined) continue;
       if (event === 'cancel') run.cancelledAtMs ??= atMs;

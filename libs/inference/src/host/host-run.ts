@@ -33,11 +33,16 @@ export abstract class HostRun<Result = unknown> {
   /** How a run ends that was cancelled while no host held it. */
   protected abstract cancelledResult(): Result;
 
+  /** Takes back what was delivered, where that is possible; false where it is not. */
+  protected takeBack(): boolean {
+    return false;
+  }
+
   /** A run whose caller has seen results cannot be replayed, and a request that killed two hosts is poison. */
   hostDied(): AfterDeath {
     this.deaths++;
     if (this.signal.aborted) this.cancelled();
-    else if (this.hasDelivered || this.deaths > 1) {
+    else if (this.deaths > 1 || (this.hasDelivered && !this.takeBack())) {
       this.fail(new PlatformError('DEVICE_LOST', 'The model stopped while it worked on this request. Try again.'));
     }
     return this.isEnded ? 'ended' : 'run-again';

@@ -45,7 +45,11 @@ interface Started {
   result: Promise<RunResult>;
 }
 
-function run(supervisor: HostSupervisor, wish: TextGenerationRequest): Started {
+function run(
+  supervisor: HostSupervisor,
+  wish: TextGenerationRequest,
+  { onRestart }: { onRestart?: () => void } = {},
+): Started {
   const events: RunEvent[] = [];
   const controller = new AbortController();
   let heardText: () => void = () => undefined;
@@ -54,7 +58,7 @@ function run(supervisor: HostSupervisor, wish: TextGenerationRequest): Started {
     events.push(...batch);
     if (batch.some((event) => event.type === 'text-delta')) heardText();
   };
-  const result = supervisor.run(wish, { signal: controller.signal, onEvents });
+  const result = supervisor.run(wish, { signal: controller.signal, onEvents, onRestart });
   // Tests look at the rejection when they expect one.
   result.catch(() => undefined);
   return { events, controller, firstText, result };
@@ -125,6 +129,16 @@ describe('a supervised model host', () => {
     await expect(result).rejects.toMatchObject({ code: 'DEVICE_LOST' });
     const next = run(supervisor, request('b', '[[tokens=2]]'));
     expect(await next.result).toMatchObject({ usage: { completionTokens: 2 } });
+  });
+
+  it('begins a request anew whose text can be taken back, and counts the second run alone', async () => {
+    const supervisor = await ready();
+    let restarts = 0;
+    const answer = run(supervisor, request('a', '[[tokens=6 delay=30]]'), { onRestart: () => (restarts += 1) });
+    await answer.firstText;
+    process.kill(supervisor.pid ?? 0, 'SIGKILL');
+    expect(await answer.result).toMatchObject({ cancelled: false, usage: { completionTokens: 6 } });
+    expect(restarts).toBe(1);
   });
 
   it('gives up on a request that kills its host twice, and stays alive', async () => {

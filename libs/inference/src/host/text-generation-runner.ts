@@ -9,6 +9,11 @@ export interface RunOptions {
   signal: AbortSignal;
   /** The events of one step, in order. Called synchronously; must not throw. */
   onEvents: (events: RunEvent[]) => void;
+  /**
+   * The host died after it had delivered text, and another one begins anew: all events so far are void. Called
+   * synchronously; must not throw. Without it such a run rejects with `DEVICE_LOST`.
+   */
+  onRestart?: () => void;
 }
 
 export interface RunResult {

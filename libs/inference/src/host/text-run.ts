@@ -1,14 +1,14 @@
-import type { TokenUsage } from '#common';
+import { noTokens, type TokenUsage } from '#common';
 import type { EngineEvent } from '../engines/engine.js';
 import type { TextGenerationEvent, TextGenerationRequest } from '../engines/text-generation.js';
 import { HostRun } from './host-run.js';
 import type { RunEvent, RunOptions, RunResult } from './text-generation-runner.js';
 
-/** One generation of text; may be tried again as long as the caller has seen none of it. */
+/** One generation of text; may be tried again as long as the caller has seen none of it, or takes it back. */
 export class TextRun extends HostRun<RunResult> {
   private promptTold = false;
   private sentText = false;
-  private readonly usage: TokenUsage = { promptTokens: 0, cachedTokens: 0, completionTokens: 0, reasoningTokens: 0 };
+  private usage: TokenUsage = { ...noTokens };
 
   constructor(
     request: TextGenerationRequest,
@@ -32,6 +32,15 @@ export class TextRun extends HostRun<RunResult> {
 
   protected get hasDelivered(): boolean {
     return this.sentText;
+  }
+
+  protected override takeBack(): boolean {
+    if (this.options.onRestart === undefined) return false;
+    this.promptTold = false;
+    this.sentText = false;
+    this.usage = { ...noTokens };
+    this.options.onRestart();
+    return true;
   }
 
   protected cancelledResult(): RunResult {

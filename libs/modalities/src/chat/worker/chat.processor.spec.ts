@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { RunEvent, RunResult, TextGenerationRequest, TextGenerationRunner } from '#inference/host';
+import type { RunEvent, RunOptions, RunResult, TextGenerationRequest, TextGenerationRunner } from '#inference/host';
 import type { MailboxEvent, RunningJob } from '#queue';
 import type { ChatJobPayload } from '../contract/index.js';
 import { ChatProcessor } from './chat.processor.js';
@@ -19,19 +19,20 @@ class ScriptedRunner implements TextGenerationRunner {
 
   constructor(
     private readonly steps: RunEvent[][],
-    private readonly cancelled = false,
+    /** `restartAfter` steps, the host dies once. */
+    private readonly fate: { cancelled?: boolean; restartAfter?: number } = {},
   ) {}
 
-  async run(
-    request: TextGenerationRequest,
-    { onEvents }: { onEvents: (events: RunEvent[]) => void },
-  ): Promise<RunResult> {
+  async run(request: TextGenerationRequest, { onEvents, onRestart }: RunOptions): Promise<RunResult> {
     this.request = request;
+    const { cancelled = false, restartAfter = 0 } = this.fate;
+    for (const events of this.steps.slice(0, restartAfter)) onEvents(events);
+    if (restartAfter > 0) onRestart?.();
     for (const events of this.steps) onEvents(events);
     const tokens = this.steps.flat().map((event) => (event.type === 'text-delta' ? event.tokens : 0));
     const completionTokens = tokens.reduce((sum, count) => sum + count, 0);
     return {
-      cancelled: this.cancelled,
+      cancelled,
       usage: { promptTokens: 4, cachedTokens: 1, completionTokens, reasoningTokens: 0 },
     };
   }
@@ -41,7 +42,7 @@ function delta(text: string, index = 0): RunEvent {
   return { type: 'text-delta', index, text, tokens: 1, logprobs: null };
 }
 
-async function process(runner: TextGenerationRunner, wishes: Partial<ChatJobPayload> = {}) {
+async function process(runner: TextGenerationRunner, wishes: Partial<ChatJobPayload> = {}, isStream = true) {
   const batches: MailboxEvent[][] = [];
   const job: RunningJob<ChatJobPayload> = {
     envelope: {
@@ -51,6 +52,7 @@ async function process(runner: TextGenerationRunner, wishes: Partial<ChatJobPayl
       attempt: 1,
       deadlineAtMs: 0,
       replyTo: 'api',
+      stream: isStream,
       payload: { ...payload, ...wishes },
     },
     signal: new AbortController().signal,
@@ -133,8 +135,23 @@ describe('ChatProcessor', () => {
     expect(events.map((event) => ('text' in event ? event.text : event.type))).toEqual(['1 ', '<', 'choice-finished']);
   });
 
+  it('tells whoever waits for a whole answer that it begins anew, and thinks anew', async () => {
+    const steps = ['<think>', 'hm', '</think>', 'yes'].map((text) => [delta(text)]);
+    const runner = new ScriptedRunner(steps, { restartAfter: 2 });
+    const { report, events } = await process(runner, {}, false);
+    const second = events.slice(events.findIndex(({ type }) => type === 'job-started') + 1);
+    expect(second.map((event) => ('text' in event ? event.text : '')).join('')).toBe('hmyes');
+    expect(report.usage).toMatchObject({ reasoningTokens: 3 });
+  });
+
+  it('lets no stream begin anew', async () => {
+    const runner = new ScriptedRunner([[delta('a')]], { restartAfter: 1 });
+    const { events } = await process(runner, {}, true);
+    expect(events.some(({ type }) => type === 'job-started')).toBe(false);
+  });
+
   it('reports a cancelled job with what it generated', async () => {
-    const { report } = await process(new ScriptedRunner([[delta('a')]], true));
+    const { report } = await process(new ScriptedRunner([[delta('a')]], { cancelled: true }));
     expect(report).toMatchObject({ cancelled: true, usage: { completionTokens: 1, promptTokens: 4 } });
   });
 });

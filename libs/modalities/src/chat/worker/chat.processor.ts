@@ -1,5 +1,5 @@
 import type { RunEvent, TextGenerationRequest, TextGenerationRunner } from '#inference/host';
-import type { JobReport, RunningJob } from '#queue';
+import type { JobReport, JobStartedEvent, RunningJob } from '#queue';
 import type { ChatEvent, ChatJobMessage, ChatJobPayload } from '../contract/index.js';
 import { ChoiceChannels } from './choice-channels.js';
 
@@ -10,9 +10,17 @@ export class ChatProcessor {
   /** Rejects with the host's `PlatformError`; a cancelled job ends well, with what it generated. */
   async process(job: RunningJob<ChatJobPayload>): Promise<JobReport> {
     const startedAt = performance.now();
-    const stream = new ChatEventStream(job.envelope.payload);
+    const { payload, stream: isStream } = job.envelope;
+    let stream = new ChatEventStream(payload);
+    // To whoever waits for a whole answer, one that begins anew is as good as on another worker.
+    const started: JobStartedEvent = { type: 'job-started' };
+    const onRestart = () => {
+      stream = new ChatEventStream(payload);
+      job.mailbox.send(started);
+    };
     const { cancelled, usage } = await this.runner.run(requestOf(job), {
       signal: job.signal,
+      onRestart: isStream === false ? onRestart : undefined,
       onEvents: (events) => {
         const sent = events.flatMap((event) => stream.translate(event));
         if (sent.length > 0) job.mailbox.send(...sent);

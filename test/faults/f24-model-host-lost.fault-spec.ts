@@ -1,0 +1,67 @@
+import { expect, it } from 'vitest';
+import type { Platform } from '#test/platform';
+import { askWhole, ChatStreamReader } from './chat-caller.js';
+import { describeFault, eventually } from './fault-scene.js';
+import { booksOf } from './job-books.js';
+import { MachineBaseline } from './machine-baseline.js';
+
+/* F24: the child that holds a model runs out of memory, is ended by the system, or aborts in native code. */
+
+const reloadBeyondLoadMs = 5_000;
+
+/** How long the model took to load when nothing was wrong, from the start of its process, as the worker logged it. */
+function loadMs(platform: Platform): number {
+  const timeOf = (pattern: RegExp) => Date.parse(pattern.exec(platform.log())?.[1] ?? '');
+  const startedAtMs = timeOf(/"time":"([^"]+)"[^\n]*"msg":"loading tiny-llama"/);
+  const readyAtMs = timeOf(/"time":"([^"]+)"[^\n]*"msg":"tiny-llama runs on /);
+  return readyAtMs - startedAtMs;
+}
+
+describeFault('F24', { models: [{ id: 'tiny-llama' }, { id: 'other', seed: 2 }] }, (running) => {
+  it.each([
+    { how: 'finds no memory for its device', fault: 'lose' },
+    { how: 'is ended by the system', fault: 'crash' },
+    { how: 'aborts in native code', fault: 'abort' },
+  ])('a host that $how fails its request over once, and touches no other model', async ({ fault }) => {
+    const platform = running();
+    // A worker of its own for each: hosts that die again and again wait longer and longer before the next start.
+    await platform.kill('worker');
+    await platform.start('worker');
+    await platform.untilOnline();
+    await eventually('the new worker serves', async () => {
+      const answer = await askWhole(platform, { directives: 'tokens=1', text: `Ready for ${fault}` });
+      return answer.status === 200;
+    });
+    const baseline = new MachineBaseline(platform);
+    baseline.start();
+    const other = await ChatStreamReader.open(platform, {
+      model: 'other',
+      directives: 'tokens=40 delay=100',
+      text: `Beside ${fault}`,
+    });
+    const workerPid = platform.pid('worker');
+    // At once, and after half of the answer was made.
+    for (const token of [0, 5]) {
+      const directives = `tokens=10 delay=20 ${fault}=${token} once`;
+      const answer = await askWhole(platform, { directives, text: `Lost at ${token}` });
+      expect([answer.status, answer.completionTokens]).toEqual([200, 10]);
+      const runs = await platform.journal.runsOf(answer.requestId);
+      expect(runs).toHaveLength(2);
+      const [first, second] = runs;
+      expect(second?.hostPid).not.toBe(first?.hostPid);
+      const diedAtMs = (first?.beganAtMs ?? 0) + token * 20;
+      const machineMs = baseline.slowestMs({ fromMs: diedAtMs, toMs: Date.now() });
+      expect((second?.beganAtMs ?? Infinity) - diedAtMs).toBeLessThanOrEqual(
+        loadMs(platform) + reloadBeyondLoadMs + machineMs,
+      );
+      await platform.closedJobs();
+      const [books] = await booksOf(platform, [answer.requestId]);
+      expect(books).toMatchObject({ state: 'succeeded', completionTokens: 10, charges: 1 });
+    }
+    await other.ended;
+    baseline.stop();
+    expect([other.isComplete, other.tokens]).toEqual([true, 40]);
+    expect(await platform.journal.runsOf(other.requestId)).toHaveLength(1);
+    expect(platform.pid('worker')).toBe(workerPid);
+  });
+});

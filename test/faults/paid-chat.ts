@@ -1,0 +1,50 @@
+import type { TinyModelOptions } from '#test/tiny-models';
+import { askWhole, type WholeAnswer } from './chat-caller.js';
+import type { Platform } from '#test/platform';
+
+/*
+ * Chats whose reservation is exactly their charge: only output is paid, and all of it is used. What a balance or a
+ * limit covers is then a whole number of them, and none comes back that others could spend.
+ */
+
+const tokens = 10;
+const nanoPerToken = 1_000n;
+
+/** In nano-USD. */
+export const paidChatNano = BigInt(tokens) * nanoPerToken;
+
+export const paidModel: TinyModelOptions = {
+  id: 'tiny-llama',
+  manifest: { pricing: { input: { usd: 0, diem: 0 }, output: { usd: 1, diem: 1 } } },
+};
+
+/** Refusals for the moment: a burst on one account is admitted one by one, and callers come again. */
+const tries = 20;
+
+/** One caller, who comes again when told to. */
+export async function askPaid(
+  platform: Platform,
+  wish: { text: string; replica: number; key?: string },
+): Promise<WholeAnswer> {
+  const body = { max_completion_tokens: tokens };
+  for (let left = tries; ; left -= 1) {
+    const answer = await askWhole(platform, { directives: `tokens=${tokens}`, body, ...wish });
+    if (answer.status !== 503 || left === 1) return answer;
+    await new Promise((resolve) => setTimeout(resolve, 500));
+  }
+}
+
+/** Many callers at the same time, spread over all replicas. */
+export async function askAtOnce(platform: Platform, wishes: { text: string; key?: string }[]): Promise<WholeAnswer[]> {
+  const replicas = platform.origins.length;
+  return await Promise.all(wishes.map((wish, index) => askPaid(platform, { ...wish, replica: index % replicas })));
+}
+
+export function countBy(answers: WholeAnswer[]): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const { status, errorCode } of answers) {
+    const name = errorCode === null ? String(status) : `${status} ${errorCode}`;
+    counts[name] = (counts[name] ?? 0) + 1;
+  }
+  return counts;
+}
