@@ -74,6 +74,16 @@ describe('a modality', () => {
     expect(specs.filter((path) => readText(path).includes(slice))).not.toEqual([]);
   });
 
+  it.each(slices)('%s holds its requests to the limits of their model', (slice) => {
+    const files = repositoryFiles.filter((path) => path.startsWith(`libs/modalities/src/${slice}/api/`));
+    const text = files
+      .filter((path) => !path.endsWith('spec.ts'))
+      .map(readText)
+      .join('\n');
+    expect(text).toContain('@LimitedByModel()');
+    expect(text).toMatch(/\.limit\(\s*\{ request, reply \}/);
+  });
+
   it.each(slices)('%s stands in the catalog', (slice) => {
     expect(readText('libs/modalities/src/catalog.ts')).toMatch(new RegExp(`\\b${slice}\\b`));
   });

@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { PrismaService } from '#platform/prisma';
 import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
 import { describeLimitStore, shortWindow } from './limit-store.conformance.js';
@@ -44,6 +45,15 @@ describe('windows in Postgres', () => {
     const answers = await Promise.all(takes);
     await Promise.all(drops);
     expect(answers.every(({ granted }) => granted)).toBe(true);
+  });
+
+  it('cost one statement, however many of them a request has', async () => {
+    const store = new PostgresLimitStore(prisma, shortWindow);
+    const windows = ['one', 'two', 'three'].map((key) => ({ key, requests: 10, tokens: 10 }));
+    const query = vi.spyOn(pg.Client.prototype, 'query');
+    await store.take({ guard: 'g', tokens: 1, windows });
+    expect(query).toHaveBeenCalledTimes(1);
+    query.mockRestore();
   });
 
   it('of several kinds are locked in one order: bursts on shared windows never wait for each other in a ring', async () => {
