@@ -2,6 +2,7 @@ export * from './clock.js';
 export * from './derived-key.js';
 export * from './errors/error-table.js';
 export * from './errors/platform-error.js';
+export * from './float16.js';
 export * from './money.js';
 export * from './process-alive.js';
 export * from './request-id.js';

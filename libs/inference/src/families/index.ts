@@ -6,6 +6,7 @@ import { loadModnetFamily, loadU2netFamily } from './matting/matting.family.js';
 import { loadMiganFamily } from './migan/migan.family.js';
 import { loadNsfwMobilenetFamily } from './nsfw-mobilenet/nsfw-mobilenet.family.js';
 import { loadRifeFamily } from './rife/rife.family.js';
+import { loadStableDiffusionFamily } from './stable-diffusion/stable-diffusion.family.js';
 import { loadMoonshineFamily } from './moonshine/moonshine.family.js';
 import { loadTextEmbeddingFamily } from './text-embedding/text-embedding.family.js';
 import { loadWhisperFamily } from './whisper/whisper.family.js';
@@ -18,6 +19,7 @@ export const families: Readonly<Record<string, EngineLoader>> = {
   modnet: loadModnetFamily,
   'nsfw-mobilenet': loadNsfwMobilenetFamily,
   rife: loadRifeFamily,
+  'stable-diffusion': loadStableDiffusionFamily,
   u2net: loadU2netFamily,
   moonshine: loadMoonshineFamily,
   'text-embedding': loadTextEmbeddingFamily,

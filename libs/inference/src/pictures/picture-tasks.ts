@@ -50,3 +50,20 @@ export interface InterpolateInput {
   /** 0 is the first frame, 1 the last. */
   moment: number;
 }
+
+/** Task `generate`: a picture from words, and from a picture where one is given. */
+export interface GenerateInput {
+  prompt: string;
+  negativePrompt: string;
+  /** Both multiples of what the model's autoencoder shrinks a side by. */
+  width: number;
+  height: number;
+  steps: number;
+  /** How strictly the prompt is followed; 1 and less: without comparison to the negative prompt. */
+  guidance: number;
+  seed: number;
+  /** Of the wanted size. Null: from nothing. */
+  picture: RgbPixels | null;
+  /** How much of the given picture is made anew, above 0 to 1. */
+  strength: number;
+}

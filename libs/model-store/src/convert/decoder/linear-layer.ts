@@ -1,5 +1,5 @@
 import { bytesOf, type GraphBuilder, type TensorContent, type ValueName } from '../../onnx/index.js';
-import { encodeFloat16Array } from '../float16.js';
+import { encodeFloat16Array } from '#common';
 import { blocksPerRow, quantizeRows, type BlockFormat } from './quantize-blocks.js';
 import type { WeightSource } from './weight-source.js';
 

@@ -1,4 +1,4 @@
-import { readFloat16 } from '../float16.js';
+import { readFloat16 } from '#common';
 import type { GgufType } from './gguf-types.js';
 import { iq2xxsGrid } from './iq2xxs-grid.js';
 import { dequantizeQ2K, dequantizeQ3K, dequantizeQ4K, dequantizeQ5K, dequantizeQ6K } from './k-quants.js';

@@ -1,4 +1,4 @@
-import { readFloat16 } from '../float16.js';
+import { readFloat16 } from '#common';
 
 /*
  * The "K" quantisations of GGUF: super-blocks of 256 values with half-precision scales, cut into groups whose own

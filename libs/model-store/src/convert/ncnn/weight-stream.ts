@@ -1,4 +1,4 @@
-import { decodeFloat16 } from '../float16.js';
+import { decodeFloat16 } from '#common';
 import type { InputFile } from '../input-file.js';
 import { invalidFile } from '../invalid-file.js';
 

@@ -1,0 +1,59 @@
+import { PlatformError } from '#common';
+import { emptyPicture, planesOf, type RgbPixels, wholeArea, writePlanes } from '../../pictures/pixel-grid.js';
+import { floatTensor, floatsOf } from '../../runtime/float-tensor.js';
+import type { GraphSession } from '../../runtime/graph-session.js';
+
+export interface Latents {
+  channels: number;
+  height: number;
+  width: number;
+  data: Float32Array;
+}
+
+/** Pictures to latents and back. */
+export class Autoencoder {
+  constructor(private readonly parts: { encoder: GraphSession | null; decoder: GraphSession; scale: number }) {}
+
+  async decode({ channels, height, width, data }: Latents): Promise<RgbPixels> {
+    const { decoder, scale } = this.parts;
+    const [input] = decoder.inputs;
+    const [output] = decoder.outputs;
+    const name = input?.name ?? '';
+    const unscaled = data.map((value) => value / scale);
+    const feeds = { [name]: floatTensor(decoder, { input: name, data: unscaled, dims: [1, channels, height, width] }) };
+    const outputs = await decoder.run(feeds, [output?.name ?? '']);
+    const tensor = Object.values(outputs)[0];
+    const [, , rows = 0, columns = 0] = tensor?.dims ?? [];
+    const values = floatsOf(tensor);
+    if (!values.every((value) => Number.isFinite(value))) {
+      throw new PlatformError('INFERENCE_FAILED', 'The model made numbers that are no picture.');
+    }
+    const picture = emptyPicture(columns, rows);
+    // From -1 to 1.
+    const samples = values.map((value) => value / 2 + 0.5);
+    writePlanes({ data: samples, width: columns, height: rows }, wholeArea(picture), {
+      pixels: picture,
+      left: 0,
+      top: 0,
+    });
+    return picture;
+  }
+
+  /** The likeliest latents of a picture. */
+  async encode(picture: RgbPixels): Promise<Float32Array> {
+    const { encoder, scale } = this.parts;
+    if (encoder === null)
+      throw new PlatformError('INVALID_REQUEST', 'This model cannot begin from a picture.', 'image');
+    const [input] = encoder.inputs;
+    const [output] = encoder.outputs;
+    const name = input?.name ?? '';
+    const samples = planesOf(picture, wholeArea(picture), (sample) => (sample / 255) * 2 - 1);
+    const dims = [1, 3, picture.height, picture.width];
+    const feeds = { [name]: floatTensor(encoder, { input: name, data: samples, dims }) };
+    const outputs = await encoder.run(feeds, [output?.name ?? '']);
+    const values = floatsOf(Object.values(outputs)[0]);
+    // Newer exports give mean and variance side by side, older ones a sample.
+    const isDistribution = output?.name === 'latent_parameters';
+    return (isDistribution ? values.subarray(0, values.length / 2) : values).map((value) => value * scale);
+  }
+}

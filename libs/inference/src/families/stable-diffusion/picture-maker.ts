@@ -1,0 +1,75 @@
+import { PlatformError } from '#common';
+import { createScheduler } from '../../diffusion/create-scheduler.js';
+import { NormalNoise } from '../../diffusion/normal-noise.js';
+import type { TaskContext } from '../../engines/queued-task.engine.js';
+import type { GenerateInput, PictureOutput } from '../../pictures/picture-tasks.js';
+import type { GraphSession } from '../../runtime/graph-session.js';
+import type { Autoencoder } from './autoencoder.js';
+import { Denoiser } from './denoiser.js';
+import type { PipelineConfig } from './pipeline-files.js';
+import type { PromptEncoder } from './prompt-encoder.js';
+
+export interface PictureMakerParts {
+  config: PipelineConfig;
+  encoder: PromptEncoder;
+  unet: GraphSession;
+  autoencoder: Autoencoder;
+}
+
+/** Latent diffusion from words, and from a picture: https://arxiv.org/abs/2112.10752, https://arxiv.org/abs/2108.01073. */
+export class PictureMaker {
+  constructor(private readonly parts: PictureMakerParts) {}
+
+  /** Rejects with what `context.breathe` throws when the task was cancelled: between two steps, at most one is done. */
+  async make(input: GenerateInput, context: TaskContext): Promise<PictureOutput> {
+    const { config, unet, autoencoder } = this.parts;
+    const [height, width] = [this.latentSide(input.height, 'height'), this.latentSide(input.width, 'width')];
+    const shape = { channels: config.latentChannels, height, width };
+    const length = shape.channels * height * width;
+    const noise = new NormalNoise(input.seed);
+    const scheduler = createScheduler(config.scheduler, input.steps, () => noise.draw(length));
+    const conditions = { ...(await this.conditions(input)), ...shape };
+    const denoiser = new Denoiser(unet, conditions);
+
+    const first = input.picture === null ? 0 : firstStep(input.steps, input.strength);
+    const drawn = noise.draw(length);
+    let latents =
+      input.picture === null
+        ? drawn.map((value) => value * scheduler.initialNoiseScale)
+        : scheduler.addNoise(await autoencoder.encode(input.picture), drawn, first);
+    for (let step = first; step < scheduler.timesteps.length; step++) {
+      await context.breathe();
+      const scaled = scheduler.scaleInput(latents, step);
+      const answer = await context.measure(() => denoiser.run(scaled, scheduler.timesteps[step] ?? 0));
+      latents = scheduler.step(answer, latents, step);
+      context.progress((step + 1 - first) / (scheduler.timesteps.length - first + 1));
+    }
+    await context.breathe();
+    return { picture: await context.measure(() => autoencoder.decode({ ...shape, data: latents })) };
+  }
+
+  private async conditions({ prompt, negativePrompt, guidance, width, height }: GenerateInput) {
+    const { encoder, config } = this.parts;
+    // A network that takes the guidance as a number was distilled from the comparison.
+    const isCompared = guidance > 1 && config.guidanceDimensions === null;
+    return {
+      prompt: await encoder.encode(prompt),
+      negative: isCompared ? await encoder.encodeNegative(negativePrompt) : null,
+      guidance,
+      pictureHeight: height,
+      pictureWidth: width,
+      guidanceDimensions: config.guidanceDimensions,
+    };
+  }
+
+  private latentSide(pixels: number, name: string): number {
+    const { latentStride } = this.parts.config;
+    if (pixels % latentStride === 0) return pixels / latentStride;
+    throw new PlatformError('INVALID_REQUEST', `${name} must be a multiple of ${latentStride}.`, name);
+  }
+}
+
+/** Where denoising sets in when only so much of a picture is made anew; one step is always done. */
+function firstStep(steps: number, strength: number): number {
+  return Math.min(steps - 1, steps - Math.min(Math.floor(steps * strength), steps));
+}

@@ -1,0 +1,57 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { PlatformError } from '#common';
+import type { SchedulerConfig } from '../../diffusion/scheduler.js';
+
+/** The members of the configuration files (diffusers layout) that the family reads. */
+export interface PipelineConfig {
+  /** From `model_index.json`. */
+  pipelineClass: string;
+  /** An empty negative prompt of SDXL is zeros instead of the encoding of nothing. */
+  zerosForEmpty: boolean;
+  scheduler: SchedulerConfig;
+  /** What latents are multiplied with after encoding. */
+  latentScale: number;
+  /** Pixels of a side per latent. */
+  latentStride: number;
+  latentChannels: number;
+  /** Numbers of the guidance embedding; null for networks without one. */
+  guidanceDimensions: number | null;
+}
+
+interface AutoencoderConfig {
+  scaling_factor?: number;
+  block_out_channels?: number[];
+  latent_channels?: number;
+}
+
+interface UnetConfig {
+  time_cond_proj_dim?: number | null;
+}
+
+export async function readPipelineConfig(directory: string): Promise<PipelineConfig> {
+  const index = await readConfig<{ _class_name?: string; force_zeros_for_empty_prompt?: boolean }>(
+    directory,
+    'model_index.json',
+  );
+  const scheduler = await readConfig<SchedulerConfig>(directory, 'scheduler/scheduler_config.json');
+  const autoencoder = await readConfig<AutoencoderConfig>(directory, 'vae_decoder/config.json');
+  const unet = await readConfig<UnetConfig>(directory, 'unet/config.json');
+  return {
+    pipelineClass: index._class_name ?? 'StableDiffusionPipeline',
+    zerosForEmpty: index.force_zeros_for_empty_prompt ?? false,
+    scheduler,
+    latentScale: autoencoder.scaling_factor ?? 0.18215,
+    latentStride: 2 ** ((autoencoder.block_out_channels?.length ?? 4) - 1),
+    latentChannels: autoencoder.latent_channels ?? 4,
+    guidanceDimensions: unet.time_cond_proj_dim ?? null,
+  };
+}
+
+async function readConfig<Config>(directory: string, name: string): Promise<Config> {
+  try {
+    return JSON.parse(await readFile(join(directory, name), 'utf8')) as Config;
+  } catch (cause) {
+    throw new PlatformError('INVALID_MODEL', `The model's file ${name} is missing or not JSON.`, null, { cause });
+  }
+}

@@ -1,0 +1,121 @@
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { EngineEvent } from '../../engines/engine.js';
+import type { TaskEngine } from '../../engines/task.js';
+import type { HostLoadOptions } from '../../host/host-protocol.js';
+import type { GenerateInput, PictureOutput } from '../../pictures/picture-tasks.js';
+import fixture from './__fixtures__/tiny-diffusion.json' with { type: 'json' };
+import { ClipTokenizer } from './clip-tokenizer.js';
+import { loadStableDiffusionFamily } from './stable-diffusion.family.js';
+
+const directory = fileURLToPath(new URL('./__fixtures__/tiny', import.meta.url));
+
+const options: HostLoadOptions = {
+  modelId: 'tiny-diffusion',
+  directory,
+  graphFile: 'unet/model.onnx',
+  family: 'stable-diffusion',
+  familyOptions: {},
+  providers: ['cpu'],
+  intraOpThreads: 1,
+  slots: 1,
+  contextLength: 1,
+  cacheTokens: 1,
+};
+
+describe('the tokenizer of CLIP', () => {
+  it.each(fixture.encoded.map(({ text, ids }) => [JSON.stringify(text.slice(0, 40)), text, ids] as const))(
+    'gives the ids that the reference gives: %s',
+    async (_, text, ids) => {
+      const tokenizer = await ClipTokenizer.load(`${directory}/tokenizer`);
+      expect(tokenizer.encode(text)).toEqual(ids);
+    },
+  );
+});
+
+describe('a tiny Stable Diffusion', () => {
+  let engine: TaskEngine;
+  const events: [string, EngineEvent][] = [];
+  let hear: (() => void) | null = null;
+
+  beforeAll(async () => {
+    const loaded = await loadStableDiffusionFamily(options, (batch) => {
+      events.push(...batch);
+      hear?.();
+    });
+    engine = loaded.engine as TaskEngine;
+  });
+  afterAll(() => engine.close());
+
+  async function ended(id: string): Promise<EngineEvent> {
+    for (;;) {
+      const last = events.filter(([of]) => of === id).at(-1)?.[1];
+      if (last?.type === 'task-finished' || last?.type === 'failed') return last;
+      await new Promise<void>((resolve) => (hear = resolve));
+    }
+  }
+
+  async function generate(id: string, input: GenerateInput): Promise<PictureOutput> {
+    engine.submit({ id, task: 'generate', input });
+    const last = await ended(id);
+    if (last.type !== 'task-finished' || last.output === null) throw new Error(JSON.stringify(last));
+    return last.output as PictureOutput;
+  }
+
+  const wishOf = ({ seed, guidance, width, height, steps, picture, strength }: (typeof fixture.cases)[number]) => ({
+    prompt: fixture.prompt,
+    negativePrompt: fixture.negative,
+    seed,
+    guidance,
+    width,
+    height,
+    steps,
+    picture: picture === null ? null : { width, height, data: Uint8Array.from(picture) },
+    strength: strength ?? 1,
+  });
+
+  it.each(
+    fixture.cases.map(
+      (wanted) =>
+        [
+          `${wanted.width} by ${wanted.height}, guidance ${wanted.guidance}, ${wanted.picture === null ? 'from words' : 'from a picture'}`,
+          wanted,
+        ] as const,
+    ),
+  )('makes the picture that the reference makes: %s', async (name, wanted) => {
+    const { picture } = await generate(name, wishOf(wanted));
+    expect([picture.width, picture.height]).toEqual([wanted.width, wanted.height]);
+    const differences = wanted.samples.map((sample, index) => Math.abs(sample - (picture.data[index] ?? NaN)));
+    expect(Math.max(...differences)).toBeLessThanOrEqual(2);
+  });
+
+  const first = fixture.cases[0] as (typeof fixture.cases)[number];
+
+  it('makes another picture of another seed, another prompt and another negative prompt', async () => {
+    const wish = wishOf(first);
+    const base = await generate('base', wish);
+    expect(await generate('again', wish)).toEqual(base);
+    for (const change of [{ seed: wish.seed + 1 }, { prompt: 'a nest' }, { negativePrompt: '' }]) {
+      const other = await generate(JSON.stringify(change), { ...wish, ...change });
+      expect(other.picture.data).not.toEqual(base.picture.data);
+    }
+  });
+
+  it('tells how far it is after every step, and stops between two of them', async () => {
+    const told = events
+      .filter(([id]) => id === 'base')
+      .flatMap(([, event]) => (event.type === 'task-progress' ? [event.fraction] : []));
+    expect(told).toHaveLength(first.steps);
+    const before = engine.stats().stepsTotal;
+    engine.submit({ id: 'long', task: 'generate', input: { ...wishOf(first), steps: 1_000 } });
+    while (events.filter(([id]) => id === 'long').length < 2) await new Promise<void>((resolve) => (hear = resolve));
+    engine.cancel('long');
+    expect(await ended('long')).toMatchObject({ type: 'task-finished', cancelled: true });
+    expect(engine.stats().stepsTotal - before).toBeLessThan(10);
+  });
+
+  it('refuses a size that latents cannot have', async () => {
+    engine.submit({ id: 'odd', task: 'generate', input: { ...wishOf(first), width: 17 } });
+    expect(await ended('odd')).toMatchObject({ type: 'failed', error: { code: 'INVALID_REQUEST', param: 'width' } });
+  });
+});

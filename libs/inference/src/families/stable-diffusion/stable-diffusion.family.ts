@@ -1,0 +1,74 @@
+import { access } from 'node:fs/promises';
+import { join } from 'node:path';
+import { QueuedTaskEngine } from '../../engines/queued-task.engine.js';
+import type { HostLoadOptions } from '../../host/host-protocol.js';
+import type { EngineLoader } from '../../host/loaded-engine.js';
+import type { GenerateInput } from '../../pictures/picture-tasks.js';
+import { OrtSession } from '../../runtime/ort-session.js';
+import { Autoencoder } from './autoencoder.js';
+import { ClipTokenizer } from './clip-tokenizer.js';
+import { PictureMaker } from './picture-maker.js';
+import { readPipelineConfig } from './pipeline-files.js';
+import { PromptEncoder, type TextEncoder } from './prompt-encoder.js';
+
+/**
+ * Stable Diffusion 1, 2 and XL, their turbo and latent-consistency forms, in the diffusers layout as exported to ONNX:
+ * `text_encoder/`, `text_encoder_2/` (XL), `unet/`, `vae_decoder/`, `vae_encoder/` (for pictures as a beginning),
+ * `tokenizer/`, `tokenizer_2/`, `scheduler/` and `model_index.json`. `familyOptions.scheduler` replaces the scheduler's
+ * class, for example with `EulerAncestralDiscreteScheduler`.
+ */
+export const loadStableDiffusionFamily: EngineLoader = async (options, sink) => {
+  const { directory, familyOptions } = options;
+  const config = await readPipelineConfig(directory);
+  if (typeof familyOptions.scheduler === 'string') config.scheduler._class_name = familyOptions.scheduler;
+  const sessions = new Sessions(options);
+  const unet = await sessions.open('unet');
+  const encoders: TextEncoder[] = [];
+  for (const suffix of ['', '_2']) {
+    if (suffix !== '' && !(await exists(join(directory, `text_encoder${suffix}`)))) continue;
+    const tokenizer = await ClipTokenizer.load(join(directory, `tokenizer${suffix}`));
+    encoders.push({ tokenizer, session: await sessions.open(`text_encoder${suffix}`) });
+  }
+  const maker = new PictureMaker({
+    config,
+    unet,
+    encoder: new PromptEncoder(encoders, config.zerosForEmpty),
+    autoencoder: new Autoencoder({
+      decoder: await sessions.open('vae_decoder'),
+      encoder: (await exists(join(directory, 'vae_encoder'))) ? await sessions.open('vae_encoder') : null,
+      scale: config.latentScale,
+    }),
+  });
+  const engine = new QueuedTaskEngine({
+    handlers: { generate: (input: GenerateInput, context) => maker.make(input, context) },
+    sink,
+    onClose: () => sessions.close(),
+  });
+  return { engine, provider: unet.provider, providerNote: unet.providerNote, slots: 1 };
+};
+
+/** The graphs of a pipeline. They take turns, so their threads do not spin. */
+class Sessions {
+  private readonly opened: OrtSession[] = [];
+
+  constructor(private readonly options: HostLoadOptions) {}
+
+  async open(part: string): Promise<OrtSession> {
+    const { directory, providers, intraOpThreads } = this.options;
+    const modelPath = join(directory, part, 'model.onnx');
+    const session = await OrtSession.open({ modelPath, providers, intraOpThreads, spinning: false });
+    this.opened.push(session);
+    return session;
+  }
+
+  async close(): Promise<void> {
+    for (const session of this.opened) await session.release();
+  }
+}
+
+async function exists(path: string): Promise<boolean> {
+  return await access(path).then(
+    () => true,
+    () => false,
+  );
+}
