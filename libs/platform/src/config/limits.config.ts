@@ -1,9 +1,26 @@
+import { isIP } from 'node:net';
+import { Validate, ValidatorConstraint, type ValidatorConstraintInterface } from 'class-validator';
 import { DatabaseConfig } from './base.config.js';
 import { BooleanVariable, IntegerVariable, ListVariable } from './variable.js';
 
 const mostRequests = 1_000_000_000;
 const mostTokens = 1_000_000_000_000;
 const tenMinutesMs = 600_000;
+
+/** An address, with or without the bits of its network. */
+@ValidatorConstraint({ name: 'isProxyList' })
+class IsProxyList implements ValidatorConstraintInterface {
+  validate(value: unknown): boolean {
+    return Array.isArray(value) && value.every((proxy) => this.isProxy(String(proxy)));
+  }
+
+  private isProxy(text: string): boolean {
+    const [address = '', bits, ...more] = text.split('/');
+    const version = isIP(address);
+    if (version === 0 || more.length > 0) return false;
+    return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128));
+  }
+}
 
 /** Rate limits, as the api holds callers to them (docs/rate-limits.md). Limits of models come from a table. */
 export class LimitsConfig extends DatabaseConfig {
@@ -82,6 +99,8 @@ export class LimitsConfig extends DatabaseConfig {
       'Addresses or networks (`10.0.0.0/8`) of proxies whose `x-forwarded-for` names the caller; ' +
       'default: none, and the caller is whoever opened the connection.',
     default: '',
+    expected: 'addresses or networks such as 10.0.0.0/8, separated by commas',
   })
+  @Validate(IsProxyList)
   trustedProxies!: string[];
 }

@@ -57,6 +57,20 @@ describe('parseConfig', () => {
     expect(problemsOf(ApiConfig, { ...complete, PORT: port })).toEqual([expect.stringContaining('PORT')]);
   });
 
+  it.each(['10.0.0.0/8', '192.0.2.1, 2001:db8::/32', '::1'])('takes %j as proxies', (text) => {
+    const { trustedProxies } = parseConfig(ApiConfig, { ...complete, SLUICE_TRUSTED_PROXIES: text });
+    expect(trustedProxies.join(', ')).toBe(text);
+  });
+
+  it.each(['proxy.example', '10.0.0.0/33', '10.0.0.0/8/8', '10.0.0', '::/129', '10.0.0.0/'])(
+    'refuses %j as a proxy',
+    (text) => {
+      expect(problemsOf(ApiConfig, { ...complete, SLUICE_TRUSTED_PROXIES: text })).toEqual([
+        `SLUICE_TRUSTED_PROXIES is "${text}"; expected addresses or networks such as 10.0.0.0/8, separated by commas.`,
+      ]);
+    },
+  );
+
   it('takes an empty variable as not set', () => {
     expect(parseConfig(ApiConfig, { ...complete, PORT: '', REDIS_URL: '' }).port).toBe(3000);
   });

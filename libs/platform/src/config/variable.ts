@@ -106,8 +106,8 @@ export function BooleanVariable(name: string, options: CommonOptions<boolean>): 
   return declare(name, 'true or false', options, [toBoolean, IsBoolean()]);
 }
 
-/** Words separated by commas. */
-export function ListVariable(name: string, options: CommonOptions<string>): PropertyDecorator {
+/** Words separated by commas; `expected` says what else they must be, where a check of its own stands beside it. */
+export function ListVariable(name: string, options: CommonOptions<string> & { expected?: string }): PropertyDecorator {
   const toList = Transform(({ value }: { value: unknown }) =>
     typeof value === 'string'
       ? value
@@ -116,5 +116,6 @@ export function ListVariable(name: string, options: CommonOptions<string>): Prop
           .filter(Boolean)
       : value,
   );
-  return declare(name, 'words separated by commas', options, [toList, IsString({ each: true })]);
+  const { expected = 'words separated by commas' } = options;
+  return declare(name, expected, options, [toList, IsString({ each: true })]);
 }
