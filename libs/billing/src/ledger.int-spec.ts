@@ -65,18 +65,15 @@ async function open(amountNano: bigint, options: { requestId?: string; apiKeyId?
   const job = { requestId, accountId: account, apiKeyId, modelId: 'm' };
   let reserved: Reserved | undefined;
   await (replicas[replica] ?? prisma)
-    .$transaction(
-      async (transaction) => {
-        await transaction.$executeRaw`
+    .$prepared(async (transaction) => {
+      await transaction.$executeRaw`
         INSERT INTO jobs (request_id, account_id, api_key_id, modality, model_id, deadline_at)
         VALUES (${requestId}, ${account}::uuid, ${apiKeyId}::uuid, 'chat', 'm', now()) ON CONFLICT DO NOTHING`;
-        const wish = { job, quote: new JobQuote(amountNano, price) };
-        const [answer] = await new LedgerRepository(transaction).reserve([wish]);
-        reserved = answer ?? expect.fail('the ledger did not answer');
-        if (reserved.outcome !== 'reserved' && reserved.outcome !== 'repeated') throw new Error('refused');
-      },
-      { maxWait: 30_000, timeout: 30_000 },
-    )
+      const wish = { job, quote: new JobQuote(amountNano, price) };
+      const [answer] = await new LedgerRepository(transaction).reserve([wish]);
+      reserved = answer ?? expect.fail('the ledger did not answer');
+      if (reserved.outcome !== 'reserved' && reserved.outcome !== 'repeated') throw new Error('refused');
+    })
     .catch((error: unknown) => {
       if (!(error instanceof Error) || error.message !== 'refused') throw error;
     });
@@ -86,20 +83,17 @@ async function open(amountNano: bigint, options: { requestId?: string; apiKeyId?
 
 /** Closes a job as the platform does; `amounts` are its positions, none releases. */
 async function close(requestId: string, amounts: bigint[] | null, attempt = 1): Promise<CloseOutcome> {
-  return prisma.$transaction(
-    async (transaction) => {
-      const inside = new LedgerRepository(transaction);
-      const lines = (amounts ?? []).map((amountNano) => ({ sku: 's', units: '0.5', unitPriceNano: 1n, amountNano }));
-      const closing = { requestId, accountId: account, attempt, lines: amounts && lines };
-      const [{ outcome } = expect.fail('the ledger did not answer')] = await inside.close([closing]);
-      if (outcome !== 'fenced') {
-        await transaction.$executeRaw`
+  return prisma.$prepared(async (transaction) => {
+    const inside = new LedgerRepository(transaction);
+    const lines = (amounts ?? []).map((amountNano) => ({ sku: 's', units: '0.5', unitPriceNano: 1n, amountNano }));
+    const closing = { requestId, accountId: account, attempt, lines: amounts && lines };
+    const [{ outcome } = expect.fail('the ledger did not answer')] = await inside.close([closing]);
+    if (outcome !== 'fenced') {
+      await transaction.$executeRaw`
         UPDATE jobs SET state = 'succeeded', finished_at = now() WHERE request_id = ${requestId} AND state = 'queued'`;
-      }
-      return outcome;
-    },
-    { maxWait: 30_000, timeout: 30_000 },
-  );
+    }
+    return outcome;
+  });
 }
 
 async function free(): Promise<Record<Currency, bigint>> {
