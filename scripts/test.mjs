@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 // `npm test [-- project …]`: builds what is missing, then runs unit, integration and end-to-end tests.
+// `npm run test:faults [-- --quick] [f07 …]`: the same while something is broken; a name runs that fault alone.
 // `npm run test:models`: the flows on the real starter weights, kept between runs in SLUICE_TEST_HOME.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync } from 'node:fs';
@@ -9,12 +10,15 @@ import { root, runCommand, runSteps, testReporters, tool } from './steps.mjs';
 
 const node = process.execPath;
 const usual = ['unit', 'integration', 'e2e'];
-const all = [...usual, 'models'];
+const all = [...usual, 'models', 'faults'];
 
-const asked = process.argv.slice(2);
-const unknown = asked.filter((name) => !all.includes(name));
-if (unknown.length > 0) {
-  console.error(`Unknown project ${unknown.join(', ')}; there are ${all.join(', ')}.`);
+const given = process.argv.slice(2);
+const isQuick = given.includes('--quick');
+const names = given.filter((name) => name !== '--quick');
+const asked = names.filter((name) => all.includes(name));
+const files = names.filter((name) => !all.includes(name));
+if (files.length > 0 && asked.length !== 1) {
+  console.error(`Unknown project ${files.join(', ')}; there are ${all.join(', ')}. Files can be named for one of them.`);
   process.exit(2);
 }
 const projects = asked.length > 0 ? asked : usual;
@@ -26,11 +30,16 @@ if (!existsSync(resolve(root, 'node_modules/vitest'))) {
   if (code !== 0) process.exit(code);
 }
 
-if (spawnSync('redis-server', ['--version']).status !== 0) {
+const hasRedis = spawnSync('redis-server', ['--version']).status === 0;
+if (!hasRedis && projects.includes('faults')) {
+  console.error('The fault tests need a redis-server on the PATH (Debian: apt-get install redis-server).');
+  process.exit(2);
+}
+if (!hasRedis) {
   console.log('redis-server is not on the PATH: the suites on Redis are left out, those on Postgres run.');
 }
 
-const env = {};
+const env = isQuick ? { SLUICE_FAULTS: 'quick' } : {};
 if (projects.includes('models')) {
   env.SLUICE_TEST_HOME = process.env.SLUICE_TEST_HOME ?? join(homedir(), '.cache', 'sluice-test');
   mkdirSync(env.SLUICE_TEST_HOME, { recursive: true });
@@ -40,7 +49,7 @@ if (projects.includes('models')) {
 /** One project of vitest.config.ts. */
 function testStep(project) {
   const { report, reporters } = testReporters(project);
-  const command = [node, tool('vitest/vitest.mjs'), 'run', '--project', project, ...reporters];
+  const command = [node, tool('vitest/vitest.mjs'), 'run', '--project', project, ...files, ...reporters];
   return { name: `${project} tests`, command, env, report };
 }
 

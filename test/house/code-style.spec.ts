@@ -50,7 +50,7 @@ describe('code that ships', () => {
 });
 
 describe('tests', () => {
-  const tests = sources.filter((path) => /\.(spec|int-spec|e2e-spec|models-spec)\.ts$/.test(path));
+  const tests = sources.filter((path) => /\.(spec|int-spec|e2e-spec|fault-spec|models-spec)\.ts$/.test(path));
 
   it('all run: none is focused, skipped or left for later', () => {
     const house = /^test\/house\//;
