@@ -15,6 +15,7 @@ import { deterministicManifest, installDeterministicModel } from '#test/determin
 import { freePort } from '#test/free-port';
 import { startPostgres, type TestPostgres } from '#test/postgres-server';
 import { startRedis, type TestRedis } from '#test/redis';
+import { unboundLimits } from '#test/unbound-limits';
 
 export const modelId = 'bench';
 
@@ -110,6 +111,7 @@ export class Stack {
         const { id } = await service.createAccount(`bench ${index}`);
         const { key } = await service.createKey({ accountId: id, kind: 'INFERENCE' });
         await ledger.credit('grant', { accountId: id, currency: 'USD', amountNano: nanosPerUsd * 100_000n });
+        await unboundLimits(prisma, id);
         this.keys.push(key);
       }
     } finally {
