@@ -53,11 +53,11 @@ export class EmbeddingRequest {
   }
 }
 
-function tooLong(index: number, count: number, { tokens, maxTokens }: { tokens: number; maxTokens: number }) {
+function tooLong(index: number, count: number, { tokens, maxTokens }: { tokens: string; maxTokens: number }) {
   const which = count === 1 ? 'The input' : `The text at position ${index}`;
   return new PlatformError(
     'TOO_MANY_TOKENS',
-    `${which} has ${tokens} tokens or more; this model takes ${maxTokens}.`,
+    `${which} has ${tokens} tokens; this model takes ${maxTokens}.`,
     count === 1 ? 'input' : `input[${index}]`,
   );
 }

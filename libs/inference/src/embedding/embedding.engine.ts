@@ -36,7 +36,8 @@ export class EmbeddingEngine implements TaskEngine {
   private readonly requests = new Map<string, EmbeddingRequest>();
   private readonly reading: EmbeddingRequest[] = [];
   private readonly batcher: LengthBatcher<EmbeddingRow>;
-  private working: Promise<void> | null = null;
+  private isWorking = false;
+  private idle: Promise<void> = Promise.resolve();
   private isClosed = false;
   private steps = 0;
   private runMs = 0;
@@ -53,7 +54,7 @@ export class EmbeddingEngine implements TaskEngine {
     const request = new EmbeddingRequest(id, input as EmbeddingInput);
     this.requests.set(id, request);
     this.reading.push(request);
-    this.working ??= this.work().finally(() => (this.working = null));
+    if (!this.isWorking) this.idle = this.work();
   }
 
   cancel(id: string): void {
@@ -80,17 +81,20 @@ export class EmbeddingEngine implements TaskEngine {
   async close(): Promise<void> {
     this.isClosed = true;
     for (const request of this.requests.values()) this.fail(request, unloaded());
-    await this.working;
+    await this.idle;
     await this.options.onClose?.();
   }
 
   private async work(): Promise<void> {
+    this.isWorking = true;
     while (this.reading.length > 0 || this.batcher.size > 0) {
       await new Promise((resolve) => setImmediate(resolve));
       this.read(this.batcher.size > 0 ? readingMs.busy : readingMs.idle);
       const rows = this.batcher.next();
       if (rows.length > 0) await this.run(rows);
     }
+    // In the same turn as the look above: what is submitted later finds nobody working.
+    this.isWorking = false;
   }
 
   /** Tokenizes what has come in, the requests by turns, until the time is over. */

@@ -34,7 +34,7 @@ describe('the batcher of texts by length', () => {
           const cells = Math.max(...batch.map(({ length }) => length)) * batch.length;
           expect(batch.length).toBeLessThanOrEqual(limits.rows);
           if (batch.length > 1) expect(cells).toBeLessThanOrEqual(limits.tokens);
-          expect(cells - own).toBeLessThanOrEqual(Math.max(24, own / 6));
+          expect(cells - own).toBeLessThanOrEqual(Math.max(16, own / 6));
         }
       }),
     );

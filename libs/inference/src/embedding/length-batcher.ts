@@ -21,7 +21,7 @@ interface BatchWindow {
 
 /** Padding that a batch may carry: a share of its own tokens, or so many tokens as one more run would cost. */
 const paddingShare = 1 / 6;
-const paddingTokens = 24;
+const paddingTokens = 16;
 
 /**
  * Puts rows of like length together, whoever asked for them: a short row in a long batch costs as much as the longest.

@@ -9,8 +9,8 @@ const segmentCharacters = 32_768;
 const sureFactor = 2;
 const sureTokens = 64;
 
-/** A text as ids, or how long it is at least where it is longer than allowed. */
-export type EncodedSentence = { ids: Int32Array } | { tooLong: number };
+/** A text as ids, or how long it is where it is longer than allowed, in words. */
+export type EncodedSentence = { ids: Int32Array } | { tooLong: string };
 
 /** Whole texts to ids with the marks that the model expects around them (`[CLS]`, `</s>`…), by `tokenizer.json`. */
 export class SentenceTokenizer {
@@ -35,10 +35,10 @@ export class SentenceTokenizer {
   encode(text: string, limit: number): EncodedSentence {
     if (text.length > segmentCharacters) {
       const counted = this.countUpTo(text, limit * sureFactor + sureTokens);
-      if (counted > limit * sureFactor + sureTokens) return { tooLong: counted };
+      if (counted > limit * sureFactor + sureTokens) return { tooLong: `more than ${limit * sureFactor}` };
     }
     const { ids } = this.tokenizer.encode(text, { add_special_tokens: true });
-    return ids.length > limit ? { tooLong: ids.length } : { ids: Int32Array.from(ids) };
+    return ids.length > limit ? { tooLong: String(ids.length) } : { ids: Int32Array.from(ids) };
   }
 
   /** Tokens of the pieces of a text, no further than needed to exceed `most`. */

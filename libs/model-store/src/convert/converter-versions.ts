@@ -11,6 +11,7 @@ export const converterVersions: Record<ManifestConverter['kind'], string> = {
   tfjs: 'tfjs/1',
   ncnn: 'ncnn/1',
   moonshine: 'moonshine/1',
+  bert: 'bert/1',
 };
 
 /** True when `installed.json` says that this release's converter wrote the model. */

@@ -1,6 +1,7 @@
 import { PlatformError } from '#common';
 import type { ManifestConverter } from '#model-registry/manifest';
 import type { ConversionRequest, ConversionResult } from './conversion.js';
+import { convertBert } from './bert.converter.js';
 import { convertGguf } from './gguf.converter.js';
 import { convertLlama2c } from './llama2c.converter.js';
 import { convertMoonshine } from './moonshine.converter.js';
@@ -16,6 +17,7 @@ const converters = {
   tfjs: convertTfjs,
   ncnn: convertNcnn,
   moonshine: convertMoonshine,
+  bert: convertBert,
 };
 
 /** Kinds of the manifest that convert; `none` is a plain copy, which is the caller's. */

@@ -1,0 +1,169 @@
+import { describe, expect, it } from 'vitest';
+import { EmbeddingRun } from '#test/embedding-run';
+import { EmbeddingEngine, type EmbeddingEngineOptions } from './embedding.engine.js';
+
+const longest = 50;
+
+/** An encoder whose vector of a text is its number of words and letters; a word is a token. */
+function setUp(wishes: Partial<EmbeddingEngineOptions> = {}) {
+  const run = new EmbeddingRun();
+  const batches: number[][] = [];
+  const engine = new EmbeddingEngine({
+    tokenize: (text, limit) => {
+      const ids = Int32Array.from(text.split(' '), (word) => word.length);
+      return ids.length > limit ? { tooLong: String(ids.length) } : { ids };
+    },
+    encode: async (rows) => {
+      batches.push(rows.map(({ length }) => length));
+      return rows.map((row) =>
+        Float32Array.of(
+          row.length,
+          row.reduce((sum, id) => sum + id, 0),
+          1,
+          1,
+        ),
+      );
+    },
+    maxTokens: longest,
+    normalize: false,
+    batch: { tokens: 64, rows: 8 },
+    slots: 4,
+    sink: run.sink,
+    ...wishes,
+  });
+  run.engine = engine;
+  return { run, engine, batches };
+}
+
+const words = (count: number) => Array.from({ length: count }, () => 'ab').join(' ');
+
+describe('the engine that embeds texts together', () => {
+  it('answers each text of each request in its place, and counts their tokens', async () => {
+    const { run, batches } = setUp();
+    const [first, second] = await Promise.all([
+      run.embed([words(3), words(20), words(4)]),
+      run.embed([words(21), words(3)]),
+    ]);
+    expect(first?.vectors.map(([tokens]) => tokens)).toEqual([3, 20, 4]);
+    expect(second?.vectors.map(([tokens]) => tokens)).toEqual([21, 3]);
+    expect([first?.tokens, second?.tokens]).toEqual([27, 24]);
+    expect(batches.map((batch) => batch.toSorted((left, right) => left - right))).toEqual([
+      [20, 21],
+      [3, 3, 4],
+    ]);
+    expect(run.engine.stats()).toMatchObject({ slots: 4, running: 0, waiting: 0, stepsTotal: 2 });
+  });
+
+  it('takes what is submitted in the very turn in which it runs out of work', async () => {
+    const { run } = setUp();
+    for (let round = 0; round < 50; round++) expect((await run.embed([words(2)])).tokens).toBe(2);
+  });
+
+  it('cuts what is asked to be short, and normalises it', async () => {
+    const { run } = setUp();
+    const { vectors } = await run.embed([words(3)], 2);
+    expect([...(vectors[0] ?? [])]).toEqual([
+      expect.closeTo(3 / Math.hypot(3, 6), 6),
+      expect.closeTo(6 / Math.hypot(3, 6), 6),
+    ]);
+  });
+
+  it('refuses a request with a text that is too long before anything of it runs', async () => {
+    const { run, batches } = setUp();
+    const long = [...Array.from({ length: 30 }, () => words(2)), words(51)];
+    await expect(run.embed(long)).rejects.toThrow(
+      'TOO_MANY_TOKENS: The text at position 30 has 51 tokens; this model takes 50. (input[30])',
+    );
+    expect(batches).toEqual([]);
+    await expect(run.embed([words(51)])).rejects.toThrow('The input has 51 tokens; this model takes 50. (input)');
+  });
+
+  it('ends a cancelled request with what was computed, and spares the rest', async () => {
+    const { run, batches, engine } = setUp({ batch: { tokens: 64, rows: 1 } });
+    const texts = Array.from({ length: 20 }, () => words(5));
+    let own = '';
+    const cancelled = run.embed(texts, null, (id) => (own = id));
+    const other = run.embed([words(6)]);
+    while (batches.length < 3) await new Promise((resolve) => setImmediate(resolve));
+    engine.cancel(own);
+    engine.cancel('nobody');
+    const { tokens, cancelled: isCancelled, vectors } = await cancelled;
+    expect(isCancelled).toBe(true);
+    expect(tokens).toBe(vectors.filter(Boolean).length * 5);
+    expect(tokens).toBeGreaterThan(0);
+    expect((await other).tokens).toBe(6);
+    expect(batches.length).toBeLessThan(8);
+    expect(engine.stats()).toMatchObject({ running: 0, waiting: 0 });
+  });
+
+  it('counts the batch that runs when its request is cancelled', async () => {
+    let release: () => void = () => undefined;
+    const held = new Promise<void>((resolve) => (release = resolve));
+    const { run, engine } = setUp({
+      encode: async (rows) => {
+        await held;
+        return rows.map(() => Float32Array.of(1));
+      },
+    });
+    let own = '';
+    const cancelled = run.embed([words(5), words(5)], null, (id) => (own = id));
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    engine.cancel(own);
+    release();
+    expect(await cancelled).toMatchObject({ cancelled: true, tokens: 10 });
+  });
+
+  it('ends a request that is cancelled before it was looked at', async () => {
+    const { run, engine, batches } = setUp();
+    const cancelled = run.embed([words(5)], null, (id) => engine.cancel(id));
+    expect(await cancelled).toMatchObject({ cancelled: true, tokens: 0 });
+    expect(batches).toEqual([]);
+  });
+
+  it('fails the requests of a run that failed, and goes on with the others', async () => {
+    const { run } = setUp({
+      encode: async (rows) => {
+        if (rows.some(({ length }) => length === 13)) throw new Error('bad graph');
+        return rows.map(() => Float32Array.of(1));
+      },
+    });
+    const [bad, good] = await Promise.allSettled([run.embed([words(13), words(40)]), run.embed([words(40)])]);
+    expect(bad).toMatchObject({ reason: { message: expect.stringMatching(/^INFERENCE_FAILED/) as string } });
+    expect(good).toMatchObject({ value: { tokens: 40 } });
+  });
+
+  it('says that the device is lost where its memory is', async () => {
+    const { run } = setUp({ encode: () => Promise.reject(new Error('std::bad_alloc')) });
+    await expect(run.embed([words(3)])).rejects.toThrow(/^DEVICE_LOST/);
+  });
+
+  it('fails a text whose vector is no vector, and no other request', async () => {
+    const { run } = setUp({
+      encode: async (rows) => rows.map(({ length }) => Float32Array.of(length === 3 ? Number.NaN : 1)),
+    });
+    const [bad, good] = await Promise.allSettled([run.embed([words(3)]), run.embed([words(4)])]);
+    expect(bad).toMatchObject({ reason: { message: expect.stringMatching(/^INFERENCE_FAILED/) as string } });
+    expect(good).toMatchObject({ value: { tokens: 4 } });
+  });
+
+  it('refuses tasks it does not know, and everything once it is closed', async () => {
+    let released = 0;
+    const events: object[] = [];
+    const { engine, run } = setUp({
+      onClose: async () => void released++,
+      encode: async (rows) => {
+        await new Promise((resolve) => setTimeout(resolve, 5));
+        return rows.map(() => Float32Array.of(1));
+      },
+    });
+    const other = setUp({ sink: (batch) => void events.push(...batch) });
+    other.engine.submit({ id: 'x', task: 'upscale', input: {} });
+    expect(events).toMatchObject([['x', { type: 'failed', error: { code: 'INVALID_MODEL' } }]]);
+    const open = run.embed([words(3)]).catch((error: Error) => error.message);
+    await new Promise((resolve) => setImmediate(resolve));
+    await engine.close();
+    expect(await open).toMatch(/^MODEL_OFFLINE/);
+    await expect(run.embed([words(3)])).rejects.toThrow(/^MODEL_OFFLINE/);
+    expect(released).toBe(1);
+  });
+});

@@ -1,0 +1,113 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { EmbeddingRun } from '#test/embedding-run';
+import { buildTinyEncoder, tinyEncoderReference, tinyEncoderSize, vectorOf } from '#test/tiny-encoder';
+import { cosine } from '../../embedding/pooling.js';
+import type { HostLoadOptions } from '../../host/host-protocol.js';
+import type { TaskEngine } from '../../engines/task.js';
+import { loadTextEmbeddingFamily } from './text-embedding.family.js';
+
+const reference = tinyEncoderReference();
+const poolings = { mean: 'mean', cls: 'cls', last: 'lasttoken', max: 'max' } as const;
+
+let folder: string;
+
+beforeAll(async () => {
+  folder = join(await mkdtemp(join(tmpdir(), 'sluice-encoder-')), 'model');
+  await buildTinyEncoder(folder);
+});
+afterAll(() => rm(join(folder, '..'), { recursive: true, force: true }));
+
+async function load(familyOptions: HostLoadOptions['familyOptions'] = {}, contextLength = 128) {
+  const run = new EmbeddingRun();
+  const loaded = await loadTextEmbeddingFamily(
+    {
+      modelId: 'tiny-bert',
+      directory: folder,
+      graphFile: 'model.onnx',
+      family: 'text-embedding',
+      familyOptions,
+      providers: ['cpu'],
+      intraOpThreads: 1,
+      slots: 4,
+      contextLength,
+      cacheTokens: 0,
+    },
+    run.sink,
+  );
+  run.engine = loaded.engine as TaskEngine;
+  return { run, loaded };
+}
+
+describe('a model of the family text-embedding', () => {
+  it.each(Object.entries(poolings))('gives the vectors of the reference with %s pooling', async (pooling, name) => {
+    const { run } = await load({ pooling });
+    const { vectors, tokens } = await run.embed(reference.texts);
+    for (const [index, vector] of vectors.entries()) {
+      const expected = vectorOf(reference.vectors[name][index] ?? '');
+      expect([reference.texts[index], vector.length]).toEqual([reference.texts[index], tinyEncoderSize]);
+      expect(cosine(vector, expected), reference.texts[index]).toBeGreaterThan(0.999999);
+      expect(Math.max(...vector.map((value, at) => Math.abs(value - (expected[at] ?? 0))))).toBeLessThan(1e-5);
+    }
+    expect(tokens).toBe(reference.ids.flat().length);
+    await run.engine.close();
+  });
+
+  it('reads pooling and normalising from the files beside the graph, and the manifest before them', async () => {
+    const inFiles = await load();
+    const [fromFiles] = (await inFiles.run.embed(['Hello.'])).vectors;
+    expect(cosine(fromFiles ?? new Float32Array(), vectorOf(reference.vectors.mean[0] ?? ''))).toBeGreaterThan(
+      0.999999,
+    );
+    const [plain] = (await (await load({ normalize: false })).run.embed(['Hello.'])).vectors;
+    const norm = Math.hypot(...(plain ?? []));
+    expect(norm).not.toBeCloseTo(1, 3);
+    expect(cosine(plain ?? new Float32Array(), fromFiles ?? new Float32Array())).toBeGreaterThan(0.999999);
+  });
+
+  it('gives a text the same vector alone and beside others', async () => {
+    const { run, loaded } = await load();
+    expect(loaded.providerNote).toBeNull();
+    const together = await Promise.all(reference.texts.map((text) => run.embed([text, text])));
+    for (const [index, text] of reference.texts.entries()) {
+      const [alone] = (await run.embed([text])).vectors;
+      const vector = together[index]?.vectors[1];
+      expect(cosine(alone ?? new Float32Array(), vector ?? new Float32Array())).toBeGreaterThan(0.999999);
+    }
+    // Twenty-four texts in far fewer runs than texts.
+    expect(run.engine.stats().stepsTotal).toBeLessThan(reference.texts.length + 12);
+  });
+
+  it('cuts vectors and makes them of length 1 again', async () => {
+    const { run } = await load();
+    const [short] = (await run.embed(['Hello.'], 8)).vectors;
+    const whole = vectorOf(reference.vectors.mean[0] ?? '').slice(0, 8);
+    expect(short).toHaveLength(8);
+    expect(Math.hypot(...(short ?? []))).toBeCloseTo(1, 6);
+    expect(cosine(short ?? new Float32Array(), whole)).toBeGreaterThan(0.999999);
+  });
+
+  it('refuses a text that is longer than the model or the manifest allow, and computes nothing', async () => {
+    const { run } = await load({}, 10);
+    const steps = run.engine.stats().stepsTotal;
+    await expect(run.embed(['Hello.', 'the river was happy '.repeat(4)])).rejects.toThrow(
+      'TOO_MANY_TOKENS: The text at position 1 has 18 tokens; this model takes 10. (input[1])',
+    );
+    await expect(run.embed(['river '.repeat(100_000)])).rejects.toThrow(/^TOO_MANY_TOKENS: The input has more than/);
+    expect(run.engine.stats().stepsTotal).toBe(steps);
+    const wide = await load({}, 100_000);
+    await expect(wide.run.embed(['river '.repeat(127)])).rejects.toThrow(/129 tokens; this model takes 128/);
+  });
+
+  it('refuses settings it does not know', async () => {
+    await expect(load({ pooling: 'median' })).rejects.toMatchObject({ code: 'INVALID_MANIFEST' });
+    await expect(load({ batchTokens: 0 })).rejects.toMatchObject({ code: 'INVALID_MANIFEST' });
+    const path = join(folder, 'modules.json');
+    const modules = await readFile(path, 'utf8');
+    await writeFile(path, modules.replace('models.Normalize', 'models.Dense'));
+    await expect(load()).rejects.toThrow('its layers behind the pooling are not in the graph');
+    await writeFile(path, modules);
+  });
+});

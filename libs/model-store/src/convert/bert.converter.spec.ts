@@ -1,0 +1,109 @@
+import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { tinyBertFolder } from '#test/tiny-encoder';
+import { convertModel } from './index.js';
+
+/* What the converted graph computes is proven against the reference beside the family that runs it. */
+
+let folder: string;
+let input: string;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'convert-bert-'));
+  input = join(folder, 'input');
+  await cp(tinyBertFolder, input, { recursive: true });
+  await rm(join(input, 'reference.json'));
+});
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+async function convert(options: Record<string, number> = {}) {
+  const outputFolder = await mkdtemp(join(folder, 'out-'));
+  const run = convertModel({ kind: 'bert', options, inputFolder: input, outputFolder });
+  return await run.then(
+    ({ converter, files }) => ({ converter, files: files.toSorted(), outputFolder }),
+    async (error: unknown) => {
+      const left = await readdir(outputFolder, { recursive: true, withFileTypes: true });
+      expect(left.filter((entry) => entry.isFile())).toEqual([]);
+      throw error;
+    },
+  );
+}
+
+async function edit(name: string, change: (content: Record<string, unknown>) => void): Promise<void> {
+  const content = JSON.parse(await readFile(join(input, name), 'utf8')) as Record<string, unknown>;
+  change(content);
+  await writeFile(join(input, name), JSON.stringify(content));
+}
+
+describe('the converter of BERT encoders', () => {
+  it('writes the graph and the files that tell how to use it', async () => {
+    await edit('tokenizer.json', (file) => {
+      file.truncation = { max_length: 8 };
+      file.padding = { strategy: { Fixed: 8 } };
+    });
+    const { converter, files, outputFolder } = await convert();
+    expect(converter).toBe('bert/1');
+    expect(files).toEqual([
+      '1_Pooling/config.json',
+      'config.json',
+      'model.onnx',
+      'modules.json',
+      'tokenizer.json',
+      'tokenizer_config.json',
+    ]);
+    const tokenizer = JSON.parse(await readFile(join(outputFolder, 'tokenizer.json'), 'utf8')) as object;
+    expect(tokenizer).toMatchObject({ truncation: null, padding: null, model: { type: 'WordPiece' } });
+  });
+
+  it('describes the tokenizer where nobody did', async () => {
+    await rm(join(input, 'tokenizer_config.json'));
+    const { outputFolder } = await convert();
+    const config = JSON.parse(await readFile(join(outputFolder, 'tokenizer_config.json'), 'utf8')) as object;
+    expect(config).toMatchObject({ pad_token: '[PAD]', do_lower_case: true, model_max_length: 128 });
+  });
+
+  it.each([
+    ['another kind of model', { model_type: 'roberta' }, /its model_type is roberta/],
+    ['relative positions', { position_embedding_type: 'relative_key' }, /its positions are relative_key/],
+    ['an unknown activation', { hidden_act: 'silu' }, /its activation is silu/],
+    [
+      'sizes that the weights do not have',
+      { hidden_size: 64 },
+      /word_embeddings\.weight is \[123, 32\] where config\.json says \[123, 64\]/,
+    ],
+    ['no sizes', { num_hidden_layers: undefined }, /it does not say how large layers is/],
+  ])('refuses %s', async (_name, change, problem) => {
+    await edit('config.json', (config) => Object.assign(config, change));
+    await expect(convert()).rejects.toThrow(problem);
+  });
+
+  it('refuses options, files that are missing or cut short, and files that are something else', async () => {
+    await expect(convert({ bits: 8 })).rejects.toMatchObject({ code: 'INVALID_MODEL' });
+    const path = join(input, 'model.safetensors');
+    const weights = await readFile(path);
+    await writeFile(path, weights.subarray(0, weights.length - 4_000));
+    await expect(convert()).rejects.toThrow(/cut short/);
+    await writeFile(path, Buffer.concat([Buffer.alloc(8, 0xff), weights]));
+    await expect(convert()).rejects.toThrow(/its list of tensors is cut short/);
+    await writeFile(path, Buffer.concat([Buffer.from([4, 0, 0, 0, 0, 0, 0, 0]), Buffer.from('nope')]));
+    await expect(convert()).rejects.toThrow(/is not JSON/);
+    await rm(path);
+    await expect(convert()).rejects.toThrow(/model\.safetensors cannot be converted: it is missing/);
+  });
+
+  it('reads weights that are part of something larger', async () => {
+    const path = join(input, 'model.safetensors');
+    const weights = await readFile(path);
+    const length = Number(weights.readBigUInt64LE(0));
+    const header = weights
+      .subarray(8, 8 + length)
+      .toString('utf8')
+      .replaceAll(/"(embeddings|encoder)\./g, '"bert.$1.');
+    const size = Buffer.alloc(8);
+    size.writeBigUInt64LE(BigInt(Buffer.byteLength(header)));
+    await writeFile(path, Buffer.concat([size, Buffer.from(header), weights.subarray(8 + length)]));
+    expect((await convert()).files).toContain('model.onnx');
+  });
+});

@@ -1,0 +1,108 @@
+import { createHash } from 'node:crypto';
+import { cp, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { type ModelManifest, noCapabilities } from '#model-registry/manifest';
+import { convertModel, type InstalledRecord, modelFolder } from '#model-store';
+
+/*
+ * A BERT of random weights in the layout of sentence-transformers, with what the reference implementation makes of some
+ * texts (tools/reference/text_embedding.py). A fixture: its vectors mean nothing.
+ */
+export const tinyBertFolder = new URL(
+  '../../libs/inference/src/families/text-embedding/__fixtures__/tiny-bert/',
+  import.meta.url,
+);
+
+export const tinyEncoderSize = 32;
+export const tinyEncoderTokens = 128;
+
+export interface TinyEncoderReference {
+  texts: string[];
+  /** With the marks around them. */
+  ids: number[][];
+  /** By pooling, in the words of sentence-transformers: base64 of little-endian float32, of length 1. */
+  vectors: Record<'mean' | 'cls' | 'lasttoken' | 'max', string[]>;
+}
+
+export function tinyEncoderReference(): TinyEncoderReference {
+  return JSON.parse(readFileSync(new URL('reference.json', tinyBertFolder), 'utf8')) as TinyEncoderReference;
+}
+
+export function vectorOf(base64: string): Float32Array {
+  return new Float32Array(new Uint8Array(Buffer.from(base64, 'base64')).buffer);
+}
+
+export interface TinyEncoderOptions {
+  /** Default `tiny-bert`. */
+  id?: string;
+  /** Members that replace those of the generated manifest. */
+  manifest?: Partial<ModelManifest>;
+}
+
+/** Converts the fixture into the folder, as a pull would, and returns the manifest. */
+export async function buildTinyEncoder(folder: string, options: TinyEncoderOptions = {}): Promise<ModelManifest> {
+  const inputFolder = `${folder}-input`;
+  await cp(tinyBertFolder, inputFolder, { recursive: true });
+  await rm(join(inputFolder, 'reference.json'));
+  await convertModel({ kind: 'bert', options: {}, inputFolder, outputFolder: folder });
+  await rm(inputFolder, { recursive: true });
+  const manifest = tinyManifest(options);
+  await writeFile(join(folder, 'manifest.json'), JSON.stringify(manifest));
+  return manifest;
+}
+
+/** Builds it where an installed model lies: `<home>/models/<id>`, with its `installed.json`. */
+export async function installTinyEncoder(home: string, options: TinyEncoderOptions = {}): Promise<ModelManifest> {
+  const id = options.id ?? 'tiny-bert';
+  const target = modelFolder(home, id);
+  const partial = join(dirname(target), `.partial-${id}-${process.pid}`);
+  await mkdir(partial, { recursive: true });
+  const manifest = await buildTinyEncoder(partial, options);
+  const files = await listFiles(partial);
+  const record: InstalledRecord = { modelId: id, installedAt: new Date(0).toISOString(), converter: 'bert/1', files };
+  await writeFile(join(partial, 'installed.json'), JSON.stringify(record));
+  await rm(target, { recursive: true, force: true });
+  await rename(partial, target);
+  return manifest;
+}
+
+async function listFiles(folder: string): Promise<InstalledRecord['files']> {
+  const files: InstalledRecord['files'] = [];
+  for (const path of (await readdir(folder, { recursive: true })).sort()) {
+    const found = await stat(join(folder, path));
+    if (!found.isFile()) continue;
+    const content = await readFile(join(folder, path));
+    files.push({ path, bytes: found.size, sha256: createHash('sha256').update(content).digest('hex') });
+  }
+  return files;
+}
+
+function tinyManifest({ id = 'tiny-bert', manifest }: TinyEncoderOptions): ModelManifest {
+  return {
+    id,
+    type: 'embedding',
+    name: 'Tiny BERT',
+    description: 'Random weights in the shape of BERT: a test fixture.',
+    created: 1_700_000_000,
+    ownedBy: 'sluice',
+    modelSource: 'https://example.org/tiny',
+    license: 'Apache-2.0',
+    family: 'text-embedding',
+    tier: 'XS',
+    privacy: 'private',
+    sources: [{ uri: 'file:tiny', files: [] }],
+    converter: { kind: 'bert' },
+    graphFile: 'model.onnx',
+    slots: 32,
+    traits: { default: 1 },
+    capabilities: { ...noCapabilities, quantization: 'not-available' },
+    kindMembers: {
+      embeddingDimensions: tinyEncoderSize,
+      maxInputTokens: tinyEncoderTokens,
+      supportsCustomDimensions: true,
+    },
+    pricing: { input: { usd: 1, diem: 1 }, output: { usd: 0, diem: 0 } },
+    ...manifest,
+  };
+}
