@@ -2,6 +2,7 @@ import { PlatformError } from '#common';
 import type { EngineLoader } from '../host/loaded-engine.js';
 import { loadDecoderFamily } from './decoder/decoder.family.js';
 import { loadEsrganFamily } from './esrgan/esrgan.family.js';
+import { loadKokoroFamily } from './kokoro/kokoro.family.js';
 import { loadModnetFamily, loadU2netFamily } from './matting/matting.family.js';
 import { loadMiganFamily } from './migan/migan.family.js';
 import { loadNsfwMobilenetFamily } from './nsfw-mobilenet/nsfw-mobilenet.family.js';
@@ -9,12 +10,14 @@ import { loadRifeFamily } from './rife/rife.family.js';
 import { loadStableDiffusionFamily } from './stable-diffusion/stable-diffusion.family.js';
 import { loadMoonshineFamily } from './moonshine/moonshine.family.js';
 import { loadTextEmbeddingFamily } from './text-embedding/text-embedding.family.js';
+import { loadTinyTtsFamily } from './tiny-tts/tiny-tts.family.js';
 import { loadWhisperFamily } from './whisper/whisper.family.js';
 
 /** Every family by the name manifests use. A new one is a folder and a line here. */
 export const families: Readonly<Record<string, EngineLoader>> = {
   decoder: loadDecoderFamily,
   esrgan: loadEsrganFamily,
+  kokoro: loadKokoroFamily,
   migan: loadMiganFamily,
   modnet: loadModnetFamily,
   'nsfw-mobilenet': loadNsfwMobilenetFamily,
@@ -23,6 +26,7 @@ export const families: Readonly<Record<string, EngineLoader>> = {
   u2net: loadU2netFamily,
   moonshine: loadMoonshineFamily,
   'text-embedding': loadTextEmbeddingFamily,
+  'tiny-tts': loadTinyTtsFamily,
   whisper: loadWhisperFamily,
 };
 

@@ -11,3 +11,4 @@ export type * from '../engines/task.js';
 export type * from '../engines/text-generation.js';
 export * from '../embedding/embedding-task.js';
 export * from '../recognition/speech-recognition.js';
+export type * from '../engines/speech.js';

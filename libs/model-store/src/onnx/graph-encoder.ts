@@ -26,18 +26,23 @@ const externalDataLocation = 1;
 
 /** The bytes of a `.onnx` file: a ModelProto. */
 export function encodeModel(graph: OnnxGraph, placements: Map<OnnxInitializer, TensorPlacement>): Uint8Array {
-  return new ProtobufEncoder()
-    .integer(1, onnxVersions.ir)
-    .text(2, 'sluice')
-    .message(7, encodeGraph(graph, placements))
-    .message(8, encodeOpset('', onnxVersions.opset))
-    .message(8, encodeOpset(contribDomain, onnxVersions.contribOpset))
-    .finish();
+  const { ir, opsets } = graph.versions ?? ownVersions;
+  const model = new ProtobufEncoder().integer(1, ir).text(2, 'sluice').message(7, encodeGraph(graph, placements));
+  for (const { domain, version } of opsets) model.message(8, encodeOpset(domain, version));
+  return model.finish();
 }
+
+const ownVersions = {
+  ir: onnxVersions.ir,
+  opsets: [
+    { domain: '', version: onnxVersions.opset },
+    { domain: contribDomain, version: onnxVersions.contribOpset },
+  ],
+};
 
 function encodeGraph(graph: OnnxGraph, placements: Map<OnnxInitializer, TensorPlacement>): ProtobufEncoder {
   const message = new ProtobufEncoder();
-  graph.nodes.forEach((node, index) => message.message(1, encodeNode(node, index)));
+  for (const [index, node] of graph.nodes.entries()) message.bytes(1, node.encoded ?? encodeNode(node, index).finish());
   message.text(2, graph.name);
   for (const initializer of graph.initializers) {
     const placement = placements.get(initializer);

@@ -35,6 +35,8 @@ export type OnnxDimension = string | number;
 export type OnnxAttribute = number | number[] | string | { float: number };
 
 export interface OnnxNode {
+  /** A node that another exporter wrote, as its bytes; the other members are then empty. */
+  encoded?: Uint8Array;
   operator: string;
   /** Empty for the standard operators. */
   domain: string;
@@ -64,6 +66,8 @@ export interface OnnxInitializer {
 }
 
 export interface OnnxGraph {
+  /** Of a graph that another exporter wrote; absent: `onnxVersions`. */
+  versions?: { ir: number; opsets: { domain: string; version: number }[] };
   name: string;
   nodes: OnnxNode[];
   inputs: OnnxValue[];

@@ -14,6 +14,11 @@ export class ProtobufEncoder {
     return this.append(varint((field << 3) | 5), bytes);
   }
 
+  /** Four bytes as they are: a float that was read. */
+  fixed32(field: number, value: Uint8Array): this {
+    return this.append(varint((field << 3) | 5), value);
+  }
+
   bytes(field: number, value: Uint8Array): this {
     return this.append(varint((field << 3) | 2), varint(value.length), value);
   }

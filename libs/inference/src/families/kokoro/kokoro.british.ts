@@ -1,0 +1,69 @@
+import { isVowel, plainSymbol, stressMarks } from './kokoro.symbols.js';
+
+/*
+ * Southern British English from American phones: no `r` unless a vowel follows, and long vowels where the letters tell.
+ * CMUdict has no British pronunciations, so this is an approximation.
+ */
+
+/** Words whose `a` is long in the south of England. */
+const longA =
+  /^(?:after|answer|ask|aunt|basket|bath|branch|brass|can't|cast|castle|chance|class|command|craft|dance|demand|draft|example|fast|france|glance|glass|graph|grant|grass|half|last|laugh|mask|master|nasty|pass|past|path|plant|raft|rather|sample|shaft|staff|task|vast)/u;
+
+/** Letters behind which `AO` is the long vowel of `law`; elsewhere, in `dog` and `off`, it is short. */
+const longO = /a[luw]|augh|ough|or|oa|our|oor|ar/u;
+
+/** Symbols of a word. */
+export function britishPhonemes(word: string, phones: readonly string[]): string {
+  return phones
+    .map((phone, index) => {
+      const [before, after] = [phones[index - 1], phones[index + 1]];
+      if (phone === 'R') return isVowel(after) ? 'ɹ' : '';
+      if (!isVowel(phone)) return plainSymbol(phone);
+      const mark = stressMarks[phone.at(-1) ?? ''] ?? '';
+      const symbol = britishVowel(word, phone, {
+        before,
+        after,
+        isRhotic: after === 'R' && !isVowel(phones[index + 2]),
+      });
+      return `${symbol.startsWith('j') ? 'j' : ''}${mark}${symbol.replace(/^j/u, '')}`;
+    })
+    .join('');
+}
+
+interface Neighbours {
+  before: string | undefined;
+  after: string | undefined;
+  /** An `r` follows that is not said. */
+  isRhotic: boolean;
+}
+
+function britishVowel(word: string, phone: string, { before, after, isRhotic }: Neighbours): string {
+  const weak = phone.endsWith('0');
+  const link = isVowel(after) ? 'ɹ' : '';
+  switch (phone.slice(0, -1)) {
+    case 'AA':
+      return isRhotic || (word.includes('a') && !word.includes('o') && !/w[ah]|qua/u.test(word)) ? 'ɑː' : 'ɒ';
+    case 'AE':
+      return longA.test(word) ? 'ɑː' : 'a';
+    case 'AH':
+      return weak ? 'ə' : 'ʌ';
+    case 'AO':
+      return isRhotic || longO.test(word) ? 'ɔː' : 'ɒ';
+    case 'EH':
+      return isRhotic ? 'ɛː' : 'ɛ';
+    case 'ER':
+      return `${weak ? 'ə' : 'ɜː'}${link}`;
+    case 'IH':
+      return isRhotic ? 'ɪə' : 'ɪ';
+    case 'IY':
+      return weak ? 'i' : isRhotic ? 'ɪə' : 'iː';
+    case 'OW':
+      return 'Q';
+    case 'UH':
+      return isRhotic ? 'ʊə' : 'ʊ';
+    case 'UW':
+      return `${/^[TDN]$/.test(before ?? '') && /[tdn](?:u|ew)/u.test(word) ? 'j' : ''}uː`;
+    default:
+      return plainSymbol(phone.replace(/\d$/, '0'));
+  }
+}

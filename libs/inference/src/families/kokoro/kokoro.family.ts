@@ -1,0 +1,34 @@
+import { join } from 'node:path';
+import { QueuedTaskEngine } from '../../engines/queued-task.engine.js';
+import type { EngineLoader } from '../../host/loaded-engine.js';
+import { OrtSession } from '../../runtime/ort-session.js';
+import { loadPronouncer } from '../../speech/load-pronouncer.js';
+import { speakHandler } from '../../speech/speak-handler.js';
+import { KokoroSpeaker } from './kokoro.speaker.js';
+import { KokoroVoices } from './kokoro.voices.js';
+
+const publishedSampleRate = 24_000;
+
+/**
+ * Kokoro in the layout of its published ONNX form: `input_ids`, `style` and `speed` to `waveform`, with `voices/*.bin`
+ * and the files of the pronouncer beside the graph. `familyOptions.sampleRate` is for exports of another rate.
+ */
+export const loadKokoroFamily: EngineLoader = async (options, sink) => {
+  const { directory, familyOptions } = options;
+  const [voices, pronouncer] = await Promise.all([KokoroVoices.open(directory), loadPronouncer(directory)]);
+  const session = await OrtSession.open({
+    modelPath: join(directory, options.graphFile),
+    providers: options.providers,
+    intraOpThreads: options.intraOpThreads,
+  });
+  const sampleRate = Number(familyOptions.sampleRate ?? publishedSampleRate);
+  const speaker = new KokoroSpeaker(session, voices, pronouncer, sampleRate);
+  const engine = new QueuedTaskEngine({
+    handlers: { speak: speakHandler(speaker) },
+    sink,
+    onClose: () => session.release(),
+  });
+  const { provider, providerNote } = session;
+  const input = { text: 'Ready.', voice: voices.names[0] ?? '', speed: 1, language: null };
+  return { engine, provider, providerNote, slots: 1, warmUp: { task: 'speak', input } };
+};

@@ -1,0 +1,85 @@
+import type { SpokenToken } from '../../speech/english/spoken-text.js';
+import { britishPhonemes } from './kokoro.british.js';
+import { isVowel, plainSymbol } from './kokoro.symbols.js';
+
+/*
+ * Phones of CMUdict to the symbols Kokoro was trained with: IPA with single letters for diphthongs, stress before the
+ * vowel, `T` for the flap of American `water`, `ᵊ` and `ᵻ` for the weakest vowels.
+ */
+
+export type Accent = 'american' | 'british';
+
+/** Words without weight of their own, said as in running speech. */
+const unstressed = new Set(
+  (
+    'am an and are as at be been but by can could for from had has have he her him his i if in is it its me my of or ' +
+    'our she should so than that their them they this to us was we were will with would you your'
+  ).split(' '),
+);
+
+/** Weak vowels, flaps and syllabic consonants of American English. */
+function americanPhonemes(phones: readonly string[]): string {
+  return phones
+    .map((phone, index) => {
+      const [before, after, afterThat] = [phones[index - 1], phones[index + 1], phones[index + 2]];
+      const isLast = index === phones.length - 1;
+      if (phone === 'T' && isFlapped(before, after, afterThat)) return 'T';
+      if (phone === 'AH0' && after === 'L' && before !== undefined && !isVowel(before) && !isVowel(afterThat))
+        return 'ᵊ';
+      if (phone === 'AH0' && after === 'N' && (before === 'T' || before === 'D') && !isVowel(afterThat)) return 'ᵊ';
+      const isEnding = index === phones.length - 2 && (after === 'D' || after === 'Z');
+      if (isEnding && (phone === 'IH0' || phone === 'AH0') && /^(?:T|D|S|Z|SH|ZH|CH|JH)$/.test(before ?? ''))
+        return 'ᵻ';
+      return phone === 'IY0' && !isLast && isVowel(after) ? 'i' : plainSymbol(phone);
+    })
+    .join('');
+}
+
+/** Between vowels, before a weak one that is not swallowed: `water`, `city`, `party`; not `button`. */
+function isFlapped(before: string | undefined, after: string | undefined, afterThat: string | undefined): boolean {
+  if (!isVowel(before) && before !== 'R') return false;
+  return /^[A-Z]+0$/.test(after ?? '') && !(after === 'AH0' && afterThat === 'N');
+}
+
+/** The symbols of a sentence, spaces between words; marks lean on the word they follow. */
+export function kokoroPhonemes(tokens: readonly SpokenToken[], accent: Accent): string {
+  let text = '';
+  for (const [index, token] of tokens.entries()) {
+    if ('mark' in token) {
+      text += spacedMark(token.mark, text);
+      continue;
+    }
+    const leans = /[(\s]$/u.test(text) || (text.endsWith('"') && isInsideQuotes(text));
+    text += `${text === '' || leans ? '' : ' '}${wordPhonemes(token, followingPhone(tokens, index), accent)}`;
+  }
+  return text.trim();
+}
+
+function spacedMark(mark: string, text: string): string {
+  if (mark === '(' || mark === '—') return text === '' ? mark : ` ${mark}`;
+  if (mark === '"') return isInsideQuotes(text) || text === '' ? mark : ` ${mark}`;
+  return mark;
+}
+
+function isInsideQuotes(text: string): boolean {
+  return (text.split('"').length - 1) % 2 === 1;
+}
+
+function followingPhone(tokens: readonly SpokenToken[], index: number): string | undefined {
+  const next = tokens[index + 1];
+  return next !== undefined && 'phones' in next ? next.phones[0] : undefined;
+}
+
+function wordPhonemes(
+  { word, phones }: Extract<SpokenToken, { word: string }>,
+  next: string | undefined,
+  accent: Accent,
+): string {
+  const lower = word.toLowerCase();
+  if (lower === 'the') return isVowel(next) ? 'ði' : 'ðə';
+  if (word === 'a') return accent === 'american' ? 'ɐ' : 'ə';
+  if (lower === 'to' && next !== undefined) return isVowel(next) ? 'tʊ' : 'tə';
+  const symbols = accent === 'american' ? americanPhonemes(phones) : britishPhonemes(lower, phones);
+  // Before a pause even a weak word has its weight.
+  return unstressed.has(lower) && next !== undefined ? symbols.replaceAll(/[ˈˌ]/gu, '') : symbols;
+}

@@ -1,0 +1,31 @@
+import { join } from 'node:path';
+import { QueuedTaskEngine } from '../../engines/queued-task.engine.js';
+import type { EngineLoader } from '../../host/loaded-engine.js';
+import { OrtSession } from '../../runtime/ort-session.js';
+import { loadPronouncer } from '../../speech/load-pronouncer.js';
+import { speakHandler } from '../../speech/speak-handler.js';
+import { loadTinyTtsMetadata } from './tiny-tts.metadata.js';
+import { TinyTtsSpeaker } from './tiny-tts.speaker.js';
+
+/**
+ * TinyTTS in the layout of its published ONNX form: symbols, tones and noise scales to `audio`, with `metadata.json`
+ * and the files of the pronouncer beside the graph.
+ */
+export const loadTinyTtsFamily: EngineLoader = async (options, sink) => {
+  const { directory } = options;
+  const [metadata, pronouncer] = await Promise.all([loadTinyTtsMetadata(directory), loadPronouncer(directory)]);
+  const session = await OrtSession.open({
+    modelPath: join(directory, options.graphFile),
+    providers: options.providers,
+    intraOpThreads: options.intraOpThreads,
+  });
+  const engine = new QueuedTaskEngine({
+    handlers: { speak: speakHandler(new TinyTtsSpeaker(session, metadata, pronouncer)) },
+    sink,
+    onClose: () => session.release(),
+  });
+  const { provider, providerNote } = session;
+  const voice = [...metadata.speakers.keys()][0] ?? '';
+  const input = { text: 'Ready.', voice, speed: 1, language: null };
+  return { engine, provider, providerNote, slots: 1, warmUp: { task: 'speak', input } };
+};

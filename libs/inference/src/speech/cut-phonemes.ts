@@ -1,0 +1,18 @@
+/**
+ * Cuts what is to be said into pieces a model takes: behind the last mark that fits, else between words, else anywhere.
+ * Numbers grow when they are said, so even a short sentence may be too long.
+ */
+export function cutPhonemes(phonemes: string, most: number): string[] {
+  const pieces: string[] = [];
+  let rest = [...phonemes];
+  while (rest.length > most) {
+    const head = rest.slice(0, most);
+    const mark = head.findLastIndex((symbol) => /[,.!?;:—…]/u.test(symbol));
+    const space = head.lastIndexOf(' ');
+    const end = mark > most / 4 ? mark + 1 : space > 0 ? space + 1 : most;
+    pieces.push(head.slice(0, end).join('').trim());
+    rest = rest.slice(end);
+  }
+  pieces.push(rest.join('').trim());
+  return pieces.filter((piece) => piece !== '');
+}

@@ -1,0 +1,82 @@
+import { expandAbbreviations } from './abbreviations.js';
+import { dateRules } from './date-rules.js';
+import { numberRules } from './number-rules.js';
+import { unitRules } from './unit-rules.js';
+import { sayAddresses, sayRomanNumerals, saySymbols, splitCompounds } from './written-forms.js';
+
+/** Fractions that are one character. */
+const fractions: Readonly<Record<string, string>> = {
+  '½': '1/2',
+  '⅓': '1/3',
+  '⅔': '2/3',
+  '¼': '1/4',
+  '¾': '3/4',
+  '⅛': '1/8',
+  '⅜': '3/8',
+  '⅝': '5/8',
+  '⅞': '7/8',
+};
+
+/**
+ * English as it is written, to words and the marks that carry the melody: letters, apostrophes, spaces and `,.!?;:—…"()`.
+ * Capitals stay: they tell letters that are spelled from words that are read.
+ */
+export function normalizeText(text: string): string {
+  let words = plainCharacters(text);
+  words = sayAddresses(words);
+  words = expandAbbreviations(words);
+  words = sayRomanNumerals(words);
+  for (const { pattern, say } of [...dateRules, ...unitRules, ...numberRules]) words = words.replaceAll(pattern, say);
+  words = saySymbols(words);
+  words = splitCompounds(words);
+  return tidy(spelledLetters(words));
+}
+
+/** One form of each quote, dash and space; letters without their accents. */
+function plainCharacters(text: string): string {
+  return text
+    .replaceAll(/\s?([½⅓⅔¼¾⅛⅜⅝⅞])/gu, (_found, mark: string) => ` ${fractions[mark] ?? ''}`)
+    .normalize('NFKC')
+    .replaceAll(/[‘’ʼ′`´]/gu, "'")
+    .replaceAll(/[“”„«»]/gu, '"')
+    .replaceAll(/\s*(?:--+|[–—])\s*(?!\d)/gu, ' — ')
+    .replaceAll(/\.{3,}|…/gu, '… ')
+    .replaceAll(/[\p{Cc}\p{Cf}\p{Z}]+/gu, ' ')
+    .normalize('NFD')
+    .replaceAll(/\p{M}+/gu, '')
+    .normalize('NFC')
+    .replaceAll(/[ßẞ]/gu, 'ss')
+    .replaceAll(/[æÆ]/gu, 'ae')
+    .replaceAll(/[œŒ]/gu, 'oe')
+    .replaceAll(/[øØ]/gu, 'o')
+    .replaceAll(/[ðÐ]/gu, 'd')
+    .replaceAll(/[þÞ]/gu, 'th')
+    .replaceAll(/[łŁ]/gu, 'l');
+}
+
+/** `U.S.` → `U.S`: letters with stops between them are spelled; the last stop stays where it ends the sentence. */
+function spelledLetters(text: string): string {
+  return text.replaceAll(
+    /(?<![A-Za-z'])((?:[A-Za-z]\.)+[A-Za-z])\b(\.?)(\s*$)?/gu,
+    (_found, letters: string, stop: string, end?: string) =>
+      end === undefined ? letters.toUpperCase() : `${letters.toUpperCase()}${stop}`,
+  );
+}
+
+function tidy(text: string): string {
+  return (
+    text
+      .replaceAll(/[^A-Za-z',.!?;:—…"() ]/gu, ' ')
+      // An apostrophe that joins nothing was a quotation mark.
+      .replaceAll(
+        /(?<![A-Za-z])'(?!(?:em|til|tis|twas|cause)\b)|'(?![A-Za-z])/giu,
+        (mark, at: number, whole: string) =>
+          /[sS]/u.test(whole[at - 1] ?? '') && /\s/u.test(whole[at + 1] ?? ' ') ? mark : ' ',
+      )
+      .replaceAll(/\s+(?=[,.!?;:])/gu, '')
+      .replaceAll(/([,;:])(?:\s*[,;:])+/gu, '$1')
+      .replaceAll(/,(?=[.!?])/gu, '')
+      .replaceAll(/\s+/gu, ' ')
+      .trim()
+  );
+}

@@ -1,0 +1,27 @@
+import { normalizeText } from './normalize-text.js';
+import type { WordPronouncer } from './word-pronouncer.js';
+
+/** A word with its phones, or a mark that carries melody and pauses. */
+export type SpokenToken = { word: string; phones: string[] } | { mark: string };
+
+/** Words (also spelled ones, `U.S`) and marks of normalised text. */
+const tokenPattern = /[A-Za-z](?:\.[A-Za-z])+|[A-Za-z']+|[,.!?;:—…"()]/gu;
+
+/** What is said for a written sentence, in order. Empty where nothing can be said. */
+export function spokenText(text: string, pronouncer: WordPronouncer): SpokenToken[] {
+  const normalized = normalizeText(text);
+  const tokens = normalized.match(tokenPattern) ?? [];
+  const words = tokens.filter(isWord);
+  const isShouted = words.length > 2 && !/[a-z]/u.test(normalized);
+  let place = 0;
+  return tokens.map((token) => {
+    if (!isWord(token)) return { mark: token };
+    const previous = words.slice(Math.max(0, place - 3), place).reverse();
+    place += 1;
+    return { word: token, phones: pronouncer.pronounce(token, { previous, next: words[place] ?? null, isShouted }) };
+  });
+}
+
+function isWord(token: string): boolean {
+  return /[A-Za-z]/u.test(token);
+}

@@ -1,0 +1,105 @@
+/*
+ * What is written but not a word: addresses, symbols, names in capitals.
+ */
+
+const symbols: Readonly<Record<string, string>> = {
+  '&': 'and',
+  '%': 'percent',
+  '+': 'plus',
+  '=': 'equals',
+  '×': 'times',
+  '÷': 'divided by',
+  '±': 'plus or minus',
+  '≈': 'about',
+  '≤': 'at most',
+  '≥': 'at least',
+  '≠': 'is not',
+  '→': 'to',
+  '@': 'at',
+  '°': 'degrees',
+  '©': 'copyright',
+  '™': '',
+  '®': '',
+  $: 'dollars',
+  '£': 'pounds',
+  '€': 'euros',
+  '¥': 'yen',
+};
+
+/** Host names and addresses as one would read them out. The scheme is what nobody says. */
+export function sayAddresses(text: string): string {
+  return text
+    .replaceAll(/\b(?:https?|ftp):\/\/(?:www\.)?([^\s<>"“”]+)/giu, (_found, rest: string) => spokenAddress(rest))
+    .replaceAll(/\bwww\.([^\s<>"“”]+)/giu, (_found, rest: string) => spokenAddress(rest))
+    .replaceAll(/\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+\b/gu, (found) => spokenAddress(found))
+    .replaceAll(/\b[a-z0-9-]+(?:\.[a-z0-9-]+)*\.(?:com|org|net|edu|gov|io|dev|ai|co\.uk)\b/giu, (found) =>
+      spokenAddress(found),
+    );
+}
+
+function spokenAddress(address: string): string {
+  const [, body = '', tail = ''] = /^(.*?)([.,!?;:)\]'"]*)$/su.exec(address) ?? [];
+  const words = body
+    .replace(/\/$/u, '')
+    .replaceAll('@', ' at ')
+    .replaceAll('.', ' dot ')
+    .replaceAll('/', ' slash ')
+    .replaceAll(/[-–]/gu, ' dash ')
+    .replaceAll('_', ' underscore ')
+    .replaceAll(/[?&=#%+:~]/gu, ' ');
+  return `${words}${tail}`;
+}
+
+/** Symbols as words where they stand for one; what nobody reads out is left away. */
+export function saySymbols(text: string): string {
+  return text
+    .replaceAll(/#(?=\d)/gu, 'number ')
+    .replaceAll(/(?<=\d)\s?[x*]\s?(?=\d)/gu, ' times ')
+    .replaceAll(/(?<=\d)\s?\/\s?(?=\d)/gu, ' over ')
+    .replaceAll(/(?<=\p{L})\/(?=\p{L})/gu, ' or ')
+    .replaceAll(/[&%+=×÷±≈≤≥≠→@°©™®$£€¥]/gu, (symbol) => ` ${symbols[symbol] ?? ''} `)
+    .replaceAll(/[#*_~^|\\<>{}[\]/`•·■●▪]/gu, ' ');
+}
+
+const romanValues: Readonly<Record<string, number>> = { I: 1, V: 5, X: 10, L: 50, C: 100, D: 500, M: 1000 };
+
+function romanNumber(numeral: string): number {
+  let total = 0;
+  for (let index = 0; index < numeral.length; index += 1) {
+    const value = romanValues[numeral[index] ?? ''] ?? 0;
+    total += value < (romanValues[numeral[index + 1] ?? ''] ?? 0) ? -value : value;
+  }
+  return total;
+}
+
+const numeral = '(?=[IVX])X{0,3}(?:IX|IV|V?I{0,3})';
+
+/** Numerals where they surely are some: behind what is counted, and behind the names of rulers. */
+export function sayRomanNumerals(text: string): string {
+  return text
+    .replaceAll(
+      new RegExp(
+        `\\b(Chapter|Part|Act|Scene|Volume|Book|War|Phase|Type|Section|Article|Super Bowl)\\s+(${numeral})\\b`,
+        'gu',
+      ),
+      (_found, what: string, roman: string) => `${what} ${romanNumber(roman)}`,
+    )
+    .replaceAll(
+      new RegExp(
+        `\\b(Henry|Louis|Elizabeth|George|Edward|Charles|James|William|Richard|Pius|John Paul|Philip)\\s+(${numeral})\\b`,
+        'gu',
+      ),
+      (_found, name: string, roman: string) => `${name} the ${romanNumber(roman)}th`,
+    );
+}
+
+/**
+ * Splits what is written together: `GitHub2` → `Git Hub 2`. Only where letters change case in the middle; names in
+ * capitals stay.
+ */
+export function splitCompounds(text: string): string {
+  return text
+    .replaceAll(/(?<=\p{Ll}{2})(?=\p{Lu}\p{Ll})/gu, ' ')
+    .replaceAll(/(?<=\p{L})(?=\d)|(?<=\d)(?=\p{L})/gu, ' ')
+    .replaceAll(/(?<=\p{L})[-‐‑](?=[\p{L}\d])|(?<=\d)[-‐‑](?=\p{L})/gu, ' ');
+}

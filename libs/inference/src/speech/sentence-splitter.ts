@@ -1,0 +1,99 @@
+import { endsWithAbbreviation } from './english/abbreviations.js';
+
+/** A piece of a text that is spoken in one go. */
+export interface Sentence {
+  text: string;
+  /** Characters (code points) of the input it stands for, the space around it included: all pieces together are all. */
+  characters: number;
+  /** What follows it, which decides how long the silence is. */
+  before: 'clause' | 'sentence' | 'paragraph' | 'end';
+}
+
+/** Longest piece: longer sentences are cut at a clause, so that the first sound and a cancel do not wait for all of it. */
+const longestPiece = 280;
+
+/** Closing marks that belong to the sentence they follow. */
+const sentenceEnd = /[.!?…。！？]+["'”’»)\]}]*(?=\s|$)|[。！？]/gu;
+
+/**
+ * Cuts a text into sentences. A line break ends a sentence unless the next line goes on in lower case, as wrapped text
+ * does; an empty line ends a paragraph. Text without anything to say yields pieces too: what they cost is still counted.
+ */
+export function splitSentences(text: string): Sentence[] {
+  const pieces: Sentence[] = [];
+  for (const paragraph of paragraphsOf(text)) {
+    const sentences = paragraph.split('\u0000').flatMap((line) => cutSentences(line));
+    for (const [index, sentence] of sentences.entries()) {
+      const isLast = index === sentences.length - 1;
+      pieces.push(...cutClauses(sentence, isLast ? 'paragraph' : 'sentence'));
+    }
+  }
+  const last = pieces.at(-1);
+  if (last !== undefined) last.before = 'end';
+  return pieces;
+}
+
+/** Paragraphs with the space after them; line breaks that end a sentence are marked by a NUL behind them. */
+function paragraphsOf(text: string): string[] {
+  const paragraphs = text.replaceAll('\u0000', ' ').split(/(?<=\n[^\S\n]*\n\s*)(?=\S)/u);
+  return paragraphs.map((paragraph) =>
+    paragraph.replaceAll(/\n[^\S\n]*(?=[^\s\p{Ll}])/gu, (found) => `${found}\u0000`),
+  );
+}
+
+/** Sentences of one line, each with the space behind it. */
+function cutSentences(line: string): string[] {
+  const sentences: string[] = [];
+  let start = 0;
+  for (const match of line.matchAll(sentenceEnd)) {
+    const end = match.index + match[0].length;
+    const next = /^\s*(\S?)/u.exec(line.slice(end, end + 64));
+    const after = next?.[1] ?? '';
+    if (after === '' || goesOn(line.slice(start, end), after)) continue;
+    const space = next?.[0].length ?? 0;
+    sentences.push(line.slice(start, end + space - after.length));
+    start = end + space - after.length;
+  }
+  sentences.push(line.slice(start));
+  return sentences.filter((sentence) => sentence !== '');
+}
+
+/**
+ * True when what looks like an end is none: the stop of an abbreviation, an initial or a list number, or a quotation
+ * inside a sentence.
+ */
+function goesOn(sentence: string, after: string): boolean {
+  if (/[!?]["'”’»]+$/u.test(sentence) && /\p{Ll}/u.test(after)) return true;
+  if (!/\.["'”’»)\]}]*$/u.test(sentence)) return false;
+  if (/\p{Ll}/u.test(after)) return true;
+  if (/(?:^|\s)\p{Lu}\.$/u.test(sentence)) return true;
+  if (/^\s*\d{1,3}\.$/u.test(sentence)) return true;
+  return endsWithAbbreviation(sentence, after);
+}
+
+function cutClauses(sentence: string, before: Sentence['before']): Sentence[] {
+  const pieces: Sentence[] = [];
+  let rest = sentence;
+  while (rest.length > longestPiece) {
+    const end = clauseEnd(rest);
+    pieces.push(pieceOf(rest.slice(0, end), 'clause'));
+    rest = rest.slice(end);
+  }
+  pieces.push(pieceOf(rest, before));
+  return pieces;
+}
+
+/** Where to cut a long text: behind the last clause that fits, else behind the last word, else anywhere. */
+function clauseEnd(text: string): number {
+  const head = text.slice(0, longestPiece);
+  for (const pattern of [/^.*[;:—–](?:\s|(?=\s))/su, /^.*,\s/su, /^.*\s/su]) {
+    const found = pattern.exec(head)?.[0].length ?? 0;
+    if (found > longestPiece / 4) return found;
+  }
+  // Never between the halves of a surrogate pair.
+  return /[\uD800-\uDBFF]$/u.test(head) || /[\uD800-\uDBFF]/.test(head.at(-1) ?? '') ? longestPiece - 1 : longestPiece;
+}
+
+function pieceOf(text: string, before: Sentence['before']): Sentence {
+  return { text: text.trim(), characters: [...text].length, before };
+}

@@ -1,0 +1,97 @@
+/** One field of a message: where its content lies, or the number it is. */
+export interface WireField {
+  number: number;
+  /** 0 a varint, 1 eight bytes, 2 a length and its content, 5 four bytes. */
+  wire: number;
+  /** Of a varint; 0 otherwise. */
+  value: bigint;
+  /** Position of the content, and its length in bytes. */
+  start: number;
+  length: number;
+}
+
+/** Reads bytes of a message that may be larger than memory. */
+export interface RandomAccess {
+  readonly bytes: number;
+  read(position: number, length: number): Promise<Uint8Array>;
+}
+
+const windowBytes = 64 * 1024;
+
+/** Longest key and length of a field. */
+const mostHeaderBytes = 20;
+
+/** A message in memory. */
+export function memoryAccess(bytes: Uint8Array): RandomAccess {
+  return {
+    bytes: bytes.length,
+    read: (position, length) => Promise.resolve(bytes.subarray(position, position + length)),
+  };
+}
+
+/**
+ * The fields of a protobuf message that lies between two positions, in order. Contents are not read: whoever wants one
+ * asks for it. Throws `RangeError` for bytes that are no message.
+ */
+export async function* readFields(
+  source: RandomAccess,
+  start = 0,
+  end = source.bytes,
+): AsyncGenerator<WireField, void, undefined> {
+  let window: Uint8Array = new Uint8Array(0);
+  let windowStart = start;
+  for (let position = start; position < end;) {
+    if (position + mostHeaderBytes > windowStart + window.length) {
+      windowStart = position;
+      window = await source.read(position, Math.min(windowBytes, end - position));
+    }
+    const cursor = new Cursor(window, position - windowStart);
+    const key = Number(cursor.varint());
+    const wire = key & 7;
+    const value = wire === 0 ? cursor.varint() : 0n;
+    const length = contentLength(wire, cursor);
+    const content = windowStart + cursor.place;
+    if (content + length > end) throw new RangeError('a field is longer than its message');
+    yield { number: key >>> 3, wire, value, start: content, length };
+    position = content + length;
+    // Jumped beyond the window: it is read anew.
+    if (position > windowStart + window.length) window = new Uint8Array(0);
+    if (window.length === 0) windowStart = position;
+  }
+}
+
+function contentLength(wire: number, cursor: Cursor): number {
+  if (wire === 0) return 0;
+  if (wire === 1) return 8;
+  if (wire === 5) return 4;
+  if (wire === 2) return Number(cursor.varint());
+  throw new RangeError(`wire type ${wire} is not read`);
+}
+
+class Cursor {
+  constructor(
+    private readonly bytes: Uint8Array,
+    public place: number,
+  ) {}
+
+  varint(): bigint {
+    let value = 0n;
+    for (let shift = 0n; shift < 70n; shift += 7n) {
+      const byte = this.bytes[this.place];
+      if (byte === undefined) throw new RangeError('a number is cut off');
+      this.place += 1;
+      value |= BigInt(byte & 127) << shift;
+      if (byte < 128) return value;
+    }
+    throw new RangeError('a number is too long');
+  }
+}
+
+/** The numbers of a packed or single repeated varint field. */
+export function varintsOf(field: WireField, content: Uint8Array): bigint[] {
+  if (field.wire === 0) return [field.value];
+  const cursor = new Cursor(content, 0);
+  const values: bigint[] = [];
+  while (cursor.place < content.length) values.push(cursor.varint());
+  return values;
+}
