@@ -68,7 +68,7 @@ export interface ManifestConcat {
 }
 
 export interface ManifestConverter {
-  kind: 'none' | 'llama2c' | 'gguf' | 'tfjs' | 'ncnn' | 'moonshine' | 'bert';
+  kind: 'none' | 'llama2c' | 'gguf' | 'tfjs' | 'ncnn' | 'moonshine' | 'bert' | 'onnx';
   /** Converter's own options, e.g. `{ blockSize: 32 }`. */
   options?: Record<string, string | number | boolean>;
 }

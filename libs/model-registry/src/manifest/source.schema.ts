@@ -40,7 +40,7 @@ export class ManifestConcatSchema {
 }
 
 export class ManifestConverterSchema {
-  @IsIn(['none', 'llama2c', 'gguf', 'tfjs', 'ncnn', 'moonshine', 'bert']) kind:
-    'none' | 'llama2c' | 'gguf' | 'tfjs' | 'ncnn' | 'moonshine' | 'bert';
+  @IsIn(['none', 'llama2c', 'gguf', 'tfjs', 'ncnn', 'moonshine', 'bert', 'onnx']) kind:
+    'none' | 'llama2c' | 'gguf' | 'tfjs' | 'ncnn' | 'moonshine' | 'bert' | 'onnx';
   @IsOptional() @IsObject() options?: Record<string, string | number | boolean>;
 }

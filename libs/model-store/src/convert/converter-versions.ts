@@ -12,6 +12,7 @@ export const converterVersions: Record<ManifestConverter['kind'], string> = {
   ncnn: 'ncnn/1',
   moonshine: 'moonshine/1',
   bert: 'bert/1',
+  onnx: 'onnx/1',
 };
 
 /** True when `installed.json` says that this release's converter wrote the model. */

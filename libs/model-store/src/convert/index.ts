@@ -6,6 +6,7 @@ import { convertGguf } from './gguf.converter.js';
 import { convertLlama2c } from './llama2c.converter.js';
 import { convertMoonshine } from './moonshine.converter.js';
 import { convertNcnn } from './ncnn.converter.js';
+import { convertOnnx } from './onnx.converter.js';
 import { convertTfjs } from './tfjs.converter.js';
 
 export type * from './conversion.js';
@@ -18,6 +19,7 @@ const converters = {
   ncnn: convertNcnn,
   moonshine: convertMoonshine,
   bert: convertBert,
+  onnx: convertOnnx,
 };
 
 /** Kinds of the manifest that convert; `none` is a plain copy, which is the caller's. */
