@@ -28,6 +28,7 @@ let platform: Platform;
 
 beforeAll(async () => {
   platform = await startPlatform({
+    replicas: { api: 2 },
     env: {
       SLUICE_STAKE_ALLOW_LIST: wallet.address,
       // Nobody listens there: a chain that does not answer.
@@ -126,6 +127,15 @@ describe('the life of a key', () => {
     expect(await call('GET', `/api_keys/${id}`)).toMatchObject({ status: 404, body: { code: 'NOT_FOUND' } });
     expect((await allKeys()).map((key) => key.id)).not.toContain(id);
     expect(await chat(apiKey)).toMatchObject({ status: 401, error: { code: 'AUTHENTICATION_FAILED_INACTIVE_KEY' } });
+  });
+
+  it('is over on the other replica too, which knew it a moment ago', async () => {
+    const { id, apiKey } = await create();
+    const statusElsewhere = async () =>
+      (await fetch(`${platform.origins[1]}/api/v1/models`, { headers: { authorization: `Bearer ${apiKey}` } })).status;
+    expect(await statusElsewhere()).toBe(200);
+    await call('DELETE', `/api_keys?id=${id}`);
+    await expect.poll(statusElsewhere, { timeout: 15_000 }).toBe(401);
   });
 
   it('changes by what a patch names, under either name of the limit', async () => {
