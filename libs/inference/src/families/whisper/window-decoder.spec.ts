@@ -105,7 +105,17 @@ describe('the text of a window', () => {
     expect(attempts()).toBe(6);
     expect(fed.length / 6).toBeLessThan(50);
     expect(text.tokens).toEqual([0, 1, 2]);
-    expect(text.compressionRatio).toBeGreaterThan(2.4);
+    expect(text).toMatchObject({ isLoop: true, temperature: 0 });
+  });
+
+  it('is the likeliest of what failed, but no loop', async () => {
+    const { decoder } = decoderOf((written, attempt) => {
+      if (attempt === 0) return { [written.length % 3]: 60 };
+      const last = written.length < 4 ? {} : { [ids.end]: 60 };
+      return attempt === 2 ? { ...last, 7: 2.5 } : last;
+    });
+    const text = await new WindowDecoder(decoder, tokensOf()).write(wish, context);
+    expect([text.temperature, text.isLoop]).toEqual([0.4, false]);
   });
 
   it('ends when its room is used up', async () => {

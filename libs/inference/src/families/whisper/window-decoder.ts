@@ -27,6 +27,8 @@ export interface WindowText {
   avgLogprob: number;
   compressionRatio: number;
   noSpeechProb: number;
+  /** It went round and round, and was cut after the first round. */
+  isLoop: boolean;
 }
 
 /** Tried in turn until a text is neither unlikely nor repeats itself; the figures are the reference's. */
@@ -62,13 +64,13 @@ export class WindowDecoder {
   /** Rejects as `context.breathe` does. */
   async write(request: WindowRequest, context: TaskContext): Promise<WindowText> {
     const tries = request.temperature > 0 ? [request.temperature] : temperatures;
-    let text: WindowText | null = null;
+    const failed: WindowText[] = [];
     for (const temperature of tries) {
-      text = await this.writeOnce(request, temperature, context);
-      if (!needsAnother(text)) break;
+      const text = await this.writeOnce(request, temperature, context);
+      if (!needsAnother(text)) return text;
+      failed.push(text);
     }
-    // The list of tries is never empty.
-    return text as WindowText;
+    return bestOf(failed);
   }
 
   private async writeOnce(request: WindowRequest, temperature: number, context: TaskContext): Promise<WindowText> {
@@ -105,11 +107,11 @@ export class WindowDecoder {
     written: number[],
     scores: Pick<WindowText, 'temperature' | 'noSpeechProb' | 'avgLogprob'>,
   ): WindowText {
-    const ratio = compressionRatio(this.tokens.decode(written));
     const looped = this.loopOf(written);
-    const text = this.tokens.decode(looped === 0 ? written : this.withoutLoop(written, looped));
     const tokens = looped === 0 ? written : this.withoutLoop(written, looped);
-    return { ...scores, tokens, text, compressionRatio: looped === 0 ? ratio : Math.max(ratio, mostCompression * 2) };
+    const ratio = compressionRatio(this.tokens.decode(written));
+    const text = this.tokens.decode(tokens);
+    return { ...scores, tokens, text, compressionRatio: ratio, isLoop: looped > 0 };
   }
 
   /** Times move on even where the words repeat, so the words alone are looked at. */
@@ -126,9 +128,18 @@ export class WindowDecoder {
   }
 }
 
-function needsAnother({ compressionRatio: ratio, avgLogprob, noSpeechProb }: WindowText): boolean {
+/** Where no try was good: the likeliest that is no loop. People repeat themselves, too, and that packs as well. */
+function bestOf(texts: WindowText[]): WindowText {
+  const [best] = texts.toSorted(
+    (left, right) => Number(left.isLoop) - Number(right.isLoop) || right.avgLogprob - left.avgLogprob,
+  );
+  // The list of tries is never empty.
+  return best as WindowText;
+}
+
+function needsAnother({ compressionRatio: ratio, avgLogprob, noSpeechProb, isLoop }: WindowText): boolean {
   if (noSpeechProb > likelySilence && avgLogprob < leastLogprob) return false;
-  return ratio > mostCompression || avgLogprob < leastLogprob;
+  return isLoop || ratio > mostCompression || avgLogprob < leastLogprob;
 }
 
 /** A text that is unlikely where the model itself hears nobody: noise that it put words to. */

@@ -1,0 +1,217 @@
+import { readFileSync } from 'node:fs';
+import OpenAI, { toFile } from 'openai';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { loadFamilyEngine } from '#inference';
+import type { RecognitionOutput } from '#inference/host';
+import type { InstalledModel } from '#model-store';
+import { expectInvariant } from '#test/invariant';
+import { type Platform, startPlatform } from '#test/platform';
+import { RecognizerRun } from '../conformance/families/recognizer-run.js';
+import { jfkRecording, jfkWords } from './jfk-recording.js';
+import { installedWeights, weightsHome } from './starter-weights.js';
+
+interface Reference {
+  language: string;
+  text: string;
+  segments: { start: number; end: number; tokens: number[]; no_speech_prob: number; avg_logprob: number }[];
+  worded: { start: number; end: number; words: { word: string; start: number; end: number }[] }[];
+}
+
+/** What the reference implementation makes of the same recording and weights; `tools/reference/whisper_speech.py`. */
+const reference = JSON.parse(readFileSync(new URL('./__fixtures__/jfk.json', import.meta.url), 'utf8')) as Reference;
+
+/** Quantized kernels differ between versions of the runtime, which moves the attention by a few positions. */
+const toleranceSeconds = 0.1;
+
+function samplesOf(file: Buffer): Float32Array {
+  const data = file.indexOf('data', 12, 'latin1') + 8;
+  return Float32Array.from(
+    { length: (file.length - data) >> 1 },
+    (_, index) => file.readInt16LE(data + 2 * index) / 32_768,
+  );
+}
+
+function plainWords(text: string): string {
+  return text
+    .toLowerCase()
+    .replaceAll(/[^a-z ]/g, '')
+    .trim();
+}
+
+/** A WAV file of other samples. */
+function wavOf(parts: Float32Array[]): Buffer {
+  const samples = parts.flatMap((part) => [...part]);
+  const file = Buffer.alloc(44 + samples.length * 2);
+  file.write('RIFF', 0, 'latin1');
+  file.writeUInt32LE(36 + samples.length * 2, 4);
+  file.write('WAVEfmt ', 8, 'latin1');
+  file.writeUInt32LE(16, 16);
+  file.writeUInt16LE(1, 20);
+  file.writeUInt16LE(1, 22);
+  file.writeUInt32LE(16_000, 24);
+  file.writeUInt32LE(32_000, 28);
+  file.writeUInt16LE(2, 32);
+  file.writeUInt16LE(16, 34);
+  file.write('data', 36, 'latin1');
+  file.writeUInt32LE(samples.length * 2, 40);
+  for (const [index, sample] of samples.entries()) file.writeInt16LE(Math.round(sample * 32_767), 44 + 2 * index);
+  return file;
+}
+
+let speech: Float32Array;
+let file: Buffer;
+let models: Record<'whisper-tiny' | 'moonshine-tiny', InstalledModel>;
+
+beforeAll(async () => {
+  file = await jfkRecording();
+  speech = samplesOf(file);
+  models = {
+    'whisper-tiny': await installedWeights('whisper-tiny'),
+    'moonshine-tiny': await installedWeights('moonshine-tiny'),
+  };
+});
+
+describe('whisper beside its reference', () => {
+  let run: RecognizerRun;
+  let made: RecognitionOutput;
+
+  beforeAll(async () => {
+    const { folder, manifest } = models['whisper-tiny'];
+    const { decoderFile = '' } = manifest.familyOptions ?? {};
+    // The reference hears the silence too.
+    run = await RecognizerRun.load(loadFamilyEngine, folder, { ...manifest, familyOptions: { decoderFile } });
+    made = await run.recognize({ samples: speech, timestamps: 'word' });
+  });
+  afterAll(() => run.close());
+
+  it('hears the language, and writes the same tokens with the same certainty', async () => {
+    const { segments, memory } = await run.recognize({ samples: speech, timestamps: 'segment' });
+    expect(memory.language).toBe(reference.language);
+    expect(segments.map(({ text }) => text).join('')).toBe(reference.text);
+    expect(segments.map(({ tokens }) => tokens)).toEqual(reference.segments.map(({ tokens }) => tokens));
+    for (const [index, { start, end, avgLogprob, noSpeechProb }] of segments.entries()) {
+      const expected = reference.segments[index];
+      expect(start).toBeCloseTo(expected?.start ?? -1, 2);
+      expect(end).toBeCloseTo(expected?.end ?? -1, 2);
+      expect(avgLogprob).toBeCloseTo(expected?.avg_logprob ?? 0, 1);
+      expect(noSpeechProb).toBeCloseTo(expected?.no_speech_prob ?? -1, 1);
+    }
+  });
+
+  it('tells when each word was said', () => {
+    const words = made.segments.flatMap((segment) => segment.words ?? []);
+    const expected = reference.worded.flatMap((segment) => segment.words);
+    expect(words.map(({ word }) => word)).toEqual(expected.map(({ word }) => word.trim()));
+    for (const [index, { start, end }] of words.entries()) {
+      expect(Math.abs(start - (expected[index]?.start ?? -1))).toBeLessThanOrEqual(toleranceSeconds);
+      expect(Math.abs(end - (expected[index]?.end ?? -1))).toBeLessThanOrEqual(toleranceSeconds);
+    }
+  });
+});
+
+describe.each(['whisper-tiny', 'moonshine-tiny'] as const)('%s', (id) => {
+  let run: RecognizerRun;
+
+  beforeAll(async () => {
+    const { folder, manifest } = models[id];
+    run = await RecognizerRun.load(loadFamilyEngine, folder, manifest);
+  });
+  afterAll(() => run.close());
+
+  it('writes the recording down word for word', async () => {
+    const { segments } = await run.recognize({ samples: speech, language: 'en' });
+    expect(plainWords(segments.map(({ text }) => text).join(''))).toBe(jfkWords);
+  });
+
+  it('hears nobody in noise and in silence', async () => {
+    const noise = Float32Array.from({ length: 80_000 }, (_, index) => 0.02 * Math.sin(index * index));
+    for (const samples of [noise, new Float32Array(80_000)]) {
+      const { heardSpeech, segments } = await run.recognize({ samples });
+      expect([heardSpeech, segments]).toEqual([false, []]);
+    }
+  });
+
+  it('finds the words where they are, in a minute that begins with silence and pauses for none', async () => {
+    // Three times the address without its pauses in between, twelve seconds of silence before it.
+    const recording = new Float32Array([...new Float32Array(12 * 16_000), ...speech, ...speech, ...speech]);
+    const text: string[] = [];
+    let first = -1;
+    let memory: RecognitionOutput['memory'] | null = null;
+    for (let at = 0; at < recording.length;) {
+      const samples = recording.slice(at, at + 30 * 16_000);
+      const isLast = at + samples.length >= recording.length;
+      const made: RecognitionOutput = await run.recognize({ samples, isLast, memory, language: 'en' });
+      for (const segment of made.segments) {
+        if (first < 0) first = at / 16_000 + segment.start;
+        text.push(segment.text);
+      }
+      ({ memory } = made);
+      at += made.consumedSamples;
+    }
+    expect(first).toBeGreaterThan(11.5);
+    expect(first).toBeLessThan(12.8);
+    const heard = plainWords(text.join('')).split(/\s+/);
+    const said = Array.from({ length: 3 }, () => jfkWords.split(' ')).flat();
+    expect(wordErrors(said, heard) / said.length).toBeLessThanOrEqual(0.1);
+  });
+});
+
+/** Words to change, add or take away. */
+function wordErrors(said: string[], heard: string[]): number {
+  let row = heard.map((_, index) => index + 1);
+  row.unshift(0);
+  for (const [at, word] of said.entries()) {
+    const next = [at + 1];
+    for (const [index, other] of heard.entries()) {
+      const change = (row[index] ?? 0) + (word === other ? 0 : 1);
+      next.push(Math.min(change, (row[index + 1] ?? 0) + 1, (next[index] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row.at(-1) ?? 0;
+}
+
+describe('the official client on real weights', () => {
+  let platform: Platform;
+  let client: OpenAI;
+
+  beforeAll(async () => {
+    const manifests = Object.values(models).map(({ manifest }) => manifest);
+    platform = await startPlatform({ engine: 'text', home: weightsHome, manifests });
+    client = new OpenAI({ baseURL: platform.baseUrl, apiKey: platform.inferenceKey, maxRetries: 0 });
+  });
+  afterAll(async () => {
+    try {
+      await platform?.closedJobs();
+      if (platform) await expectInvariant(platform);
+    } finally {
+      await platform?.stop();
+    }
+  });
+
+  it('gets the address word for word, with the times of its words', async () => {
+    const answer = await client.audio.transcriptions.create({
+      file: await toFile(file, 'jfk.wav'),
+      model: 'whisper-1',
+      response_format: 'verbose_json',
+      timestamp_granularities: ['word'],
+    });
+    expect(plainWords(answer.text)).toBe(jfkWords);
+    expect([answer.language, answer.duration]).toEqual(['english', 11]);
+    expect(answer.words?.map(({ word }) => plainWords(word)).join(' ')).toBe(jfkWords);
+  });
+
+  it('gets it twice out of a recording with a long pause, from the faster model too', async () => {
+    const pause = new Float32Array(25 * 16_000);
+    const twice = wavOf([speech, pause, speech]);
+    for (const model of ['whisper-tiny', 'fastest']) {
+      const answer = await client.audio.transcriptions.create({
+        file: await toFile(twice, 'twice.wav'),
+        model,
+        response_format: 'verbose_json',
+      });
+      expect(plainWords(answer.text)).toBe(`${jfkWords} ${jfkWords}`);
+      expect(answer.segments?.at(-1)?.end).toBeGreaterThan(46);
+    }
+  });
+});
