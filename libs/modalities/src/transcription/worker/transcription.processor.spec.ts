@@ -96,7 +96,7 @@ describe('the processor of transcriptions', () => {
     return { events, run: () => processor.process(job) };
   }
 
-  it('works a long recording off in blocks, each beginning where the last was done', async () => {
+  it('goes through a long recording in blocks, each beginning where the last was done', async () => {
     const runner = new WordPerBlock(25);
     const { events, run } = setUp('long', runner);
     const report = await run();
