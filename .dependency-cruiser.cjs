@@ -177,6 +177,9 @@ module.exports = {
     oneOwner('bullmq-in-queue', 'bullmq', '^libs/queue/'),
     oneOwner('onnxruntime-in-runtime', 'onnxruntime-node|onnxruntime-common', '^libs/inference/src/runtime/'),
     oneOwner('sharp-in-media', 'sharp', '^libs/media/'),
+    oneOwner('aws-sdk-in-storage', '@aws-sdk|@smithy', '^libs/storage/'),
+    oneOwner('undici-at-the-doors', 'undici', '^libs/(egress|model-store)/'),
+    oneOwner('busboy-in-the-parser', '@fastify/busboy|busboy', '^apps/api/src/http/'),
     oneOwner('prom-client-in-metrics', 'prom-client', '^libs/platform/src/metrics/'),
     oneOwner('pacote-in-model-store', 'pacote|@huggingface/hub', '^libs/model-store/'),
     {

@@ -23,7 +23,11 @@ const skeleton: Record<string, string> = {
   'libs/model-registry/src/model.repository.ts': "import '#platform/prisma';\nexport const models = 1;",
   'libs/model-registry/src/manifest/index.ts': 'export const manifest = 1;',
   'libs/model-store/src/index.ts': "import 'pacote';\nimport '#model-registry/manifest';\nexport const store = 1;",
-  'libs/jobs/src/index.ts': "import '#queue';\nexport const jobs = 1;",
+  'libs/egress/src/index.ts': "import 'undici';\nimport '#common';\nexport const egress = 1;",
+  'libs/media/src/index.ts': "import 'sharp';\nimport '#common';\nexport const media = 1;",
+  'libs/storage/src/index.ts': "import '@aws-sdk/client-s3';\nimport '#common';\nexport const storage = 1;",
+  'libs/jobs/src/index.ts':
+    "import '#queue';\nimport '#storage';\nimport '#egress';\nimport '#media';\nexport const jobs = 1;",
   'libs/inference/src/index.ts': "import './runtime/session.js';\nexport const engine = 1;",
   'libs/inference/src/runtime/session.ts': "import 'onnxruntime-node';\nexport const session = 1;",
   'libs/inference/src/host/index.ts': 'export const host = 1;',
@@ -35,7 +39,9 @@ const skeleton: Record<string, string> = {
   'libs/modalities/src/image/contract/index.ts': 'export const image = 1;',
   'apps/api/src/main.ts': "import '#modalities/chat/api';\nimport '#accounts';\nexport const main = 1;",
   'apps/ops/src/main.ts': "import '#jobs';\nexport const main = 1;",
-  'apps/worker/src/main.ts': "import '#modalities/chat/worker';\nimport '#model-store';\nexport const main = 1;",
+  'apps/api/src/http/form.ts': "import '@fastify/busboy';\nexport const form = 1;",
+  'apps/worker/src/main.ts':
+    "import '#modalities/chat/worker';\nimport '#model-store';\nimport '#media';\nimport '#storage';\nexport const main = 1;",
   'test/harness/fake.ts': "import '#queue';\nexport const fake = 1;",
 };
 
@@ -74,6 +80,9 @@ const offences: Record<string, { file: string; text: string }> = {
   'bullmq-in-queue': { file: 'libs/jobs/src/broker.ts', text: "import 'bullmq';" },
   'onnxruntime-in-runtime': { file: 'libs/inference/src/session.ts', text: "import 'onnxruntime-node';" },
   'sharp-in-media': { file: 'libs/jobs/src/picture.ts', text: "import 'sharp';" },
+  'aws-sdk-in-storage': { file: 'libs/jobs/src/bucket.ts', text: "import '@aws-sdk/client-s3';" },
+  'undici-at-the-doors': { file: 'libs/jobs/src/caller.ts', text: "import 'undici';" },
+  'busboy-in-the-parser': { file: 'libs/jobs/src/form.ts', text: "import '@fastify/busboy';" },
   'prom-client-in-metrics': { file: 'libs/jobs/src/gauge.ts', text: "import 'prom-client';" },
   'pacote-in-model-store': { file: 'libs/jobs/src/tarball.ts', text: "import 'pacote';" },
   'product-never-imports-tests': { file: 'apps/api/src/leaning.ts', text: "import '../../../test/harness/fake.js';" },
@@ -86,7 +95,10 @@ const accomplices: Record<string, string> = {
   'apps/api/src/tensor-friend.ts': "import '#inference/host';",
 };
 
-const packages = ['bullmq', 'onnxruntime-node', 'sharp', 'prom-client', 'pacote', '@prisma/client', 'openai'];
+const packages = [
+  ...['bullmq', 'onnxruntime-node', 'sharp', 'prom-client', 'pacote', '@prisma/client', 'openai'],
+  ...['@aws-sdk/client-s3', 'undici', '@fastify/busboy'],
+];
 
 /** Writes a house into a new folder and answers what the walls say about it. */
 function cruise(files: Record<string, string>): Violation[] {

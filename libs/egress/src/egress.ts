@@ -1,8 +1,10 @@
-import { pipeline, Transform, type Readable } from 'node:stream';
 import { Agent, type Dispatcher, request as send } from 'undici';
+import { PlatformError } from '#common';
 import { type Dialer, systemDialer } from './dialer.js';
-import { refusedUrl, remoteTooLarge } from './egress-error.js';
+import { refusedUrl } from './egress-error.js';
 import { type AllowedNetwork, isAllowed, isGlobalAddress, parseNetwork } from './global-address.js';
+import { receive } from './receive.js';
+import type { RemoteFile, RemoteRequest, RemoteStream } from './remote-file.js';
 import { hostOf, isAddress, parseRemoteUrl } from './remote-url.js';
 import { type HostAddress, type Resolver, systemResolver } from './resolve-address.js';
 
@@ -11,40 +13,6 @@ export interface EgressOptions {
   dialer?: Dialer;
   /** Networks that may be reached although they are not global, in CIDR notation. Default: none. */
   allowedNetworks?: readonly string[];
-}
-
-export interface RemoteRequest {
-  url: string;
-  /** Bytes of the body; one more fails with `PAYLOAD_TOO_LARGE`. */
-  maxBytes: number;
-  /** `image/png`, or `image/*` for all of a kind. Default: any. */
-  contentTypes?: readonly string[];
-  /** From the first look-up to the last byte, in ms. Default 30 s. */
-  timeoutMs?: number;
-  /** Each is judged as the first URL was. Default 3; 0 refuses any. */
-  maxRedirects?: number;
-  /** Sent with every request of the way; nothing of the caller's own. */
-  headers?: Readonly<Record<string, string>>;
-  /** Field to name in errors. */
-  param?: string;
-  signal?: AbortSignal;
-}
-
-export interface RemoteStream {
-  /** Where it was found in the end. */
-  url: string;
-  /** Lower case, without parameters; empty when the server names none. */
-  contentType: string;
-  /** As the server says it; null when it does not. */
-  totalBytes: number | null;
-  /** Fails with a `PlatformError` when it breaks off or grows too large. Destroy it when you stop early. */
-  body: Readable;
-}
-
-export interface RemoteFile {
-  url: string;
-  contentType: string;
-  bytes: Buffer;
 }
 
 const defaultTimeoutMs = 30_000;
@@ -90,23 +58,25 @@ export class Egress {
     const { param = null, signal, timeoutMs = defaultTimeoutMs } = request;
     const deadline = AbortSignal.timeout(timeoutMs);
     const either = signal === undefined ? deadline : AbortSignal.any([signal, deadline]);
+    const explain = (error: unknown): Error => explained(error, { signal, deadline, param });
     try {
-      return await this.follow(request, either);
+      const { url, answer } = await this.follow(request, either);
+      return receive(url, answer, request, explain);
     } catch (error) {
-      signal?.throwIfAborted();
-      throw explain(error, deadline, param);
+      throw explain(error);
     }
   }
 
-  private async follow(request: RemoteRequest, signal: AbortSignal): Promise<RemoteStream> {
+  private async follow(
+    request: RemoteRequest,
+    signal: AbortSignal,
+  ): Promise<{ url: URL; answer: Dispatcher.ResponseData }> {
     const { param = null, maxRedirects = defaultRedirects } = request;
     let url = parseRemoteUrl(request.url, param);
     for (let hop = 0; ; hop += 1) {
       const answer = await this.ask(url, request, signal);
       const { location } = answer.headers;
-      if (!redirects.has(answer.statusCode) || typeof location !== 'string') {
-        return receive(url, answer, request, signal);
-      }
+      if (!redirects.has(answer.statusCode) || typeof location !== 'string') return { url, answer };
       answer.body.destroy();
       if (hop >= maxRedirects) throw refusedUrl('redirects too often', param);
       const next = parseRemoteUrl(URL.canParse(location, url.href) ? new URL(location, url).href : location, param);
@@ -179,58 +149,13 @@ export class Egress {
   }
 }
 
-function receive(
-  url: URL,
-  { statusCode, headers, body }: Dispatcher.ResponseData,
-  request: RemoteRequest,
-  signal: AbortSignal,
-): RemoteStream {
-  const { maxBytes, contentTypes, param = null } = request;
-  try {
-    if (statusCode !== 200) throw refusedUrl(`answered with status ${statusCode}`, param);
-    const encoding = headers['content-encoding'] ?? 'identity';
-    if (encoding !== 'identity') throw refusedUrl('answers compressed although it was asked not to', param);
-    const contentType = String(headers['content-type'] ?? '')
-      .split(';', 1)
-      .join('')
-      .trim()
-      .toLowerCase();
-    if (contentTypes !== undefined && !contentTypes.some((wanted) => fits(contentType, wanted))) {
-      throw refusedUrl(`leads to content of another type than ${contentTypes.join(', ')}`, param);
-    }
-    const length = Number(headers['content-length'] ?? Number.NaN);
-    if (length > maxBytes) throw remoteTooLarge(maxBytes, param);
-    const totalBytes = Number.isFinite(length) ? length : null;
-    return { url: url.href, contentType, totalBytes, body: capped(body, { maxBytes, param, signal }) };
-  } catch (error) {
-    body.destroy();
-    throw error;
-  }
-}
-
-function fits(contentType: string, wanted: string): boolean {
-  return wanted.endsWith('/*') ? contentType.startsWith(wanted.slice(0, -1)) : contentType === wanted;
-}
-
-/** Counts as it passes on, and says what broke in our words. */
-function capped(
-  body: Readable,
-  { maxBytes, param, signal }: { maxBytes: number; param: string | null; signal: AbortSignal },
-): Readable {
-  let bytes = 0;
-  const counter = new Transform({
-    transform: (chunk: Buffer, _encoding, done) => {
-      bytes += chunk.length;
-      done(bytes > maxBytes ? remoteTooLarge(maxBytes, param) : null, chunk);
-    },
-  });
-  body.once('error', (error) => counter.destroy(explain(error, signal, param)));
-  pipeline(body, counter, () => undefined);
-  return counter;
-}
-
-function explain(error: unknown, deadline: AbortSignal, param: string | null): Error {
-  if (error instanceof Error && error.name === 'PlatformError') return error;
+/** What went wrong, for the caller; what stopped us, for whoever did. */
+function explained(
+  error: unknown,
+  { signal, deadline, param }: { signal?: AbortSignal; deadline: AbortSignal; param: string | null },
+): Error {
+  if (error instanceof PlatformError) return error;
+  if (signal?.aborted === true) return signal.reason instanceof Error ? signal.reason : new Error('stopped');
   if (deadline.aborted) return refusedUrl('did not answer in time', param, error);
   return refusedUrl('could not be fetched', param, error);
 }
