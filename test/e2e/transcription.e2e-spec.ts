@@ -10,50 +10,21 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { expectInvariant } from '#test/invariant';
 import { type Platform, startPlatform } from '#test/platform';
 import { installTinyWhisper, tinyWhisperText } from '#test/tiny-speech';
+import { tone, wavFile, type WavOptions } from '#test/wav-file';
 
 /* Recordings through the whole platform, on a tiny model that writes the same words whatever it hears. */
 
 const run = promisify(execFile);
 const priceNano = 1_000_000n;
 
-interface WavOptions {
-  rate?: number;
-  bits?: 8 | 16;
-  channels?: number;
-  /** Seconds of silence instead of sound. */
+interface SoundOptions extends WavOptions {
+  /** Silence instead of sound. */
   silent?: boolean;
-  /** What the header says instead of the truth, in seconds. */
-  claims?: number;
 }
 
-function wav(
-  seconds: number,
-  { rate = 16_000, bits = 16, channels = 1, silent = false, claims }: WavOptions = {},
-): Buffer {
-  const frame = channels * (bits / 8);
-  const data = Buffer.alloc(Math.round(seconds * rate) * frame, bits === 8 ? 128 : 0);
-  for (let index = 0; !silent && index < data.length / frame; index++) {
-    const value = 0.3 * Math.sin((2 * Math.PI * 300 * index) / rate);
-    for (let channel = 0; channel < channels; channel++) {
-      if (bits === 8) data[index * frame + channel] = Math.round(128 + 127 * value);
-      else data.writeInt16LE(Math.round(32_767 * value), index * frame + channel * 2);
-    }
-  }
-  const claimed = claims === undefined ? data.length : claims * rate * frame;
-  const header = Buffer.alloc(44);
-  header.write('RIFF', 0, 'latin1');
-  header.writeUInt32LE(Math.min(0xffffffff, 36 + claimed), 4);
-  header.write('WAVEfmt ', 8, 'latin1');
-  header.writeUInt32LE(16, 16);
-  header.writeUInt16LE(1, 20);
-  header.writeUInt16LE(channels, 22);
-  header.writeUInt32LE(rate, 24);
-  header.writeUInt32LE(rate * frame, 28);
-  header.writeUInt16LE(frame, 32);
-  header.writeUInt16LE(bits, 34);
-  header.write('data', 36, 'latin1');
-  header.writeUInt32LE(Math.min(0xffffffff, claimed), 40);
-  return Buffer.concat([header, data]);
+function wav(seconds: number, { silent = false, ...options }: SoundOptions = {}): Buffer {
+  const sound = tone(seconds, options.rate);
+  return wavFile(silent ? sound.fill(0) : sound, options);
 }
 
 let platform: Platform;
@@ -238,7 +209,7 @@ describe('a recording that is none', () => {
     ],
     [
       'claims a day',
-      () => form(wav(1, { claims: 86_400, rate: 8_000, bits: 8 })),
+      () => form(wav(1, { claimedSeconds: 86_400, rate: 8_000, bits: 8 })),
       { status: 413, code: 'PAYLOAD_TOO_LARGE' },
     ],
     ['has half a header', () => form(wav(1).subarray(0, 30)), { status: 422, code: 'ASR_UPSTREAM_VALIDATION_FAILED' }],

@@ -5,9 +5,10 @@ import { loadFamilyEngine } from '#inference';
 import type { RecognitionOutput } from '#inference/host';
 import type { InstalledModel } from '#model-store';
 import { expectInvariant } from '#test/invariant';
+import { jfkRecording, jfkWords } from '#test/jfk-recording';
 import { type Platform, startPlatform } from '#test/platform';
+import { wavFile, wavSamples } from '#test/wav-file';
 import { RecognizerRun } from '../conformance/families/recognizer-run.js';
-import { jfkRecording, jfkWords } from './jfk-recording.js';
 import { installedWeights, weightsHome } from './starter-weights.js';
 
 interface Reference {
@@ -23,14 +24,6 @@ const reference = JSON.parse(readFileSync(new URL('./__fixtures__/jfk.json', imp
 /** Quantized kernels differ between versions of the runtime, which moves the attention by a few positions. */
 const toleranceSeconds = 0.1;
 
-function samplesOf(file: Buffer): Float32Array {
-  const data = file.indexOf('data', 12, 'latin1') + 8;
-  return Float32Array.from(
-    { length: (file.length - data) >> 1 },
-    (_, index) => file.readInt16LE(data + 2 * index) / 32_768,
-  );
-}
-
 function plainWords(text: string): string {
   return text
     .toLowerCase()
@@ -38,33 +31,13 @@ function plainWords(text: string): string {
     .trim();
 }
 
-/** A WAV file of other samples. */
-function wavOf(parts: Float32Array[]): Buffer {
-  const samples = parts.flatMap((part) => [...part]);
-  const file = Buffer.alloc(44 + samples.length * 2);
-  file.write('RIFF', 0, 'latin1');
-  file.writeUInt32LE(36 + samples.length * 2, 4);
-  file.write('WAVEfmt ', 8, 'latin1');
-  file.writeUInt32LE(16, 16);
-  file.writeUInt16LE(1, 20);
-  file.writeUInt16LE(1, 22);
-  file.writeUInt32LE(16_000, 24);
-  file.writeUInt32LE(32_000, 28);
-  file.writeUInt16LE(2, 32);
-  file.writeUInt16LE(16, 34);
-  file.write('data', 36, 'latin1');
-  file.writeUInt32LE(samples.length * 2, 40);
-  for (const [index, sample] of samples.entries()) file.writeInt16LE(Math.round(sample * 32_767), 44 + 2 * index);
-  return file;
-}
-
 let speech: Float32Array;
 let file: Buffer;
 let models: Record<'whisper-tiny' | 'moonshine-tiny', InstalledModel>;
 
 beforeAll(async () => {
-  file = await jfkRecording();
-  speech = samplesOf(file);
+  file = await jfkRecording(weightsHome);
+  speech = wavSamples(file);
   models = {
     'whisper-tiny': await installedWeights('whisper-tiny'),
     'moonshine-tiny': await installedWeights('moonshine-tiny'),
@@ -203,7 +176,7 @@ describe('the official client on real weights', () => {
 
   it('gets it twice out of a recording with a long pause, from the faster model too', async () => {
     const pause = new Float32Array(25 * 16_000);
-    const twice = wavOf([speech, pause, speech]);
+    const twice = wavFile(new Float32Array([...speech, ...pause, ...speech]));
     for (const model of ['whisper-tiny', 'fastest']) {
       const answer = await client.audio.transcriptions.create({
         file: await toFile(twice, 'twice.wav'),

@@ -7,28 +7,15 @@ import type { RecognitionInput, RecognitionOutput, TaskRequest, TaskResult, Task
 import type { MediaTools } from '#media';
 import type { MailboxEvent, RunningJob } from '#queue';
 import type { ArtifactStore } from '#storage';
+import { tone, wavFile } from '#test/wav-file';
 import type { TranscriptionJobPayload } from '../contract/index.js';
 import { SampleBuffer } from './sample-buffer.js';
 import { TranscriptionProcessor } from './transcription.processor.js';
 
 const rate = 16_000;
 
-/** 16-bit mono PCM. */
 function wav(seconds: number): Buffer {
-  const header = Buffer.alloc(44);
-  header.write('RIFF', 0, 'latin1');
-  header.writeUInt32LE(36 + seconds * rate * 2, 4);
-  header.write('WAVEfmt ', 8, 'latin1');
-  header.writeUInt32LE(16, 16);
-  header.writeUInt16LE(1, 20);
-  header.writeUInt16LE(1, 22);
-  header.writeUInt32LE(rate, 24);
-  header.writeUInt32LE(rate * 2, 28);
-  header.writeUInt16LE(2, 32);
-  header.writeUInt16LE(16, 34);
-  header.write('data', 36, 'latin1');
-  header.writeUInt32LE(seconds * rate * 2, 40);
-  return Buffer.concat([header, Buffer.alloc(seconds * rate * 2, 1)]);
+  return wavFile(tone(seconds));
 }
 
 /** A model that hears a word in every block, and takes `consumed` seconds of each. */

@@ -2,7 +2,6 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type ModelManifest, validateManifest } from '#model-registry/manifest';
 import { modelFolder, pullModels, silentReporter } from '#model-store';
-import { weightsHome } from './starter-weights.js';
 
 /** What John F. Kennedy says in eleven seconds of his inaugural address (public domain). */
 export const jfkWords =
@@ -41,9 +40,9 @@ const recording: ModelManifest = validateManifest(
   'jfk-recording.yaml',
 );
 
-/** The WAV file: 16 kHz, mono, 16 bits. */
-export async function jfkRecording(): Promise<Buffer> {
-  const [outcome] = await pullModels({ home: weightsHome, manifests: [recording], reporter: silentReporter });
+/** The WAV file: 16 kHz, mono, 16 bits. It is fetched into `home` once. */
+export async function jfkRecording(home: string): Promise<Buffer> {
+  const [outcome] = await pullModels({ home, manifests: [recording], reporter: silentReporter });
   if (outcome?.status === 'failed') throw outcome.error;
-  return await readFile(join(modelFolder(weightsHome, recording.id), 'jfk.wav'));
+  return await readFile(join(modelFolder(home, recording.id), 'jfk.wav'));
 }
