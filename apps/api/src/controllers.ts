@@ -7,12 +7,14 @@ import { RateLimitsController } from '#rate-limit';
 import type { ControllersOf } from '#modalities';
 import { ChatController } from '#modalities/chat/api';
 import { EmbeddingController } from '#modalities/embedding/api';
+import { EditImageController, GenerateImageController } from '#modalities/image/api';
 import { TranscriptionController } from '#modalities/transcription/api';
 
 /** The routes of each slice; one that is left out does not compile. */
 const sliceControllers = {
   chat: [ChatController],
   embedding: [EmbeddingController],
+  image: [EditImageController, GenerateImageController],
   transcription: [TranscriptionController],
 } satisfies ControllersOf<Type<object>[]>;
 

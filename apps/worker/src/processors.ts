@@ -2,6 +2,7 @@ import type { TaskRunner, TextGenerationRunner } from '#inference/host';
 import { catalog, type ModalityName, type ProcessorsOf } from '#modalities';
 import { ChatProcessor } from '#modalities/chat/worker';
 import { EmbeddingProcessor } from '#modalities/embedding/worker';
+import { ImageProcessor } from '#modalities/image/worker';
 import { TranscriptionProcessor } from '#modalities/transcription/worker';
 import type { MediaTools } from '#media';
 import type { ModelManifest } from '#model-registry/manifest';
@@ -33,6 +34,7 @@ export interface ProcessorParts {
 export const processors = {
   chat: ({ runner }) => new ChatProcessor(runner),
   embedding: ({ runner }) => new EmbeddingProcessor(runner),
+  image: (parts) => new ImageProcessor(parts),
   transcription: (parts) => new TranscriptionProcessor(parts),
 } satisfies ProcessorsOf<(parts: ProcessorParts) => JobProcessor<never>>;
 

@@ -3,6 +3,7 @@ import type { JobUsage } from '#common';
 import type { ModelManifest, ModelType, TextPricing } from '#model-registry/manifest';
 import { chatChargeLines, chatJob } from '#modalities/chat/contract';
 import { embeddingChargeLines, embeddingJob, type EmbeddingPricing } from '#modalities/embedding/contract';
+import { imageJob, pictureChargeLines, type PicturePricing } from '#modalities/image/contract';
 import {
   transcriptionChargeLines,
   transcriptionJob,
@@ -18,6 +19,7 @@ import {
 export const catalog = {
   chat: chatJob,
   embedding: embeddingJob,
+  image: imageJob,
   transcription: transcriptionJob,
 } as const satisfies Record<string, JobDefinition<object, object>>;
 
@@ -35,6 +37,8 @@ const meters = {
   chat: ({ modelId, usage, pricing }: MeteredUsage) => chatChargeLines(modelId, usage, pricing as TextPricing | null),
   embedding: ({ modelId, usage, pricing }: MeteredUsage) =>
     embeddingChargeLines(modelId, usage, pricing as EmbeddingPricing | null),
+  image: ({ modelId, usage, pricing }: MeteredUsage) =>
+    pictureChargeLines(modelId, usage, pricing as PicturePricing | null),
   transcription: ({ modelId, usage, pricing }: MeteredUsage) =>
     transcriptionChargeLines(modelId, usage, pricing as TranscriptionPricing | null),
 } satisfies Record<ModalityName, (job: MeteredUsage) => object[]>;
@@ -55,9 +59,9 @@ export type ControllersOf<Controller> = { readonly [Name in ModalityName]: Contr
 const modalitiesByType: Readonly<Record<ModelType, readonly ModalityName[]>> = {
   text: ['chat'],
   embedding: ['embedding'],
-  image: [],
-  upscale: [],
-  inpaint: [],
+  image: ['image'],
+  upscale: ['image'],
+  inpaint: ['image'],
   tts: [],
   asr: ['transcription'],
   music: [],

@@ -11,4 +11,7 @@ export type * from '../engines/task.js';
 export type * from '../engines/text-generation.js';
 export * from '../embedding/embedding-task.js';
 export * from '../recognition/speech-recognition.js';
-export type * from '../engines/speech.js';
+export * from '../engines/speech.js';
+export { type Sentence, splitSentences } from '../speech/sentence-splitter.js';
+export type * from '../pictures/picture-tasks.js';
+export type { RgbPixels } from '../pictures/pixel-grid.js';

@@ -1,0 +1,75 @@
+import { randomInt } from 'node:crypto';
+import { PlatformError } from '#common';
+import type { PictureHeader } from '#media';
+import type { ModelManifest } from '#model-registry/manifest';
+import type { ImageJobPayload, PictureFormat } from '../contract/index.js';
+import { largestSeed } from '../contract/image.request.js';
+
+/** Most pixels of an upscaled picture (contract 5.4). */
+const mostUpscaledPixels = 16_777_216;
+
+/** What the families of pictures can do. */
+const operationsOf: Readonly<Record<string, readonly ImageJobPayload['operation'][]>> = {
+  esrgan: ['upscale'],
+  modnet: ['remove-background'],
+  u2net: ['remove-background'],
+  migan: ['edit'],
+  'stable-diffusion': ['generate', 'edit'],
+};
+
+/** Refuses a model whose family does something else with pictures. */
+export function assertOperation({ id, family }: ModelManifest, operation: ImageJobPayload['operation']): void {
+  if (operationsOf[family]?.includes(operation)) return;
+  const verb = { generate: 'make', edit: 'edit', upscale: 'upscale', 'remove-background': 'cut out' }[operation];
+  throw new PlatformError('INVALID_MODEL', `The model ${id} does not ${verb} pictures.`, 'model');
+}
+
+/** A payload in which nothing is wished for yet. */
+export function plainPayload(operation: ImageJobPayload['operation'], inputs: string[]): ImageJobPayload {
+  return {
+    operation,
+    inputs,
+    prompt: '',
+    negativePrompt: '',
+    width: 0,
+    height: 0,
+    steps: 1,
+    guidance: 0,
+    strength: 1,
+    scale: 2,
+    seeds: [randomInt(1, largestSeed)],
+    format: 'png',
+    safeMode: false,
+    withExif: false,
+    priceOfPicture: 'inpaint',
+    extraUnits: {},
+  };
+}
+
+/** 2 or 4; a fourfold result that would be too large becomes a double one, and one that still would be is refused. */
+export function upscaleFactor(wanted: number | undefined, { width, height }: PictureHeader): 2 | 4 {
+  const scale = wanted ?? 2;
+  if (scale !== 2 && scale !== 4) throw new PlatformError('INVALID_REQUEST', 'scale must be 2 or 4.', 'scale');
+  const fits = (factor: number): boolean => width * height * factor ** 2 <= mostUpscaledPixels;
+  if (scale === 4 && fits(4)) return 4;
+  if (fits(2)) return 2;
+  const message = `The result would have more than ${mostUpscaledPixels} pixels.`;
+  throw new PlatformError('IMAGE_TOO_LARGE', message, 'image');
+}
+
+/** png at 1K, jpeg above, unless the caller says otherwise (contract 5.5). */
+export function editFormat(wanted: string | undefined, resolution: string): PictureFormat {
+  if (wanted === 'jpg') return 'jpeg';
+  if (wanted !== undefined) return wanted as PictureFormat;
+  return /^[24]k$/i.test(resolution) ? 'jpeg' : 'png';
+}
+
+/** The size nearest to a picture's own that a network can make: at most so many pixels, sides divisible. */
+export function sizeLike(
+  { width, height }: { width: number; height: number },
+  { mostPixels, divisor }: { mostPixels: number; divisor: number },
+): { width: number; height: number } {
+  const shrink = Math.min(1, Math.sqrt(mostPixels / (width * height)));
+  const fit = (side: number): number => Math.max(divisor, Math.floor((side * shrink) / divisor) * divisor);
+  return { width: fit(width), height: fit(height) };
+}

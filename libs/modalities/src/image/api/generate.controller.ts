@@ -1,0 +1,130 @@
+import { Controller, Get, Inject, Post, Req, Res } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { PlatformError } from '#common';
+import { CallerGone, type InferenceServices, inferenceServices } from '#jobs';
+import type { ResolvedModel } from '#model-registry';
+import { Access, Billed, goneSignal, LimitedByModel, validateWire } from '#platform/http';
+import { GenerateImageRequest, SimpleGenerateImageRequest } from '../contract/generate.request.js';
+import type { ImageStyleList } from '../contract/image.response.js';
+import type { PicturePricing } from '../contract/index.js';
+import { assertOperation } from './edit-payloads.js';
+import { normalizeGenerate } from './generate.normalizer.js';
+import { GenerateApiDocument, SimpleGenerateApiDocument, StylesApiDocument } from './image.document.js';
+import {
+  admitImage,
+  findImageModel,
+  type FinishedPictures,
+  type ImageExchange,
+  moderationHeaders,
+  runImage,
+} from './run-image.js';
+import { stylePresets } from './style-presets.js';
+
+const defaultTrait = 'default';
+
+/** Pictures from words. */
+@Controller()
+export class GenerateImageController {
+  constructor(@Inject(inferenceServices) private readonly services: InferenceServices) {}
+
+  @Get('image/styles')
+  @Access('public')
+  @StylesApiDocument()
+  styles(): ImageStyleList {
+    return { object: 'list', data: stylePresets.map(({ name }) => name) };
+  }
+
+  @Post('image/generate')
+  @Billed()
+  @LimitedByModel()
+  @GenerateApiDocument()
+  async generate(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const startedAt = performance.now();
+    const wire = validateWire(GenerateImageRequest, request.body);
+    await this.answering(reply, async (gone) => {
+      const exchange = { request, reply, gone };
+      const resolved = await findImageModel(this.services, exchange, { name: wire.model, type: 'image' });
+      const finished = await this.make(exchange, resolved, wire);
+      void reply.status(200).headers(moderationHeaders(finished.pictures));
+      if (wire.return_binary === true) {
+        const [picture] = finished.pictures;
+        return void reply.type(picture?.contentType ?? '').send(picture?.bytes);
+      }
+      const images = finished.pictures.map(({ bytes }) => bytes.toString('base64'));
+      return void reply.send({ id: request.id, images, timing: timingOf(finished, performance.now() - startedAt) });
+    });
+  }
+
+  @Post('images/generations')
+  @Billed()
+  @LimitedByModel()
+  @SimpleGenerateApiDocument()
+  async generateSimply(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const wire = validateWire(SimpleGenerateImageRequest, request.body);
+    await this.answering(reply, async (gone) => {
+      const exchange = { request, reply, gone };
+      const resolved = await this.knownOrDefault(exchange, wire.model ?? defaultTrait);
+      const size = wire.size === undefined || wire.size === null || wire.size === 'auto' ? '1024x1024' : wire.size;
+      const [width = 1024, height = 1024] = size.split('x').map(Number);
+      const { pictures } = await this.make(exchange, resolved, {
+        model: resolved.manifest.id,
+        prompt: wire.prompt,
+        // A size of OpenAI's may be larger than the side that the other route takes.
+        ...(resolved.manifest.constraints !== undefined && 'aspectRatios' in resolved.manifest.constraints
+          ? {}
+          : { width, height }),
+        format: wire.output_format ?? 'png',
+        safe_mode: wire.moderation !== 'low',
+      });
+      void reply.headers(moderationHeaders(pictures));
+      const data = pictures.map(({ bytes, contentType }) => {
+        const text = bytes.toString('base64');
+        return wire.response_format === 'url' ? { url: `data:${contentType};base64,${text}` } : { b64_json: text };
+      });
+      void reply.status(200).send({ created: Math.floor(Date.now() / 1_000), data });
+    });
+  }
+
+  private async make(
+    exchange: ImageExchange,
+    resolved: ResolvedModel,
+    wire: GenerateImageRequest,
+  ): Promise<FinishedPictures> {
+    assertOperation(resolved.manifest, 'generate');
+    const price = await this.services.price(resolved.manifest.id);
+    const payload = normalizeGenerate(wire, resolved.manifest, price.pricing as PicturePricing | null);
+    const admitted = await admitImage(this.services, exchange, resolved);
+    return await runImage(this.services, exchange, admitted, payload);
+  }
+
+  /** Clients of OpenAI name OpenAI's models: a name that means nothing here means the default (contract 5.2). */
+  private async knownOrDefault(exchange: ImageExchange, name: string): Promise<ResolvedModel> {
+    try {
+      return await findImageModel(this.services, exchange, { name, type: 'image' });
+    } catch (error) {
+      const isUnknown = error instanceof PlatformError && error.code === 'MODEL_NOT_FOUND';
+      if (!isUnknown || name === defaultTrait) throw error;
+      return await findImageModel(this.services, exchange, { name: defaultTrait, type: 'image' });
+    }
+  }
+
+  private async answering(reply: FastifyReply, work: (gone: AbortSignal) => Promise<void>): Promise<void> {
+    try {
+      await work(goneSignal(reply));
+    } catch (error) {
+      // Nobody is left to read an answer.
+      if (!(error instanceof CallerGone)) throw error;
+      reply.hijack();
+    }
+  }
+}
+
+function timingOf({ executionMs, jobMs }: FinishedPictures, totalMs: number) {
+  const total = Math.round(totalMs);
+  return {
+    inferenceDuration: Math.round(executionMs),
+    inferencePreprocessingTime: Math.max(0, Math.round(totalMs - jobMs)),
+    inferenceQueueTime: Math.max(0, Math.round(jobMs - executionMs)),
+    total,
+  };
+}

@@ -1,0 +1,2 @@
+export { EditImageController } from './edit.controller.js';
+export { GenerateImageController } from './generate.controller.js';

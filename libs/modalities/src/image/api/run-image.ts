@@ -1,0 +1,143 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { JobQuote, type ModelPrice } from '#billing';
+import { PlatformError } from '#common';
+import { balanceHeaders, type InferenceServices, modelHeaders, runRequest } from '#jobs';
+import type { ResolvedModel } from '#model-registry';
+import type { ModelType } from '#model-registry/manifest';
+import { callerOf } from '#platform/http';
+import {
+  type ImageEvent,
+  imageJob,
+  type ImageJobPayload,
+  type PicturePricing,
+  type PictureReadyEvent,
+  quotePictures,
+} from '../contract/index.js';
+
+export interface ImageExchange {
+  request: FastifyRequest;
+  reply: FastifyReply;
+  /** The caller's connection. */
+  gone: AbortSignal;
+}
+
+/** The model of a request, there and within the limits of its caller. */
+export interface AdmittedModel {
+  resolved: ResolvedModel;
+  price: ModelPrice;
+  tokenReservation: Awaited<ReturnType<InferenceServices['limit']>>['tokenReservation'];
+}
+
+export interface FinishedPicture {
+  bytes: Buffer;
+  contentType: string;
+  blurred: boolean;
+}
+
+export interface FinishedPictures {
+  pictures: FinishedPicture[];
+  /** Ms in the model, over all pictures. */
+  executionMs: number;
+  /** Ms from the admission to the last picture. */
+  jobMs: number;
+}
+
+const mostResultBytes = 134_217_728;
+
+/** Resolves the model; rejects with what `resolve` rejects with and `MODEL_OFFLINE`. */
+export async function findImageModel(
+  services: InferenceServices,
+  { request, reply }: ImageExchange,
+  { name, type }: { name: string; type: ModelType },
+): Promise<ResolvedModel> {
+  const resolved = await services.resolve(name, type, request.headers);
+  void reply.headers({ ...modelHeaders(resolved), ...replacementHeaders(resolved) });
+  if (resolved.offline) {
+    throw new PlatformError(
+      'MODEL_OFFLINE',
+      `No worker holds the model ${resolved.manifest.id} at the moment.`,
+      'model',
+    );
+  }
+  return resolved;
+}
+
+/** Holds a valid request to the limits of its model and looks up what it costs. */
+export async function admitImage(
+  services: InferenceServices,
+  { request, reply }: ImageExchange,
+  resolved: ResolvedModel,
+): Promise<AdmittedModel> {
+  const { tokenReservation } = await services.limit({ request, reply }, { model: resolved.manifest });
+  return { resolved, tokenReservation, price: await services.price(resolved.manifest.id) };
+}
+
+/** From the quote to the last picture. Rejects as `runRequest` does. */
+export async function runImage(
+  services: InferenceServices,
+  { request, reply, gone }: ImageExchange,
+  { resolved, price, tokenReservation }: AdmittedModel,
+  payload: ImageJobPayload,
+): Promise<FinishedPictures> {
+  const units = { ...payload.extraUnits, [payload.priceOfPicture]: payload.seeds.length };
+  const quote = new JobQuote(quotePictures(units, price.pricing as PicturePricing | null), price);
+  const job = {
+    requestId: request.id,
+    caller: callerOf(request),
+    definition: imageJob,
+    modelId: resolved.manifest.id,
+    payload,
+    quote,
+    tokenReservation,
+  };
+  const startedAt = performance.now();
+  const ready = new Map<number, PictureReadyEvent>();
+  try {
+    await runRequest<ImageEvent>(services, job, {
+      gone,
+      onEvent: (event) => void ready.set(event.index, event),
+      onRepeat: () => ready.clear(),
+    });
+  } finally {
+    void reply.headers(balanceHeaders(quote));
+  }
+  const jobMs = performance.now() - startedAt;
+  const events = [...ready.values()].toSorted((left, right) => left.index - right.index);
+  if (events.length !== payload.seeds.length) throw new PlatformError('INFERENCE_FAILED', 'A picture is missing.');
+  return {
+    pictures: await Promise.all(events.map((event) => fetchPicture(services, event))),
+    executionMs: events.reduce((sum, event) => sum + event.executionMs, 0),
+    jobMs,
+  };
+}
+
+/** What image routes say of the picture they send (contract 19). */
+export function moderationHeaders(pictures: readonly FinishedPicture[]): Record<string, string> {
+  const blurred = pictures.some((picture) => picture.blurred);
+  return {
+    'x-service-is-blurred': String(blurred),
+    // Nothing is refused for what it shows: what is for adults is blurred. No model of ours looks for the other two.
+    'x-service-is-content-violation': 'false',
+    'x-service-is-adult-model-content-violation': 'false',
+    'x-service-contains-minor': 'false',
+  };
+}
+
+async function fetchPicture(
+  { artifacts }: InferenceServices,
+  { artifactId, blurred }: PictureReadyEvent,
+): Promise<FinishedPicture> {
+  const { record, bytes } = await artifacts.read(artifactId, mostResultBytes);
+  await artifacts.delete(artifactId);
+  return { bytes, contentType: record.contentType, blurred };
+}
+
+/** Image routes name the successor of a deprecated model, too (contract 19). */
+function replacementHeaders({ manifest, deprecation }: ResolvedModel): Record<string, string> {
+  if (deprecation === null) return {};
+  const replacement = manifest.deprecation?.replacementModelId;
+  return {
+    'x-service-deprecated': 'true',
+    ...(replacement === undefined ? {} : { 'x-service-deprecated-replacement': replacement }),
+  };
+}

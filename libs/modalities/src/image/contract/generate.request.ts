@@ -1,0 +1,155 @@
+import { BooleanField, CheckedField, ChoiceField, IntegerField, ObjectListField, TextField } from '#platform/http';
+import { pictureFormats } from './image.job.js';
+import { PictureNumbers, pictureQualities, StyleReference } from './image.request.js';
+
+const longestPrompt = 7_500;
+
+/** `POST /image/generate` (contract 5.1). */
+export class GenerateImageRequest extends PictureNumbers {
+  @TextField({ description: 'Model id, trait or alias.', required: true, minLength: 1, maxLength: 256 })
+  model!: string;
+
+  @TextField({
+    description: 'What the picture shows.',
+    required: true,
+    minLength: 1,
+    maxLength: longestPrompt,
+    example: 'A red bird on a branch, in the rain',
+  })
+  prompt!: string;
+
+  @TextField({ description: 'What it shall not show.', maxLength: longestPrompt })
+  negative_prompt?: string;
+
+  @CheckedField({
+    name: 'isGuidance',
+    description: 'How strictly the prompt is followed: above 0, to 20.',
+    schema: { type: 'number', minimum: 0, exclusiveMinimum: true, maximum: 20 },
+    check: (value) =>
+      typeof value === 'number' && value > 0 && value <= 20 ? null : 'must be a number above 0 and not above 20',
+  })
+  cfg_scale?: number;
+
+  @TextField({ description: 'Shape, of those the model has.', maxLength: 16 })
+  aspect_ratio?: string;
+
+  @TextField({ description: 'Tier of the size, of those the model has.', maxLength: 16 })
+  resolution?: string;
+
+  @ChoiceField(pictureQualities, { description: 'For models that have several; ignored elsewhere.' })
+  quality?: string;
+
+  @ChoiceField(pictureFormats, { description: 'Of the pictures.', default: 'webp' })
+  format?: string;
+
+  @BooleanField({ description: 'Answer with the bytes of the picture instead of JSON.', default: false })
+  return_binary?: boolean;
+
+  @TextField({ description: 'A name of `GET /image/styles`.', maxLength: 64 })
+  style_preset?: string;
+
+  @ObjectListField(() => StyleReference, [StyleReference], {
+    description: 'Pictures whose look is wanted, as many as the model takes.',
+    maxItems: 16,
+  })
+  style_references?: StyleReference[];
+
+  @BooleanField({ description: 'Blur pictures that are for adults.', default: true })
+  safe_mode?: boolean;
+
+  @BooleanField({ description: 'Accepted; pictures carry no watermark.', default: false })
+  hide_watermark?: boolean;
+
+  @BooleanField({ description: 'Write into the picture how it was made.', default: false })
+  embed_exif_metadata?: boolean;
+
+  @BooleanField({ description: 'Have the prompt rewritten before it is used.', default: false })
+  enhance_prompt?: boolean;
+
+  @BooleanField({ description: 'Accepted; the models of today do not search.' })
+  enable_web_search?: boolean;
+
+  @BooleanField({ description: 'Accepted; the models of today do not think about prompts.' })
+  disable_prompt_optimization_thinking?: boolean;
+
+  @CheckedField({
+    name: 'isDead',
+    description: 'No longer used.',
+    deprecated: true,
+    schema: { nullable: true },
+    check: () => null,
+  })
+  inpaint?: unknown;
+}
+
+export const openaiSizes = [
+  'auto',
+  '256x256',
+  '512x512',
+  '1024x1024',
+  '1536x1024',
+  '1024x1536',
+  '1792x1024',
+  '1024x1792',
+] as const;
+
+/** `POST /images/generations`, as OpenAI's clients send it (contract 5.2). */
+export class SimpleGenerateImageRequest {
+  @TextField({
+    description: 'What the picture shows.',
+    required: true,
+    minLength: 1,
+    maxLength: 1_500,
+    example: 'A red bird on a branch, in the rain',
+  })
+  prompt!: string;
+
+  @TextField({ description: 'A name that is not known means the default model.', maxLength: 256, default: 'default' })
+  model?: string;
+
+  @IntegerField({ description: 'One picture.', nullable: true, minimum: 1, maximum: 1, default: 1 })
+  n?: number;
+
+  @ChoiceField(openaiSizes, { description: '`auto` is 1024x1024.', nullable: true, default: 'auto' })
+  size?: string;
+
+  @ChoiceField(['b64_json', 'url'], { description: '`url` is a data URL.', nullable: true, default: 'b64_json' })
+  response_format?: string;
+
+  @ChoiceField(pictureFormats, { description: 'Of the picture.', default: 'png' })
+  output_format?: string;
+
+  @ChoiceField(['low', 'auto'], {
+    description: '`auto` blurs what is for adults.',
+    nullable: true,
+    default: 'auto',
+  })
+  moderation?: string;
+
+  @ChoiceField(['transparent', 'opaque', 'auto'], { description: 'Accepted.', nullable: true, default: 'auto' })
+  background?: string;
+
+  @ChoiceField(['auto', 'high', 'medium', 'low', 'hd', 'standard'], {
+    description: 'Accepted.',
+    nullable: true,
+    default: 'auto',
+  })
+  quality?: string;
+
+  @ChoiceField(['vivid', 'natural'], { description: 'Accepted.', nullable: true, default: 'natural' })
+  style?: string;
+
+  @IntegerField({ description: 'Accepted.', nullable: true, minimum: 0, maximum: 100, default: 100 })
+  output_compression?: number;
+
+  @TextField({ description: 'Accepted.' })
+  user?: string;
+
+  @CheckedField({
+    name: 'isUnrecognized',
+    description: 'Not a field of this route: `moderation` says it here.',
+    schema: { nullable: true },
+    check: () => "is an unrecognized key; use 'moderation'",
+  })
+  safe_mode?: unknown;
+}

@@ -1,0 +1,15 @@
+import type { MailboxEvent } from '#queue';
+
+/** A picture is in the storage. */
+export interface PictureReadyEvent extends MailboxEvent {
+  type: 'picture-ready';
+  /** Which of the request's pictures, from 0. */
+  index: number;
+  artifactId: string;
+  /** It was found to be for adults, and blurred. */
+  blurred: boolean;
+  /** Ms the model worked on it. */
+  executionMs: number;
+}
+
+export type ImageEvent = PictureReadyEvent;

@@ -1,0 +1,63 @@
+import { ArrayMaxSize, IsArray, IsBoolean, IsIn, IsInt, IsNumber, IsObject, IsString, Max, Min } from 'class-validator';
+import { defineJob } from '#queue';
+
+export const imageOperations = ['generate', 'edit', 'upscale', 'remove-background'] as const;
+export type ImageOperation = (typeof imageOperations)[number];
+
+export const pictureFormats = ['jpeg', 'png', 'webp'] as const;
+export type PictureFormat = (typeof pictureFormats)[number];
+
+/** Most pictures of one request. */
+export const mostVariants = 4;
+
+/** What is to be done with pictures, as the worker sees it; the pictures lie in the storage. */
+export class ImageJobPayload {
+  @IsIn(imageOperations) operation!: ImageOperation;
+
+  /** Artifacts: the picture to work on, then masks or layers. */
+  @IsArray() @ArrayMaxSize(16) @IsString({ each: true }) inputs!: string[];
+
+  @IsString() prompt!: string;
+  @IsString() negativePrompt!: string;
+
+  /** Of the result, in pixels; 0 where the operation decides. */
+  @IsInt() @Min(0) @Max(8192) width!: number;
+  @IsInt() @Min(0) @Max(8192) height!: number;
+
+  @IsInt() @Min(1) @Max(1000) steps!: number;
+  /** How strictly the prompt is followed; 1 and less: without comparison. */
+  @IsNumber() @Min(0) @Max(20) guidance!: number;
+  /** How much of a given picture is made anew. */
+  @IsNumber() @Min(0) @Max(1) strength!: number;
+  @IsIn([2, 4]) scale!: 2 | 4;
+
+  /** One picture is made of each. */
+  @IsArray() @ArrayMaxSize(mostVariants) @IsInt({ each: true }) seeds!: number[];
+
+  @IsIn(pictureFormats) format!: PictureFormat;
+
+  /** Adult pictures leave blurred. */
+  @IsBoolean() safeMode!: boolean;
+
+  /** Write how a picture was made into it. */
+  @IsBoolean() withExif!: boolean;
+
+  /** Price of each picture, by its place in the price list; see `image.meter.ts`. */
+  @IsString() priceOfPicture!: string;
+
+  /** What else is used by a request that makes at least one picture, by price and count. */
+  @IsObject() extraUnits!: Record<string, number>;
+}
+
+/** What a job leaves behind in its outcome. */
+export class ImageJobResult {
+  @IsInt() @Min(0) images!: number;
+}
+
+/** A worker that is lost takes no picture along: another one begins anew. */
+export const imageJob = defineJob({
+  modality: 'image',
+  payload: ImageJobPayload,
+  result: ImageJobResult,
+  policy: { attempts: 1, lockMs: 10_000, deadlineMs: 600_000, stalledMax: 1, concurrency: 4 },
+});

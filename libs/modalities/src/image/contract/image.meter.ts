@@ -1,0 +1,86 @@
+import { formatNanos, type JobUsage, type NanoUsd, nanosOf } from '#common';
+import type { Price } from '#model-registry/manifest';
+
+/*
+ * What pictures cost, as pure functions. A unit is named by its place in the price list: `generation`, `resolutions.2K`,
+ * `quality.1K.high`, `upscale.2x`, `inpaint`, `inputImages.additional`; what is used carries the same names.
+ */
+
+/** What manifests of types image, upscale and inpaint call their prices. */
+export interface PicturePricing {
+  generation?: Price;
+  inpaint?: Price;
+  resolutions?: Record<string, Price>;
+  quality?: Record<string, Record<string, Price | undefined>>;
+  upscale?: Record<string, Price>;
+  inputImages?: { included: number; additional: Price };
+}
+
+export type PictureUnits = Readonly<Record<string, number>>;
+
+/** Rewriting a prompt costs the same whatever model makes the picture of it (contract 5.7). */
+export const enhancementUnit = 'prompt-enhancement';
+const enhancementPrice: Price = { usd: 0.04, diem: 0.04 };
+
+export interface PictureWish {
+  /** `generation` or `inpaint`: the flat price of the route. */
+  flat: 'generation' | 'inpaint';
+  /** Tier such as `1K`, where the caller or the model names one. */
+  resolution: string | null;
+  /** Null where the model takes none. */
+  quality: string | null;
+}
+
+/** Where the price of one picture stands: by quality, else by resolution, else flat (contract 5.7). */
+export function unitOfPicture(pricing: PicturePricing | null, { flat, resolution, quality }: PictureWish): string {
+  if (pricing === null || resolution === null) return flat;
+  const { quality: grid, resolutions } = pricing;
+  if (quality !== null && grid?.[resolution]?.[quality] !== undefined) return `quality.${resolution}.${quality}`;
+  return resolutions?.[resolution] === undefined ? flat : `resolutions.${resolution}`;
+}
+
+/** Pictures beyond those that an edit includes. */
+export function additionalInputs(pricing: PicturePricing | null, inputs: number): PictureUnits {
+  const included = pricing?.inputImages?.included;
+  if (included === undefined || inputs <= included) return {};
+  return { 'inputImages.additional': inputs - included };
+}
+
+/** The worst case of a request: what `pictureChargeLines` bills for the same units. */
+export function quotePictures(units: PictureUnits, pricing: PicturePricing | null): NanoUsd {
+  return pictureLines('', units, pricing).reduce((sum, { amountNano }) => sum + amountNano, 0n);
+}
+
+/** The positions of a charge; units without a price are free. */
+export function pictureChargeLines(
+  modelId: string,
+  usage: JobUsage,
+  pricing: PicturePricing | null,
+): { sku: string; units: string; unitPriceNano: NanoUsd; amountNano: NanoUsd }[] {
+  return pictureLines(modelId, usage.units ?? {}, pricing);
+}
+
+function pictureLines(modelId: string, units: PictureUnits, pricing: PicturePricing | null) {
+  return Object.entries(units).flatMap(([unit, count]) => {
+    const price = unit === enhancementUnit ? enhancementPrice : priceAt(pricing, unit);
+    if (price === null || count === 0) return [];
+    const unitPriceNano = nanosOf(price.usd);
+    return [
+      {
+        sku: `${modelId}-image-${unit.replaceAll('.', '-').toLowerCase()}`,
+        units: formatNanos(BigInt(count) * 1_000_000_000n),
+        unitPriceNano,
+        amountNano: unitPriceNano * BigInt(count),
+      },
+    ];
+  });
+}
+
+function priceAt(pricing: PicturePricing | null, place: string): Price | null {
+  let found: unknown = pricing;
+  for (const name of place.split('.')) {
+    if (typeof found !== 'object' || found === null || !Object.hasOwn(found, name)) return null;
+    found = (found as Record<string, unknown>)[name];
+  }
+  return found as Price;
+}

@@ -1,0 +1,3 @@
+export * from './image.events.js';
+export * from './image.job.js';
+export * from './image.meter.js';

@@ -1,0 +1,1 @@
+export { ImageProcessor } from './image.processor.js';

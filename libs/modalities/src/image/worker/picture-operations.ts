@@ -1,0 +1,122 @@
+import { PlatformError } from '#common';
+import type {
+  GenerateInput,
+  InpaintInput,
+  MatteOutput,
+  PictureOutput,
+  RgbPixels,
+  TaskOptions,
+  TaskRunner,
+  UpscaleInput,
+} from '#inference/host';
+import { type Pixels, resizePixels } from '#media';
+import type { ImageJobPayload } from '../contract/index.js';
+
+/** Pictures of a job as they were decoded: colour and alpha. */
+export interface PictureJob {
+  payload: ImageJobPayload;
+  inputs: readonly Pixels[];
+  seed: number;
+  /** `inpaint` or what else the model's family does with a picture that is to be edited. */
+  family: string;
+}
+
+export interface PictureRun {
+  runner: TaskRunner;
+  id: string;
+  options: TaskOptions;
+}
+
+/** Alpha below this is a hole. */
+const holeBelow = 128;
+
+/** Makes one picture; null when the job was cancelled meanwhile. */
+export async function makePicture(job: PictureJob, run: PictureRun): Promise<Pixels | null> {
+  switch (job.payload.operation) {
+    case 'upscale':
+      return await asPixels(run, 'upscale', {
+        picture: opaque(base(job)),
+        scale: job.payload.scale,
+      } satisfies UpscaleInput);
+    case 'remove-background':
+      return await cutOut(base(job), run);
+    case 'generate':
+      return await asPixels(run, 'generate', generateInput(job, null));
+    case 'edit':
+      return job.family === 'stable-diffusion' ? await redraw(job, run) : await inpaint(job, run);
+  }
+}
+
+async function ask(run: PictureRun, task: string, input: object): Promise<object | null> {
+  const { cancelled, output } = await run.runner.runTask({ id: run.id, task, input }, run.options);
+  return cancelled ? null : output;
+}
+
+async function asPixels(run: PictureRun, task: string, input: object): Promise<Pixels | null> {
+  const output = (await ask(run, task, input)) as PictureOutput | null;
+  return output === null ? null : { ...output.picture, channels: 3 };
+}
+
+async function cutOut(picture: Pixels, run: PictureRun): Promise<Pixels | null> {
+  const matte = (await ask(run, 'matte', { picture: opaque(picture) })) as MatteOutput | null;
+  if (matte === null) return null;
+  const data = Uint8Array.from(picture.data);
+  // What was transparent before stays so.
+  matte.alpha.forEach((alpha, pixel) => (data[pixel * 4 + 3] = Math.min(alpha, data[pixel * 4 + 3] ?? 0)));
+  return { ...picture, channels: 4, data };
+}
+
+/** Fills holes: the transparent part of the picture, or what a second picture shows in white. */
+async function inpaint(job: PictureJob, run: PictureRun): Promise<Pixels | null> {
+  const picture = base(job);
+  const [, maskPicture] = job.inputs;
+  const mask = maskPicture === undefined ? holesOf(picture) : await whiteOf(maskPicture, picture);
+  if (mask.every((value) => value === 0)) {
+    const message =
+      'Nothing is to be filled: make a part of the picture transparent, or send a mask, white where it shall be filled, as the second picture of a multi-edit.';
+    throw new PlatformError('INVALID_REQUEST', message, 'image');
+  }
+  return await asPixels(run, 'inpaint', { picture: opaque(picture), mask } satisfies InpaintInput);
+}
+
+async function redraw(job: PictureJob, run: PictureRun): Promise<Pixels | null> {
+  const { width, height } = job.payload;
+  const fitted = await resizePixels(base(job), { width, height, fit: 'cover' });
+  return await asPixels(run, 'generate', generateInput(job, opaque(fitted)));
+}
+
+function generateInput({ payload, seed }: PictureJob, picture: RgbPixels | null): GenerateInput {
+  const { prompt, negativePrompt, width, height, steps, guidance, strength } = payload;
+  return { prompt, negativePrompt, width, height, steps, guidance, seed, picture, strength };
+}
+
+function base({ inputs }: PictureJob): Pixels {
+  const [first] = inputs;
+  if (first === undefined) throw new PlatformError('INVALID_REQUEST', 'The job came without a picture.', 'image');
+  return first;
+}
+
+/** Over white, as the picture would be shown. */
+function opaque({ width, height, data }: Pixels): RgbPixels {
+  const rgb = new Uint8Array(width * height * 3);
+  for (let pixel = 0; pixel < width * height; pixel++) {
+    const alpha = data[pixel * 4 + 3] as number;
+    for (let channel = 0; channel < 3; channel++) {
+      const sample = data[pixel * 4 + channel] as number;
+      rgb[pixel * 3 + channel] = alpha === 255 ? sample : Math.round((sample * alpha) / 255 + 255 - alpha);
+    }
+  }
+  return { width, height, data: rgb };
+}
+
+function holesOf({ width, height, data }: Pixels): Uint8Array {
+  return Uint8Array.from({ length: width * height }, (_, pixel) => ((data[pixel * 4 + 3] ?? 255) < holeBelow ? 1 : 0));
+}
+
+async function whiteOf(mask: Pixels, { width, height }: Pixels): Promise<Uint8Array> {
+  const fitted = await resizePixels(mask, { width, height, kernel: 'nearest' });
+  return Uint8Array.from({ length: width * height }, (_, pixel) => {
+    const [red = 0, green = 0, blue = 0, alpha = 255] = fitted.data.subarray(pixel * 4, pixel * 4 + 4);
+    return alpha >= holeBelow && red + green + blue >= 3 * 128 ? 1 : 0;
+  });
+}

@@ -1,0 +1,50 @@
+import { PlatformError } from '#common';
+import type { ClassifyOutput, TaskRunner } from '#inference/host';
+import { blurPixels, type Pixels } from '#media';
+
+/** The internal model that tells pictures for adults from others. */
+export const safetyModelId = 'nsfw-mobilenet';
+
+/** Probability of the adult classes together, from which on a picture counts as one. */
+const adultFrom = 0.6;
+const adultClasses = ['porn', 'hentai'];
+/** Blur over the longer side: enough that nothing can be made out. */
+const blurShare = 0.03;
+
+export interface CheckedPicture {
+  picture: Pixels;
+  blurred: boolean;
+}
+
+/**
+ * Blurs a picture that is for adults. Rejects with `MODEL_OFFLINE` while the worker does not hold the model that judges:
+ * no picture leaves unseen that was to be seen through.
+ */
+export async function checkPicture(
+  picture: Pixels,
+  { judge, id, signal }: { judge: TaskRunner | null; id: string; signal: AbortSignal },
+): Promise<CheckedPicture> {
+  if (judge === null) {
+    const message = `The model ${safetyModelId}, which looks at pictures before they leave, is not loaded. Try again later, or set safe_mode to false.`;
+    throw new PlatformError('MODEL_OFFLINE', message, 'safe_mode');
+  }
+  const input = { picture: { width: picture.width, height: picture.height, data: withoutAlpha(picture) } };
+  const { output } = await judge.runTask({ id: `${id}-safety`, task: 'classify', input }, { signal });
+  const scores = (output as ClassifyOutput | null)?.scores ?? {};
+  const adult = adultClasses.reduce((sum, name) => sum + (scores[name] ?? 0), 0);
+  if (adult < adultFrom) return { picture, blurred: false };
+  const sigma = Math.max(2, Math.max(picture.width, picture.height) * blurShare);
+  return { picture: await blurPixels(picture, sigma), blurred: true };
+}
+
+function withoutAlpha({ channels, data }: Pixels): Uint8Array {
+  if (channels === 3) return data;
+  const step = channels === 1 ? 1 : 4;
+  const rgb = new Uint8Array((data.length / step) * 3);
+  for (let pixel = 0; pixel < data.length / step; pixel++) {
+    for (let channel = 0; channel < 3; channel++) {
+      rgb[pixel * 3 + channel] = data[pixel * step + (step === 1 ? 0 : channel)] as number;
+    }
+  }
+  return rgb;
+}
