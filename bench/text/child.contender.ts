@@ -33,8 +33,12 @@ export class BenchChild {
     return answer;
   }
 
+  get pid(): number {
+    return this.child.pid ?? 0;
+  }
+
   residentBytes(): Promise<number> {
-    return residentBytesOfTree(this.child.pid ?? 0);
+    return residentBytesOfTree(this.pid);
   }
 
   async close(): Promise<void> {
