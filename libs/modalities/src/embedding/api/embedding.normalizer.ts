@@ -15,10 +15,36 @@ export function embeddingMembers({ kindMembers }: ModelManifest): EmbeddingMembe
   return kindMembers as unknown as EmbeddingMembers;
 }
 
-/** The wire form as the one canonical job. Throws `INVALID_REQUEST` for dimensions that the model does not give. */
+/**
+ * The wire form as the one canonical job. Throws `INVALID_REQUEST` for dimensions that the model does not give, and
+ * `TOO_MANY_TOKENS` for a text that any tokenizer finds too long: megabytes need not travel to a worker for that.
+ */
 export function normalizeEmbedding(wire: EmbeddingRequest, members: EmbeddingMembers): EmbeddingJobPayload {
   const texts = typeof wire.input === 'string' ? [wire.input] : wire.input;
-  return { texts, dimensions: wantedDimensions(wire.dimensions ?? null, members) };
+  const dimensions = wantedDimensions(wire.dimensions ?? null, members);
+  refuseLongTexts(texts, members.maxInputTokens);
+  return { texts, dimensions };
+}
+
+/** A word of letters or digits, which is one token at least. */
+const word = /[A-Za-z0-9]\S*/g;
+
+function refuseLongTexts(texts: readonly string[], maxInputTokens: number): void {
+  const place = texts.findIndex((text) => hasMoreWords(text, maxInputTokens));
+  if (place < 0) return;
+  const [which, param] =
+    texts.length === 1 ? ['The input', 'input'] : [`The text at position ${place}`, `input[${place}]`];
+  const message = `${which} has more than ${maxInputTokens} tokens; this model takes ${maxInputTokens}.`;
+  throw new PlatformError('TOO_MANY_TOKENS', message, param);
+}
+
+/** Looks no further than needed. */
+function hasMoreWords(text: string, most: number): boolean {
+  // A word and the space behind it are two characters at least.
+  if (text.length <= 2 * most) return false;
+  let count = 0;
+  for (const _word of text.matchAll(word)) if (++count > most) return true;
+  return false;
 }
 
 function wantedDimensions(
