@@ -131,6 +131,10 @@ class FactCollector {
     const parts = objectsOf(given.allOf);
     if (parts.length === 0) return given;
     const { allOf: _joined, ...own } = given;
-    return Object.assign({}, ...parts.map((part) => this.resolve(part)), own) as Json;
+    const resolved = [...parts.map((part) => this.resolve(part)), own];
+    const properties = Object.assign({}, ...resolved.map((part) => part.properties ?? {})) as Json;
+    const required = resolved.flatMap((part) => part.required ?? []);
+    const joined = Object.keys(properties).length > 0 ? { properties, required } : {};
+    return Object.assign({}, ...resolved, joined) as Json;
   }
 }

@@ -6,6 +6,7 @@ import {
   ApiOperation,
   ApiProduces,
   ApiResponse,
+  type ApiResponseNoStatusOptions,
   ApiTags,
   getSchemaPath,
 } from '@nestjs/swagger';
@@ -20,18 +21,40 @@ import {
 import { GenerateImageResponse, ImageStyleList } from '../contract/image.response.js';
 
 type RequestClass = new () => object;
+type ResponseHeaders = NonNullable<ApiResponseNoStatusOptions['headers']>;
 
 const failures = [400, 401, 402, 403, 404, 413, 415, 422, 429, 500, 503, 504];
 const binary = { schema: { type: 'string' as const, format: 'binary' } };
-const moderation = {
-  'x-service-is-blurred': {
-    description: 'The picture was for adults and is blurred.',
-    schema: { type: 'boolean' as const },
+const text = { schema: { type: 'string' as const } };
+/** What the answer of a route with a model of the caller's choice says of it. */
+const modelHeaders = {
+  'x-service-model-deprecation-warning': { description: 'The model will be removed.', ...text },
+  'x-service-model-deprecation-date': {
+    description: 'When.',
+    schema: { type: 'string' as const, format: 'date-time' },
   },
+  'x-service-deprecated': {
+    description: 'The model will be removed.',
+    schema: { type: 'string' as const, enum: ['true'] },
+  },
+  'x-service-deprecated-replacement': { description: 'The model to use instead.', ...text },
+};
+const moderation = {
   'x-service-is-content-violation': {
     description: 'Always false: nothing is refused.',
     schema: { type: 'boolean' as const },
   },
+  ...modelHeaders,
+};
+const blurring = {
+  'x-service-is-blurred': {
+    description: 'The picture was for adults and is blurred.',
+    schema: { type: 'boolean' as const },
+  },
+};
+const naming = {
+  'x-service-model-id': { description: 'Of the model that answered.', ...text },
+  'x-service-model-name': { description: 'Its name.', ...text },
 };
 
 interface PictureRoute {
@@ -41,12 +64,12 @@ interface PictureRoute {
   body: RequestClass;
   example: object;
   contentTypes: string[];
-  moderated?: boolean;
+  headers?: Record<string, object>;
 }
 
 /** A route that answers with the bytes of a picture. */
 function pictureDocument(route: PictureRoute): MethodDecorator {
-  const { operationId, summary, description, body, example, contentTypes, moderated = false } = route;
+  const { operationId, summary, description, body, example, contentTypes, headers } = route;
   return applyDecorators(
     ApiTags('Image'),
     ApiBearerAuth('BearerAuth'),
@@ -57,7 +80,7 @@ function pictureDocument(route: PictureRoute): MethodDecorator {
       status: 200,
       description: 'The picture.',
       content: Object.fromEntries(contentTypes.map((type) => [type, binary])),
-      ...(moderated ? { headers: moderation } : {}),
+      ...(headers === undefined ? {} : { headers: headers as ResponseHeaders }),
     }),
     ApiErrors('standard', failures),
   );
@@ -95,7 +118,7 @@ export function EditApiDocument(): MethodDecorator {
     body: EditImageRequest,
     example: { prompt: 'Take the sign away', image: 'iVBORw0KGgo…' },
     contentTypes: editTypes,
-    moderated: true,
+    headers: { ...moderation, ...blurring, ...naming },
   });
 }
 
@@ -107,7 +130,7 @@ export function MultiEditApiDocument(): MethodDecorator {
     body: MultiEditImageRequest,
     example: { prompt: 'Take the sign away', images: ['iVBORw0KGgo…', 'iVBORw0KGgo…'] },
     contentTypes: editTypes,
-    moderated: true,
+    headers: { ...moderation, ...blurring },
   });
 }
 
@@ -130,7 +153,7 @@ export function GenerateApiDocument(): MethodDecorator {
     ApiResponse({
       status: 200,
       description: 'The pictures.',
-      headers: moderation,
+      headers: { ...moderation, ...blurring },
       content: {
         'application/json': { schema: { $ref: getSchemaPath(GenerateImageResponse) } },
         ...Object.fromEntries(editTypes.map((type) => [type, binary])),
@@ -163,7 +186,7 @@ export function SimpleGenerateApiDocument(): MethodDecorator {
     ApiResponse({
       status: 200,
       description: 'The picture.',
-      headers: moderation,
+      headers: { ...moderation, ...blurring },
       content: {
         'application/json': {
           schema: {

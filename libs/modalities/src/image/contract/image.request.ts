@@ -36,7 +36,11 @@ export class UpscaleImageRequest {
   })
   scale?: number;
 
-  @NumberField({ description: 'How much detail may be made up. Not used by the models of today.', default: 0.01 })
+  @NumberField({
+    description: 'How much detail may be made up. Not used by the models of today.',
+    nullable: true,
+    default: 0.01,
+  })
   creativity?: number;
 }
 
