@@ -1,3 +1,4 @@
+import { type Clock, systemClock } from '#common';
 import type { Logger } from '#platform/logging';
 import type { Outcome, QueueTransport } from '#queue';
 import type { JobCloser } from './job-closer.js';
@@ -9,6 +10,7 @@ export interface OutcomeProcessorOptions {
   logger: Logger;
   /** After a row was closed, and only for the closing that counted. */
   onClosed?: (job: ClosedJob) => void;
+  clock?: Clock;
 }
 
 /**
@@ -18,8 +20,11 @@ export interface OutcomeProcessorOptions {
 export class OutcomeProcessor {
   private running: { close(): Promise<void> } | undefined;
   private lastFailureMs = -Infinity;
+  private readonly clock: Clock;
 
-  constructor(private readonly options: OutcomeProcessorOptions) {}
+  constructor(private readonly options: OutcomeProcessorOptions) {
+    this.clock = options.clock ?? systemClock;
+  }
 
   async start(): Promise<void> {
     this.running = await this.options.transport.outcomes.process((outcome) => this.process(outcome));
@@ -32,7 +37,7 @@ export class OutcomeProcessor {
 
   /** False for `ms` after an outcome could not be written: until then, an open row says nothing about its job. */
   hasCaughtUp(ms: number): boolean {
-    return performance.now() - this.lastFailureMs > ms;
+    return this.clock.monotonicMs() - this.lastFailureMs > ms;
   }
 
   /** Rejects when the database does not take it; the queue then brings it again. */
@@ -44,7 +49,7 @@ export class OutcomeProcessor {
       if (job) onClosed?.(job);
       else logger.info({ requestId, attempt, status }, 'an outcome came twice, late, or for an attempt given up');
     } catch (error) {
-      this.lastFailureMs = performance.now();
+      this.lastFailureMs = this.clock.monotonicMs();
       logger.warn({ requestId, attempt, error }, 'an outcome could not be written, it will come again');
       throw error;
     }

@@ -2,18 +2,11 @@ import { UnrecoverableError } from 'bullmq';
 import { type Clock, PlatformError } from '#common';
 import { type BullJob, BullWorker, openWorker } from './bull-queue.js';
 import type { BusCancels } from './cancel-bus.js';
+import { refusalOf, type WorkerHearsay } from './delivery-checks.js';
 import { type JobEnvelope, queueName } from './job-definition.js';
-import {
-  cancelledByCaller,
-  deadlinePassed,
-  type DeliveredJob,
-  type DeliveryEnd,
-  JobDelivery,
-  workerLost,
-  workerStopping,
-} from './job-delivery.js';
+import { cancelledByCaller, type DeliveredJob, type DeliveryEnd, JobDelivery, workerStopping } from './job-delivery.js';
 import type { MailboxOutbox } from './mailbox-outbox.js';
-import { validateEnvelope, validatePayload } from './payload-validator.js';
+import { validatePayload } from './payload-validator.js';
 import type { BusPresence } from './presence-bus.js';
 import { settlesWithin } from './store-call.js';
 import type { Store } from './store.js';
@@ -39,6 +32,7 @@ const silentMailbox: MailboxWriter = { send: () => undefined };
 /** Takes jobs of one model from its queue and runs them; every job it takes ends with one outcome. */
 export class BullConsumer<Payload extends object, Result extends object> implements JobConsumer {
   readonly modelId: string;
+  private readonly hearsay: WorkerHearsay;
   private readonly running = new Map<string, { envelope: JobEnvelope; delivery: JobDelivery<Payload> }>();
   private readonly stops: (() => void)[] = [];
   private worker: ReturnType<typeof openWorker<JobEnvelope>> | null = null;
@@ -49,6 +43,12 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
     private readonly options: ConsumerOptions<Payload, Result>,
   ) {
     this.modelId = options.modelId;
+    const { cancels, presence } = parts;
+    this.hearsay = {
+      wasCancelled: (requestId) => cancels.wasCancelled(requestId),
+      isGone: (address) => presence.isGone(address),
+      isHere: (address) => presence.isHere(address),
+    };
   }
 
   async start(): Promise<void> {
@@ -122,27 +122,14 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
 
   /** The envelope with a valid payload, or why the job is not run. */
   private check(job: BullJob<JobEnvelope>): JobEnvelope<Payload> | PlatformError {
-    const { cancels, presence, clock } = this.parts;
     const { data } = job;
-    if (BullWorker.wasGivenUp(job)) return workerLost();
+    const taken = { isGivenUp: BullWorker.wasGivenUp(job), stalledBefore: job.stalledCounter };
     try {
-      validateEnvelope(data);
-      if (clock.nowMs() >= data.deadlineAtMs) return deadlinePassed();
-      if (data.cancelled === true || cancels.wasCancelled(data.requestId)) return cancelledByCaller();
-      if (data.replyTo !== null && presence.isGone(data.replyTo)) return cancelledByCaller();
-      if (job.stalledCounter > 0 && !this.mayRunAgain(data)) return workerLost();
-      return { ...data, payload: validatePayload(this.options.definition.payload, data.payload) };
+      const refusal = refusalOf(data, taken, { hearsay: this.hearsay, clock: this.parts.clock });
+      return refusal ?? { ...data, payload: validatePayload(this.options.definition.payload, data.payload) };
     } catch (error) {
       return PlatformError.from(error, 'INVALID_REQUEST');
     }
-  }
-
-  /**
-   * After a worker was lost, only what nobody has read a part of is done again, and only for a reader who is known to
-   * live: a worker that has just started has not heard who died before.
-   */
-  private mayRunAgain({ stream, replyTo }: JobEnvelope): boolean {
-    return replyTo === null || (stream === false && this.parts.presence.isHere(replyTo));
   }
 
   /** A worker that stood still past its lock may find that its job is another's: then it must keep silent. */

@@ -1,3 +1,4 @@
+import type { Clock } from '#common';
 import type { JobDefinition } from '#queue';
 import type { JobsRepository, OpenJob } from '../jobs.repository.js';
 import { closeDead, type CloseDeadOptions, type Verdict } from './close-dead.js';
@@ -11,6 +12,7 @@ export interface FailAbandonedOptions extends CloseDeadOptions {
   outcomesFlow: () => boolean;
   /** Age at which a running row is looked at, and for how long it must then be without queue entry or worker; default: 6/10 of the longest lock, each. */
   confirmMs?: number;
+  clock?: Clock;
 }
 
 const batch = 500;
@@ -33,7 +35,7 @@ export class FailAbandonedSweep implements Sweep {
     const longestLockMs = Math.max(...[...options.definitions.values()].map(({ policy }) => policy.lockMs));
     // A worker counts as gone after 4 s of silence: with them it is about a lock, after which it may not come back.
     this.confirmMs = options.confirmMs ?? longestLockMs * 0.6;
-    this.sightings = new Sightings(this.confirmMs);
+    this.sightings = new Sightings(this.confirmMs, options.clock);
   }
 
   async run(): Promise<number> {

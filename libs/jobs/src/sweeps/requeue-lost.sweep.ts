@@ -1,3 +1,4 @@
+import type { Clock } from '#common';
 import type { Logger } from '#platform/logging';
 import type { JobDefinition, JobProducer } from '#queue';
 import type { JobsRepository, OpenJob } from '../jobs.repository.js';
@@ -18,6 +19,7 @@ export interface RequeueLostOptions {
   confirmMs: number;
   /** True while outcomes are being written; when they pile up, an open row says nothing. */
   outcomesFlow: () => boolean;
+  clock?: Clock;
 }
 
 const batch = 500;
@@ -32,7 +34,7 @@ export class RequeueLostSweep implements Sweep {
   private readonly sightings: Sightings;
 
   constructor(private readonly options: RequeueLostOptions) {
-    this.sightings = new Sightings(options.confirmMs);
+    this.sightings = new Sightings(options.confirmMs, options.clock);
   }
 
   async run(): Promise<number> {

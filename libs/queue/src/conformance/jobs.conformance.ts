@@ -17,12 +17,13 @@ import {
   sleep,
   until,
 } from './echo-job.conformance.js';
-import { type World, envelopeFor, consume, collectOutcomes } from './world.conformance.js';
+import { type World, envelopeFor, consume, collectOutcomes, introduce } from './world.conformance.js';
 
 export function describeJobs(world: () => World): void {
   describe('jobs', () => {
     it('run with their payload, send events in order, and leave one outcome and nothing in the queue', async () => {
       const { api, worker } = await world().openPair();
+      await introduce({ api, worker });
       const outcomes = await collectOutcomes(api);
       await consume(worker, async ({ envelope, mailbox }) => {
         for (let index = 0; index < envelope.payload.count; index += 1) {
@@ -148,6 +149,7 @@ export function describeJobs(world: () => World): void {
 
     it('run again while attempts remain when their error says same job, and report once', async () => {
       const { api, worker } = await world().openPair();
+      await introduce({ api, worker });
       const outcomes = await collectOutcomes(api);
       let runs = 0;
       const handler: EchoHandler = async ({ mailbox }) => {

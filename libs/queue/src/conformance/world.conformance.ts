@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { createTransport } from '../create-transport.js';
 import type { JobEnvelope, JobPolicy } from '../job-definition.js';
 import type { Outcome, QueueTransport, TransportOptions } from '../transport.js';
-import { type EchoHandler, echoJob, type EchoPayload, presence } from './echo-job.conformance.js';
+import { beat, type EchoHandler, echoJob, type EchoPayload, presence, until } from './echo-job.conformance.js';
 import { Cable } from './store-cable.conformance.js';
 
 /** A store that the suite may stop and start; each `open` is one process. */
@@ -49,6 +49,12 @@ export class World {
     await Promise.all(this.opened.splice(0).map((transport) => transport.close()));
     await Promise.all(this.cables.splice(0).map((cable) => cable.close()));
   }
+}
+
+/** Lets a worker hear of an api: later attempts are made only for a reader that is known to live. */
+export async function introduce({ api, worker }: { api: QueueTransport; worker: QueueTransport }): Promise<void> {
+  await api.presence.join(() => beat('api', api.mailbox.address));
+  await until(() => worker.presence.list().length > 0);
 }
 
 export function envelopeFor(
