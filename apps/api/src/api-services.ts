@@ -25,6 +25,7 @@ import { PrismaService } from '#platform/prisma';
 import { createTransport, type QueueTransport } from '#queue';
 import { type ArtifactStore, createArtifactStore, DownloadLinks } from '#storage';
 import { meterJob, modalitiesOf } from '#modalities';
+import { VoicesService } from '#modalities/speech/api';
 import { type AccountServices, openAccountServices } from './account-services.js';
 import { HolderWatch } from './holder-watch.js';
 import { Drain } from './http/drain.js';
@@ -46,6 +47,7 @@ export interface ApiServices extends AccountServices, LimitServices {
   links: DownloadLinks;
   downloads: DownloadService;
   media: MediaTools;
+  voices: VoicesService;
   egress: Egress;
   holders: HolderWatch;
   metrics: Metrics;
@@ -107,6 +109,7 @@ export async function openServices(config: ApiConfig, logger: Logger): Promise<A
     links,
     downloads: new DownloadService({ links, artifacts, repository: new DownloadLinksRepository(prisma) }),
     media: await MediaTools.find({ ffmpeg: config.ffmpeg, warn: (message) => logger.warn(message) }),
+    voices: new VoicesService(prisma, artifacts),
     egress: new Egress({ allowedNetworks: config.egressNetworks }),
     holders: new HolderWatch(transport.presence),
     metrics,

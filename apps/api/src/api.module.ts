@@ -5,6 +5,7 @@ import { DownloadService, inferenceServices } from '#jobs';
 import { Readiness } from '#platform/health';
 import { Metrics } from '#platform/metrics';
 import { accountProviders } from './account-services.js';
+import { VoicesService } from '#modalities/speech/api';
 import type { ApiServices } from './api-services.js';
 import { apiControllers } from './controllers.js';
 import { inferenceServicesOf } from './inference-services.js';
@@ -27,6 +28,7 @@ export class ApiModule {
         ...accountProviders(services),
         ...limitProviders(services),
         { provide: DownloadService, useValue: services.downloads },
+        { provide: VoicesService, useValue: services.voices },
         { provide: inferenceServices, useValue: inferenceServicesOf(services) },
       ],
     };

@@ -8,6 +8,7 @@ import type { ControllersOf } from '#modalities';
 import { ChatController } from '#modalities/chat/api';
 import { EmbeddingController } from '#modalities/embedding/api';
 import { EditImageController, GenerateImageController } from '#modalities/image/api';
+import { SpeechController, VoicesController } from '#modalities/speech/api';
 import { TranscriptionController } from '#modalities/transcription/api';
 
 /** The routes of each slice; one that is left out does not compile. */
@@ -15,6 +16,7 @@ const sliceControllers = {
   chat: [ChatController],
   embedding: [EmbeddingController],
   image: [EditImageController, GenerateImageController],
+  speech: [SpeechController, VoicesController],
   transcription: [TranscriptionController],
 } satisfies ControllersOf<Type<object>[]>;
 

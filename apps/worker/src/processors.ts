@@ -3,6 +3,7 @@ import { catalog, type ModalityName, type ProcessorsOf } from '#modalities';
 import { ChatProcessor } from '#modalities/chat/worker';
 import { EmbeddingProcessor } from '#modalities/embedding/worker';
 import { ImageProcessor } from '#modalities/image/worker';
+import { SpeechProcessor } from '#modalities/speech/worker';
 import { TranscriptionProcessor } from '#modalities/transcription/worker';
 import type { MediaTools } from '#media';
 import type { ModelManifest } from '#model-registry/manifest';
@@ -35,6 +36,7 @@ export const processors = {
   chat: ({ runner }) => new ChatProcessor(runner),
   embedding: ({ runner }) => new EmbeddingProcessor(runner),
   image: (parts) => new ImageProcessor(parts),
+  speech: (parts) => new SpeechProcessor(parts),
   transcription: (parts) => new TranscriptionProcessor(parts),
 } satisfies ProcessorsOf<(parts: ProcessorParts) => JobProcessor<never>>;
 

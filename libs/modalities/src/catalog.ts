@@ -4,6 +4,7 @@ import type { ModelManifest, ModelType, TextPricing } from '#model-registry/mani
 import { chatChargeLines, chatJob } from '#modalities/chat/contract';
 import { embeddingChargeLines, embeddingJob, type EmbeddingPricing } from '#modalities/embedding/contract';
 import { imageJob, pictureChargeLines, type PicturePricing } from '#modalities/image/contract';
+import { speechChargeLines, speechJob, type SpeechPricing } from '#modalities/speech/contract';
 import {
   transcriptionChargeLines,
   transcriptionJob,
@@ -20,6 +21,7 @@ export const catalog = {
   chat: chatJob,
   embedding: embeddingJob,
   image: imageJob,
+  speech: speechJob,
   transcription: transcriptionJob,
 } as const satisfies Record<string, JobDefinition<object, object>>;
 
@@ -39,6 +41,8 @@ const meters = {
     embeddingChargeLines(modelId, usage, pricing as EmbeddingPricing | null),
   image: ({ modelId, usage, pricing }: MeteredUsage) =>
     pictureChargeLines(modelId, usage, pricing as PicturePricing | null),
+  speech: ({ modelId, usage, pricing }: MeteredUsage) =>
+    speechChargeLines(modelId, usage, pricing as SpeechPricing | null),
   transcription: ({ modelId, usage, pricing }: MeteredUsage) =>
     transcriptionChargeLines(modelId, usage, pricing as TranscriptionPricing | null),
 } satisfies Record<ModalityName, (job: MeteredUsage) => object[]>;
@@ -62,7 +66,7 @@ const modalitiesByType: Readonly<Record<ModelType, readonly ModalityName[]>> = {
   image: ['image'],
   upscale: ['image'],
   inpaint: ['image'],
-  tts: [],
+  tts: ['speech'],
   asr: ['transcription'],
   music: [],
   video: [],

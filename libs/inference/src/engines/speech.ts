@@ -1,9 +1,16 @@
 import type { TaskRequest } from './task.js';
 
 /*
- * What a family that speaks agrees on with who asks it. The task is called `speak`; every sentence is a part, made
- * before the next one is begun.
+ * What a family that speaks agrees on with who asks it. A long text is cut by `splitSentences`, and each sentence is a
+ * task of its own: texts take turns, sound goes out before the next sentence is begun, and a host that dies takes one
+ * sentence along, which its successor says again.
  */
+
+/** Name of the task. */
+export const speakTask = 'speak';
+
+/** What follows a sentence, which decides how long the silence behind it is. */
+export type SpeechBreak = 'clause' | 'sentence' | 'paragraph' | 'end';
 
 /** A recording whose voice is to be spoken with; mono. */
 export interface VoiceSample {
@@ -12,7 +19,9 @@ export interface VoiceSample {
 }
 
 export interface SpeakInput {
+  /** One sentence; a longer text is one long breath. */
   text: string;
+  before: SpeechBreak;
   /** One of the model's voices, or a recording for models that clone. */
   voice: string | VoiceSample;
   /** 0.25 to 4; 1 is the model's own pace. */
@@ -21,19 +30,12 @@ export interface SpeakInput {
   language: string | null;
 }
 
-/** One sentence and the silence behind it. Mono, in [-1, 1]; empty where there was nothing to say. */
-export interface SpeakPart {
-  samples: Float32Array;
-  /** The same for all parts of a model. */
-  sampleRate: number;
-  /** Characters (code points) of the input it stands for, space included; all parts together stand for all of it. */
-  characters: number;
-}
-
+/** The sentence and the silence behind it. */
 export interface SpeakOutput {
+  /** Mono, in [-1, 1]; empty where there was nothing to say. */
+  samples: Float32Array;
+  /** The same for every sentence of a model. */
   sampleRate: number;
-  /** Code points of the input. */
-  characters: number;
 }
 
-export type SpeakRequest = TaskRequest<SpeakInput> & { task: 'speak' };
+export type SpeakRequest = TaskRequest<SpeakInput> & { task: typeof speakTask };

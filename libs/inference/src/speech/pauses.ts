@@ -1,7 +1,7 @@
-import type { Sentence } from './sentence-splitter.js';
+import type { SpeechBreak } from '../engines/speech.js';
 
 /** Silence behind a sentence, in ms at the model's own pace. */
-const pauseMs: Readonly<Record<Sentence['before'], number>> = { clause: 120, sentence: 320, paragraph: 650, end: 120 };
+const pauseMs: Readonly<Record<SpeechBreak, number>> = { clause: 120, sentence: 320, paragraph: 650, end: 120 };
 
 /** Quieter than this (-50 dB) counts as silence. */
 const silentBelow = 0.003;
@@ -12,7 +12,7 @@ const keptMs = 80;
 /** Models begin and end with silences of their own, which differ: they are cut, and the right one is put behind. */
 export function withPause(
   samples: Float32Array,
-  { sampleRate, before, speed }: { sampleRate: number; before: Sentence['before']; speed: number },
+  { sampleRate, before, speed }: { sampleRate: number; before: SpeechBreak; speed: number },
 ): Float32Array {
   const kept = Math.round((keptMs / 1000) * sampleRate);
   const first = samples.findIndex((sample) => Math.abs(sample) >= silentBelow);

@@ -1,3 +1,4 @@
+import type { SpeechBreak } from '../engines/speech.js';
 import { endsWithAbbreviation } from './english/abbreviations.js';
 
 /** A piece of a text that is spoken in one go. */
@@ -5,8 +6,7 @@ export interface Sentence {
   text: string;
   /** Characters (code points) of the input it stands for, the space around it included: all pieces together are all. */
   characters: number;
-  /** What follows it, which decides how long the silence is. */
-  before: 'clause' | 'sentence' | 'paragraph' | 'end';
+  before: SpeechBreak;
 }
 
 /** Longest piece: longer sentences are cut at a clause, so that the first sound and a cancel do not wait for all of it. */
@@ -71,7 +71,7 @@ function goesOn(sentence: string, after: string): boolean {
   return endsWithAbbreviation(sentence, after);
 }
 
-function cutClauses(sentence: string, before: Sentence['before']): Sentence[] {
+function cutClauses(sentence: string, before: SpeechBreak): Sentence[] {
   const pieces: Sentence[] = [];
   let rest = sentence;
   while (rest.length > longestPiece) {
@@ -94,6 +94,6 @@ function clauseEnd(text: string): number {
   return /[\uD800-\uDBFF]$/u.test(head) || /[\uD800-\uDBFF]/.test(head.at(-1) ?? '') ? longestPiece - 1 : longestPiece;
 }
 
-function pieceOf(text: string, before: Sentence['before']): Sentence {
+function pieceOf(text: string, before: SpeechBreak): Sentence {
   return { text: text.trim(), characters: [...text].length, before };
 }

@@ -23,6 +23,8 @@ export class SpeechMembersSchema {
   @IsOptional() @IsBoolean() supports_custom_voice_id?: boolean;
   @IsOptional() @IsArray() @IsString({ each: true }) supported_formats?: string[];
   @IsOptional() @IsString() default_format?: string;
+  /** Samples per second of `pcm`, which has no header to say so. */
+  @IsOptional() @IsInt() @Min(8_000) pcm_sample_rate?: number;
 }
 
 export class MusicMembersSchema {

@@ -1,9 +1,10 @@
 import { join } from 'node:path';
 import { QueuedTaskEngine } from '../../engines/queued-task.engine.js';
+import { type SpeakInput, speakTask } from '../../engines/speech.js';
 import type { EngineLoader } from '../../host/loaded-engine.js';
 import { OrtSession } from '../../runtime/ort-session.js';
 import { loadPronouncer } from '../../speech/load-pronouncer.js';
-import { speakHandler } from '../../speech/speak-handler.js';
+import { speakHandler } from '../../speech/speaker.js';
 import { KokoroSpeaker } from './kokoro.speaker.js';
 import { KokoroVoices } from './kokoro.voices.js';
 
@@ -24,11 +25,11 @@ export const loadKokoroFamily: EngineLoader = async (options, sink) => {
   const sampleRate = Number(familyOptions.sampleRate ?? publishedSampleRate);
   const speaker = new KokoroSpeaker(session, voices, pronouncer, sampleRate);
   const engine = new QueuedTaskEngine({
-    handlers: { speak: speakHandler(speaker) },
+    handlers: { [speakTask]: speakHandler(speaker) },
     sink,
     onClose: () => session.release(),
   });
   const { provider, providerNote } = session;
-  const input = { text: 'Ready.', voice: voices.names[0] ?? '', speed: 1, language: null };
-  return { engine, provider, providerNote, slots: 1, warmUp: { task: 'speak', input } };
+  const input: SpeakInput = { text: 'Ready.', before: 'end', voice: voices.names[0] ?? '', speed: 1, language: null };
+  return { engine, provider, providerNote, slots: options.slots, warmUp: { task: speakTask, input } };
 };

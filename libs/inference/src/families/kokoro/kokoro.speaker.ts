@@ -1,11 +1,10 @@
-import { PlatformError } from '#common';
 import type { TaskContext } from '../../engines/queued-task.engine.js';
 import type { GraphSession } from '../../runtime/graph-session.js';
 import { spokenText } from '../../speech/english/spoken-text.js';
 import type { WordPronouncer } from '../../speech/english/word-pronouncer.js';
 import { joinSamples } from '../../speech/join-samples.js';
 import { cutPhonemes } from '../../speech/cut-phonemes.js';
-import type { Speaker, SpeakSettings } from '../../speech/speak-handler.js';
+import type { Speaker, SpeakSettings } from '../../speech/speaker.js';
 import { type Accent, kokoroPhonemes } from './kokoro.phonemes.js';
 import { padId, symbolIds } from './kokoro.vocabulary.js';
 import { type KokoroVoices, styleSize } from './kokoro.voices.js';
@@ -17,29 +16,24 @@ export const mostSymbols = 510;
 export class KokoroSpeaker implements Speaker {
   constructor(
     private readonly session: GraphSession,
-    private readonly voices: KokoroVoices,
+    private readonly styles: KokoroVoices,
     private readonly pronouncer: WordPronouncer,
     readonly sampleRate: number,
   ) {}
 
-  check({ voice }: SpeakSettings): void {
-    if (typeof voice !== 'string') {
-      throw new PlatformError('INVALID_REQUEST', 'This model does not clone voices.', 'voice');
-    }
-    if (!this.voices.names.includes(voice)) {
-      throw new PlatformError('INVALID_REQUEST', `This model has no voice of that name.`, 'voice');
-    }
+  get voices(): readonly string[] {
+    return this.styles.names;
   }
 
   async say(sentence: string, settings: SpeakSettings, context: TaskContext): Promise<Float32Array> {
-    const voice = settings.voice as string;
+    const { voice } = settings;
     const phonemes = kokoroPhonemes(spokenText(sentence, this.pronouncer), accentOf(voice, settings.language));
     const parts: Float32Array[] = [];
     for (const piece of cutPhonemes(phonemes, mostSymbols)) {
       const ids = symbolIds(piece);
       if (ids.length === 0) continue;
       if (parts.length > 0) await context.breathe();
-      const style = await this.voices.style(voice, ids.length);
+      const style = await this.styles.style(voice, ids.length);
       parts.push(await context.measure(() => this.run(ids, style, settings.speed)));
     }
     return joinSamples(parts);

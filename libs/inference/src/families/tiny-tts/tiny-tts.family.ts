@@ -1,9 +1,10 @@
 import { join } from 'node:path';
 import { QueuedTaskEngine } from '../../engines/queued-task.engine.js';
+import { type SpeakInput, speakTask } from '../../engines/speech.js';
 import type { EngineLoader } from '../../host/loaded-engine.js';
 import { OrtSession } from '../../runtime/ort-session.js';
 import { loadPronouncer } from '../../speech/load-pronouncer.js';
-import { speakHandler } from '../../speech/speak-handler.js';
+import { speakHandler } from '../../speech/speaker.js';
 import { loadTinyTtsMetadata } from './tiny-tts.metadata.js';
 import { TinyTtsSpeaker } from './tiny-tts.speaker.js';
 
@@ -20,12 +21,12 @@ export const loadTinyTtsFamily: EngineLoader = async (options, sink) => {
     intraOpThreads: options.intraOpThreads,
   });
   const engine = new QueuedTaskEngine({
-    handlers: { speak: speakHandler(new TinyTtsSpeaker(session, metadata, pronouncer)) },
+    handlers: { [speakTask]: speakHandler(new TinyTtsSpeaker(session, metadata, pronouncer)) },
     sink,
     onClose: () => session.release(),
   });
   const { provider, providerNote } = session;
   const voice = [...metadata.speakers.keys()][0] ?? '';
-  const input = { text: 'Ready.', voice, speed: 1, language: null };
-  return { engine, provider, providerNote, slots: 1, warmUp: { task: 'speak', input } };
+  const input: SpeakInput = { text: 'Ready.', before: 'end', voice, speed: 1, language: null };
+  return { engine, provider, providerNote, slots: options.slots, warmUp: { task: speakTask, input } };
 };

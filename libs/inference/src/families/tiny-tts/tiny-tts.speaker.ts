@@ -1,10 +1,9 @@
-import { PlatformError } from '#common';
 import type { TaskContext } from '../../engines/queued-task.engine.js';
 import type { GraphSession } from '../../runtime/graph-session.js';
 import { spokenText } from '../../speech/english/spoken-text.js';
 import type { WordPronouncer } from '../../speech/english/word-pronouncer.js';
 import { joinSamples } from '../../speech/join-samples.js';
-import type { Speaker, SpeakSettings } from '../../speech/speak-handler.js';
+import type { Speaker, SpeakSettings } from '../../speech/speaker.js';
 import type { TinyTtsMetadata } from './tiny-tts.metadata.js';
 import { type ToneSymbol, tinyTtsSymbols } from './tiny-tts.phones.js';
 
@@ -32,17 +31,12 @@ export class TinyTtsSpeaker implements Speaker {
     this.sampleRate = metadata.sampleRate;
   }
 
-  check({ voice }: SpeakSettings): void {
-    if (typeof voice !== 'string') {
-      throw new PlatformError('INVALID_REQUEST', 'This model does not clone voices.', 'voice');
-    }
-    if (!this.metadata.speakers.has(voice)) {
-      throw new PlatformError('INVALID_REQUEST', 'This model has no voice of that name.', 'voice');
-    }
+  get voices(): readonly string[] {
+    return [...this.metadata.speakers.keys()];
   }
 
   async say(sentence: string, settings: SpeakSettings, context: TaskContext): Promise<Float32Array> {
-    const speakerId = this.metadata.speakers.get(settings.voice as string) ?? 0;
+    const speakerId = this.metadata.speakers.get(settings.voice) ?? 0;
     const symbols = tinyTtsSymbols(spokenText(sentence, this.pronouncer));
     if (symbols.every(({ symbol }) => !/\w/u.test(symbol))) return new Float32Array(0);
     const parts: Float32Array[] = [];

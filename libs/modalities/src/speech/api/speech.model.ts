@@ -1,0 +1,51 @@
+import { PlatformError } from '#common';
+import type { ModelManifest } from '#model-registry/manifest';
+import { type SpeechFormat, speechFormats } from '../contract/speech.job.js';
+
+/** `voice_cloning` of a model record (contract 6.3). */
+export interface VoiceCloning {
+  mode: 'zero_shot' | 'persistent';
+  /** Containers: `wav`, `mp3`, `m4a`… */
+  accepted_formats: string[];
+  min_sample_seconds: number;
+  retention_days: number;
+}
+
+/** What a manifest of type `tts` says of its voices. */
+export interface SpeechModel {
+  id: string;
+  voices: readonly string[];
+  /** Null for models that know only their own voices. */
+  cloning: VoiceCloning | null;
+  formats: readonly SpeechFormat[];
+  defaultFormat: SpeechFormat;
+}
+
+/** The voice of callers who name none (contract 6.1), where a model has it. */
+const usualVoice = 'af_sky';
+
+interface Members {
+  voices?: string[];
+  voice_cloning?: VoiceCloning;
+  supported_formats?: string[];
+  default_format?: string;
+}
+
+export function speechModel({ id, kindMembers }: ModelManifest): SpeechModel {
+  const {
+    voices = [],
+    voice_cloning: cloning = null,
+    supported_formats: named,
+    default_format: usual,
+  } = (kindMembers ?? {}) as Members;
+  const formats = speechFormats.filter((format) => named?.includes(format) ?? true);
+  const defaultFormat = formats.find((format) => format === usual) ?? formats[0] ?? 'mp3';
+  return { id, voices, cloning, formats, defaultFormat };
+}
+
+/** The voice of the model that speaks where nobody names one. */
+export function defaultVoice({ id, voices }: SpeechModel): string {
+  const voice = voices.includes(usualVoice) ? usualVoice : voices[0];
+  if (voice !== undefined) return voice;
+  throw new PlatformError('INVALID_REQUEST', `The model ${id} has no voice of its own; name one.`, 'voice');
+}

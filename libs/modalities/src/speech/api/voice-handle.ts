@@ -1,0 +1,12 @@
+import { randomBytes } from 'node:crypto';
+
+const shape = /^vv_[A-Za-z0-9_-]{24}$/;
+
+/** 144 random bits: nobody finds another account's by trying. */
+export function newVoiceHandle(): string {
+  return `vv_${randomBytes(18).toString('base64url')}`;
+}
+
+export function isVoiceHandle(text: string): boolean {
+  return shape.test(text);
+}

@@ -1,0 +1,149 @@
+import { noTokens, PlatformError } from '#common';
+import {
+  type Sentence,
+  type SpeakInput,
+  type SpeakOutput,
+  speakTask,
+  splitSentences,
+  type TaskRunner,
+  type VoiceSample,
+} from '#inference/host';
+import { audioContentTypes, decodeWholeAudio, encodeAudio, type MediaTools, needsFfmpeg } from '#media';
+import type { JobReport, RunningJob } from '#queue';
+import type { ArtifactStore } from '#storage';
+import type { SoundEndedEvent, SpeechJobPayload } from '../contract/index.js';
+import { SampleQueue } from './sample-queue.js';
+import { SoundSender } from './sound-sender.js';
+
+export interface SpeechParts {
+  runner: TaskRunner;
+  artifacts: ArtifactStore;
+  media: MediaTools;
+}
+
+/** What models that clone are given of a recording: samples per second, and at most so many seconds. */
+const sampleRateOfVoices = 24_000;
+const mostSampleSeconds = 60;
+
+/** Says one text sentence by sentence: while one is encoded and sent, the model works on the next. */
+export class SpeechProcessor {
+  constructor(private readonly parts: SpeechParts) {}
+
+  /**
+   * Rejects with a `PlatformError`; `INVALID_REQUEST` where there was nothing to say. A cancelled job ends well, with
+   * the characters of the sentences that were said.
+   */
+  async process(job: RunningJob<SpeechJobPayload>): Promise<JobReport> {
+    const startedAt = performance.now();
+    const { format } = job.envelope.payload;
+    // Before the model works for sound that nobody can write.
+    if (needsFfmpeg(format)) this.parts.media.require();
+    const run = new SpeechRun(job, this.parts, await this.voiceOf(job));
+    const cancelled = !(await run.speak());
+    return {
+      usage: { ...noTokens, units: { characters: run.characters } },
+      cancelled,
+      executionMs: Math.round(performance.now() - startedAt),
+    };
+  }
+
+  private async voiceOf({ envelope, signal }: RunningJob<SpeechJobPayload>): Promise<string | VoiceSample> {
+    const { voice } = envelope.payload;
+    const sampleId = envelope.payload.sampleId ?? null;
+    if (sampleId === null) return voice ?? '';
+    const { artifacts, media } = this.parts;
+    const options = { sampleRate: sampleRateOfVoices, maxSeconds: mostSampleSeconds, signal };
+    const samples = await artifacts.withFile(sampleId, (path) => decodeWholeAudio(media, { path }, options));
+    return { samples, sampleRate: sampleRateOfVoices };
+  }
+}
+
+/** One text on its way through model, encoder and mailbox. */
+class SpeechRun {
+  /** Of the sentences that were said. */
+  characters = 0;
+  private samples = 0;
+  private readonly queue = new SampleQueue();
+  private readonly sender: SoundSender;
+  private encoding: Promise<void> | null = null;
+  /** Ends the model's work when the sound cannot be written. */
+  private readonly broken = new AbortController();
+
+  constructor(
+    private readonly job: RunningJob<SpeechJobPayload>,
+    private readonly parts: SpeechParts,
+    private readonly voice: string | VoiceSample,
+  ) {
+    const { format } = job.envelope.payload;
+    this.sender = new SoundSender(job.mailbox, parts.artifacts, audioContentTypes[format]);
+  }
+
+  /** False: it was cancelled. */
+  async speak(): Promise<boolean> {
+    try {
+      for (const [index, sentence] of splitSentences(this.job.envelope.payload.text).entries()) {
+        const said = await this.say(sentence, index);
+        if (said === null) break;
+        this.characters += sentence.characters;
+        this.take(said);
+      }
+      this.queue.end();
+      await this.encoding;
+      if (this.job.signal.aborted) return false;
+      if (this.samples === 0) throw nothingToSay();
+      await this.sender.finish();
+      const event: SoundEndedEvent = { type: 'sound-ended', samples: this.samples };
+      this.job.mailbox.send(event);
+      return true;
+    } catch (error) {
+      if (this.job.signal.aborted) return false;
+      throw error;
+    } finally {
+      this.queue.end();
+      this.sender.stop();
+    }
+  }
+
+  /** Null when it was cancelled. */
+  private async say(sentence: Sentence, index: number): Promise<SpeakOutput | null> {
+    const { envelope, signal } = this.job;
+    const { speed, language } = envelope.payload;
+    const { text, before } = sentence;
+    const input: SpeakInput = { text, before, voice: this.voice, speed, language: language ?? null };
+    const request = { id: `${envelope.requestId}.${index}`, task: speakTask, input };
+    const ends = AbortSignal.any([signal, this.broken.signal]);
+    const { cancelled, output } = await this.parts.runner.runTask(request, { signal: ends });
+    return cancelled ? null : (output as SpeakOutput);
+  }
+
+  private take({ samples, sampleRate }: SpeakOutput): void {
+    if (samples.length === 0) return;
+    this.encoding ??= this.startEncoder(sampleRate);
+    this.samples += samples.length;
+    this.queue.push(samples);
+  }
+
+  private startEncoder(sampleRate: number): Promise<void> {
+    const encoding = this.encode(sampleRate);
+    // It is awaited when the text is at its end; until then a failure has nobody who looks at it.
+    encoding.catch(() => undefined);
+    return encoding;
+  }
+
+  private async encode(sampleRate: number): Promise<void> {
+    const { format } = this.job.envelope.payload;
+    const { signal } = this.job;
+    try {
+      for await (const bytes of encodeAudio(this.parts.media, this.queue, { format, sampleRate, signal })) {
+        this.sender.add(bytes);
+      }
+    } catch (error) {
+      this.broken.abort();
+      throw error;
+    }
+  }
+}
+
+function nothingToSay(): PlatformError {
+  return new PlatformError('INVALID_REQUEST', 'The input has nothing that this model can say.', 'input');
+}
