@@ -55,6 +55,7 @@ const installed = await install(['whisper-tiny', 'moonshine-tiny']);
 const [whisper, moonshine] = installed as [InstalledModel, InstalledModel];
 const platform = await startPlatform({
   engine: 'text',
+  ownPostgres: true,
   home,
   manifests: installed.map(({ manifest }) => manifest),
   env: { SLUICE_THREADS: String(threads), SLUICE_PROVIDERS: 'cpu' },

@@ -101,7 +101,9 @@ export interface Platform {
   stop(): Promise<void>;
 }
 
-const distFolder = fileURLToPath(new URL('../../dist/', import.meta.url));
+/** The harness runs as source in tests and compiled in benches. */
+const isCompiled = import.meta.url.includes('/dist/test/harness/');
+const distFolder = fileURLToPath(new URL(isCompiled ? '../../' : '../../dist/', import.meta.url));
 
 const entries: Record<PlatformRole, Record<'deterministic' | 'text', string>> = {
   api: { deterministic: 'apps/api/src/main.js', text: 'apps/api/src/main.js' },
