@@ -12,6 +12,7 @@ import {
   JobCloser,
   JobsRepository,
   JobsService,
+  MediaJobsRepository,
   PayloadCipher,
   SecretBox,
 } from '#jobs';
@@ -44,6 +45,7 @@ export interface ApiServices extends AccountServices, LimitServices {
   idempotency: IdempotencyService;
   jobs: JobsService;
   artifacts: ArtifactStore;
+  mediaJobs: MediaJobsRepository;
   links: DownloadLinks;
   downloads: DownloadService;
   media: MediaTools;
@@ -106,6 +108,7 @@ export async function openServices(config: ApiConfig, logger: Logger): Promise<A
     idempotency,
     jobs: new JobsService({ jobs, transport, logger }),
     artifacts,
+    mediaJobs: new MediaJobsRepository(prisma),
     links,
     downloads: new DownloadService({ links, artifacts, repository: new DownloadLinksRepository(prisma) }),
     media: await MediaTools.find({ ffmpeg: config.ffmpeg, warn: (message) => logger.warn(message) }),

@@ -7,7 +7,7 @@ import { holdToModel } from './http/rate-limit.guard.js';
 /** What every slice asks of its process. */
 export function inferenceServicesOf(services: ApiServices): InferenceServices {
   const { registry, prices, transport, admission, jobs, holders, drain, logger, config } = services;
-  const { artifacts, links, media, egress } = services;
+  const { artifacts, links, media, mediaJobs, egress } = services;
   return {
     resolve: (name, type, headers) =>
       registry.resolve({
@@ -34,6 +34,7 @@ export function inferenceServicesOf(services: ApiServices): InferenceServices {
     errorFrame: (error) => ({ error: openaiError(error), ...(error.issues ? { issues: error.issues } : {}) }),
     watchHolder: (modelId) => holders.watch(modelId),
     artifacts,
+    mediaJobs,
     downloadUrl: (artifactId, { protocol, host }) =>
       `${config.publicUrl ?? `${protocol}://${host}`}/api/v1/media/${links.tokenFor(artifactId)}`,
     media,

@@ -51,8 +51,22 @@ export interface MusicPricing {
   per_thousand_characters?: Price;
 }
 
+/** Per second of video: made, by resolution where that has a price of its own, or upscaled, by factor (`2x`). */
+export interface VideoPricing {
+  per_second?: Price;
+  resolutions?: Record<string, Price>;
+  upscale?: Record<string, Price>;
+}
+
 export type Pricing =
-  TextPricing | EmbeddingPricing | ImagePricing | InpaintPricing | SpeechPricing | TranscriptionPricing | MusicPricing;
+  | TextPricing
+  | EmbeddingPricing
+  | ImagePricing
+  | InpaintPricing
+  | SpeechPricing
+  | TranscriptionPricing
+  | MusicPricing
+  | VideoPricing;
 
 /** A dated price of a model. */
 export interface ModelPrice {

@@ -9,6 +9,7 @@ import type { ModelType } from '#model-registry/manifest';
 import type { MailboxSlot } from '#queue';
 import type { ArtifactStore } from '#storage';
 import type { OpenRequest } from '../admission.service.js';
+import type { MediaJobsRepository } from '../media/media-jobs.repository.js';
 import type { HolderLease } from './job-exchange.js';
 import type { AdmittedUse, LimitedExchange, ModelDemand } from './model-limit.js';
 
@@ -44,6 +45,8 @@ export interface InferenceServices {
   watchHolder(modelId: string): HolderLease;
   /** Inputs and results of media jobs, by reference. */
   artifacts: ArtifactStore;
+  /** Async jobs as their owners see them. */
+  mediaJobs: Pick<MediaJobsRepository, 'find' | 'markDeleted' | 'usualDurationMs'>;
   /** A link to an artifact, whole, as the sender of `request` reaches us; it needs no credentials. */
   downloadUrl(artifactId: string, request: FastifyRequest): string;
   /** Reads and writes sound and video; may be missing on this machine. */

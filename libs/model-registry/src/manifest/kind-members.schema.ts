@@ -1,5 +1,17 @@
 import { Type } from 'class-transformer';
-import { IsArray, IsBoolean, IsIn, IsInt, IsNumber, IsOptional, IsString, Min, ValidateNested } from 'class-validator';
+import {
+  ArrayNotEmpty,
+  IsArray,
+  IsBoolean,
+  IsIn,
+  IsInt,
+  IsNotEmpty,
+  IsNumber,
+  IsOptional,
+  IsString,
+  Min,
+  ValidateNested,
+} from 'class-validator';
 import type { ModelType } from './manifest.js';
 
 /* Members of `model_spec` that only one kind of model has (contract, section 9.1). */
@@ -25,6 +37,8 @@ export class SpeechMembersSchema {
   @IsOptional() @IsString() default_format?: string;
   /** Samples per second of `pcm`, which has no header to say so. */
   @IsOptional() @IsInt() @Min(8_000) pcm_sample_rate?: number;
+  /** Of long texts (`/audio/queue`), in characters. */
+  @IsOptional() @IsInt() @Min(1) prompt_character_limit?: number;
 }
 
 export class MusicMembersSchema {
@@ -54,6 +68,27 @@ export class ImageMembersSchema {
   @IsOptional() @IsBoolean() supportsStyleReferences?: boolean;
 }
 
+/** What callers confirm before such a model works for them (contract 8.2). */
+export class VideoConsentSchema {
+  @IsIn(['seedance']) flow: string;
+  @IsString() @IsNotEmpty() consent_version: string;
+  @IsString() @IsNotEmpty() policy_text: string;
+  @IsString() @IsNotEmpty() docs_url: string;
+}
+
+export class VideoMembersSchema {
+  /** Fields of `/video/queue` that it takes beside those every model does; others are refused. */
+  @IsArray() @ArrayNotEmpty() @IsString({ each: true }) supported_inputs: string[];
+  /** Of upscalers, the usual one first. */
+  @IsOptional() @IsArray() @IsIn([1, 2, 4], { each: true }) upscale_factors?: number[];
+  /** Frames per second that callers may choose from, the usual one first. */
+  @IsOptional() @IsArray() @IsInt({ each: true }) frame_rates?: number[];
+  @IsOptional() @IsInt() @Min(1) max_source_seconds?: number;
+  /** Results leave by a link alone, which `/video/queue` gives out. */
+  @IsOptional() @IsBoolean() private_delivery?: boolean;
+  @IsOptional() @ValidateNested() @Type(() => VideoConsentSchema) consent?: VideoConsentSchema;
+}
+
 /** For kinds without members of their own. */
 export class NoMembersSchema {}
 
@@ -63,6 +98,7 @@ const membersByType: Partial<Record<ModelType, new () => object>> = {
   music: MusicMembersSchema,
   image: ImageMembersSchema,
   inpaint: ImageMembersSchema,
+  video: VideoMembersSchema,
 };
 
 export function kindMembersSchemaOf(type: ModelType): new () => object {

@@ -55,7 +55,7 @@ const textRules: Rule = (manifest) => {
 const requiredShapes: Partial<Record<ModelManifest['type'], ('constraints' | 'pricing' | 'kindMembers')[]>> = {
   image: ['constraints', 'pricing'],
   inpaint: ['constraints', 'pricing'],
-  video: ['constraints'],
+  video: ['constraints', 'kindMembers'],
   embedding: ['pricing', 'kindMembers'],
 };
 

@@ -41,7 +41,8 @@ function presentSpec(manifest: ModelManifest, { offline, traits }: ModelPresence
       regionRestrictions: manifest.regionRestrictions,
       deprecation: manifest.deprecation,
       constraints: manifest.constraints,
-      pricing: manifest.pricing,
+      // What a video costs depends on more than a list can say: callers ask for a quote (contract 9.1).
+      pricing: manifest.type === 'video' ? undefined : manifest.pricing,
     }),
     ...manifest.kindMembers,
   };

@@ -114,7 +114,7 @@ describe('manifests of other kinds', () => {
     ],
     [
       'video',
-      'constraints: { aspect_ratios: [], resolutions: [], durations: ["5s"], model_type: video, audio: false, audio_configurable: false }',
+      `constraints: { aspect_ratios: [], resolutions: [], durations: ["5s"], model_type: video, audio: false, audio_configurable: false }\nkindMembers: { supported_inputs: [image_url] }\npricing: { per_second: ${price} }`,
     ],
     [
       'embedding',

@@ -80,7 +80,17 @@ export class MusicPricingSchema {
   @IsOptional() @ValidateNested() @Type(() => PriceSchema) per_thousand_characters?: PriceSchema;
 }
 
-/** Video has no published prices: callers ask for a quote. */
+/**
+ * Per second: of the video that is made, by resolution where that is named, or of the video that is upscaled, by factor.
+ * Never published: callers ask for a quote.
+ */
+export class VideoPricingSchema {
+  @IsOptional() @ValidateNested() @Type(() => PriceSchema) per_second?: PriceSchema;
+  @IsOptional() @IsRecordOf(PriceSchema) resolutions?: Record<string, PriceSchema>;
+  @IsOptional() @IsRecordOf(PriceSchema) upscale?: Record<string, PriceSchema>;
+}
+
+/** For kinds without prices. */
 export class NoPricingSchema {}
 
 const pricingByType: Record<ModelType, new () => object> = {
@@ -92,7 +102,7 @@ const pricingByType: Record<ModelType, new () => object> = {
   tts: SpeechPricingSchema,
   asr: TranscriptionPricingSchema,
   music: MusicPricingSchema,
-  video: NoPricingSchema,
+  video: VideoPricingSchema,
 };
 
 export function pricingSchemaOf(type: ModelType): new () => object {
