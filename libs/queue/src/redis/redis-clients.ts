@@ -1,5 +1,6 @@
 import { Redis, type RedisOptions } from 'ioredis';
 import { PlatformError } from '#common';
+import { coalesceWrites } from '#platform/redis';
 import { storeCallTimeoutMs } from '../store-call.js';
 
 /** The oldest server that has `XADD NOMKSTREAM` and `XTRIM MINID`. */
@@ -16,13 +17,12 @@ export function failFastClient(url: string, connectionName: string): Redis {
     autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: 0,
     commandTimeout: storeCallTimeoutMs,
-    enableAutoPipelining: true,
   });
 }
 
 /** For workers and readers: an operation waits until the server is back. */
 export function patientClient(url: string, connectionName: string): Redis {
-  return open(url, { connectionName, maxRetriesPerRequest: null, enableAutoPipelining: true });
+  return open(url, { connectionName, maxRetriesPerRequest: null });
 }
 
 /** For a loop that reads and tries again by itself: a read ends with an error as soon as the connection does. */
@@ -31,7 +31,9 @@ export function readerClient(url: string, connectionName: string): Redis {
 }
 
 function open(url: string, options: RedisOptions): Redis {
-  return new Redis(url, { ...options, retryStrategy, lazyConnect: true, connectTimeout: 5_000 });
+  const client = new Redis(url, { ...options, retryStrategy, lazyConnect: true, connectTimeout: 5_000 });
+  client.on('connect', () => coalesceWrites(client.stream));
+  return client;
 }
 
 /** The first connection: rejects when the server does not answer within `timeoutMs`. */

@@ -26,13 +26,11 @@ export class RedisMailboxLink implements MailboxLink {
 
   async send(address: string, messages: string[]): Promise<void> {
     const key = this.key(address);
-    const pipeline = this.writer.pipeline();
-    for (const message of messages) {
-      // Only the reader makes its stream: what is sent to an address that is gone must not pile up.
-      pipeline.xadd(key, 'NOMKSTREAM', 'MAXLEN', '~', streamLength, '*', 'm', message);
-    }
-    const replies = (await pipeline.exec()) ?? [];
-    for (const [error] of replies) if (error) throw error;
+    // Only the reader makes its stream: what is sent to an address that is gone must not pile up.
+    const replies = messages.map((message) =>
+      this.writer.xadd(key, 'NOMKSTREAM', 'MAXLEN', '~', streamLength, '*', 'm', message),
+    );
+    await Promise.all(replies);
   }
 
   async receive(address: string, handlers: MailboxHandlers): Promise<{ close(): Promise<void> }> {
