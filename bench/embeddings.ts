@@ -1,0 +1,125 @@
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { bundledManifestFolder, loadManifestFolder } from '#model-registry/manifest';
+import { type InstalledModel, pullModels, readInstalledModel, silentReporter } from '#model-store';
+import { startPlatform } from '#test/platform';
+import { redisAvailable } from '#test/redis';
+import {
+  asContestant,
+  bareEmbedder,
+  type ContestantOptions,
+  type Embedder,
+  peerEmbedder,
+  platformEmbedder,
+} from './embeddings/embedders.js';
+import { type Contestant, machineFacts, medianOf, publish, type Ratio, runInterleaved } from './report.js';
+
+const help = `node dist/bench/embeddings.js [options]
+
+Texts embedded per second by 32 callers through the whole platform and by our engine alone, in requests of 16 texts and
+of one, beside transformers.js on the same weights, one text at a time and in batches of 32, in turns.
+
+  --rounds N     measured rounds, default 5
+  --texts N      texts per run, default 512
+  --callers N    default 32
+  --threads N    threads of every model, default 2
+  --model ID     default all-minilm-l6-v2
+  --home DIR     keeps weights between runs, default ~/.cache/sluice-test
+  --json PATH    also write the report there
+`;
+
+const { values } = parseArgs({
+  options: {
+    rounds: { type: 'string', default: '5' },
+    texts: { type: 'string', default: '512' },
+    callers: { type: 'string', default: '32' },
+    threads: { type: 'string', default: '2' },
+    model: { type: 'string', default: 'all-minilm-l6-v2' },
+    home: { type: 'string', default: join(homedir(), '.cache', 'sluice-test') },
+    json: { type: 'string' },
+    help: { type: 'boolean', default: false },
+  },
+});
+if (values.help) {
+  process.stdout.write(help);
+  process.exit(0);
+}
+
+const { home, model: modelId } = values;
+const [rounds, texts, callers, threads] = [values.rounds, values.texts, values.callers, values.threads].map(Number) as [
+  number,
+  number,
+  number,
+  number,
+];
+
+/** What the project promises over the peer on equal weights. */
+const aims = { oneByOne: 1.7, batches: 3 };
+const peer = 'transformers.js';
+
+async function install(): Promise<InstalledModel> {
+  const manifests = (await loadManifestFolder(bundledManifestFolder())).filter(({ id }) => id === modelId);
+  await pullModels({ home, manifests, reporter: silentReporter });
+  const model = await readInstalledModel(home, modelId);
+  if (model === null) throw new Error(`${modelId} could not be installed in ${home}`);
+  return model;
+}
+
+const model = await install();
+const platform = await startPlatform({
+  engine: 'text',
+  ownPostgres: true,
+  transport: redisAvailable ? 'redis' : 'postgres',
+  home,
+  manifests: [model.manifest],
+  env: { SLUICE_THREADS: String(threads), SLUICE_PROVIDERS: 'cpu' },
+});
+const embedders: Embedder[] = [];
+try {
+  const [whole, bare, js] = [
+    platformEmbedder(platform, modelId),
+    await bareEmbedder(model, threads),
+    await peerEmbedder(model, threads),
+  ];
+  embedders.push(whole, bare, js);
+  const of = (embedder: Embedder, options: Pick<ContestantOptions, 'name' | 'perRequest'>): Contestant =>
+    asContestant(embedder, { texts, callers, ...options });
+  const contestants = [
+    of(whole, { name: 'sluice, 16 texts a request', perRequest: 16 }),
+    of(whole, { name: 'sluice, one text a request', perRequest: 1 }),
+    of(bare, { name: 'bare, 16 texts a request', perRequest: 16 }),
+    of(bare, { name: 'bare, one text a request', perRequest: 1 }),
+    of(js, { name: `${peer}, one by one`, perRequest: 1 }),
+    of(js, { name: `${peer}, batches of 32`, perRequest: 32 }),
+  ];
+  const onProgress = (line: string) => void process.stderr.write(`${line}\n`);
+  const results = await runInterleaved(contestants, { rounds, warmups: 1, onProgress });
+  const rate = (name: string): number => medianOf(results, name, 'textsPerSecond');
+  const ratios = ['sluice', 'bare'].flatMap((ours) =>
+    ['16 texts a request', 'one text a request'].flatMap((form): Ratio[] => {
+      const name = `${ours}, ${form}`;
+      const isAimed = form === '16 texts a request';
+      return [
+        {
+          name: `${name} / ${peer}, one by one`,
+          value: rate(name) / rate(`${peer}, one by one`),
+          aim: isAimed ? aims.oneByOne : null,
+        },
+        {
+          name: `${name} / ${peer}, batches of 32`,
+          value: rate(name) / rate(`${peer}, batches of 32`),
+          aim: isAimed ? aims.batches : null,
+        },
+      ];
+    }),
+  );
+  const settings = { rounds, texts, callers, threads, queue: redisAvailable ? 'Redis' : 'PostgreSQL' };
+  const startedAt = new Date().toISOString();
+  const report = { bench: 'embeddings', startedAt, machine: machineFacts(), settings, results, ratios };
+  await publish(report, values.json ?? null);
+} finally {
+  for (const embedder of embedders) await embedder.close();
+  await platform.stop();
+}
+process.exit(0);

@@ -1,0 +1,101 @@
+import { fileURLToPath } from 'node:url';
+import { resolve } from 'node:path';
+import { Agent, request } from 'undici';
+import type { InstalledModel } from '#model-store';
+import type { Platform } from '#test/platform';
+import { type Contestant, percentile } from '../report.js';
+import { BenchChild } from '../text/child.contender.js';
+import { runLanes } from '../text/contender.js';
+import { peakMebibytes } from '../transcription/peak-memory.js';
+import { inRequests, textsOfRound } from './workload.js';
+
+/** What somebody embeds in one run. */
+export interface EmbeddingPlan {
+  requests: string[][];
+  /** Requests under way at once. */
+  callers: number;
+}
+
+export interface EmbeddingTimes {
+  ms: number;
+  /** How long each request took. */
+  requestMs: number[];
+}
+
+export interface Embedder {
+  embed(plan: EmbeddingPlan): Promise<EmbeddingTimes>;
+  /** Process that holds the model. */
+  pid(): number;
+  close(): Promise<void>;
+}
+
+/** Through HTTP, key, limits, ledger, queue, worker and host, as the official client asks: base64. */
+export function platformEmbedder(platform: Platform, modelId: string): Embedder {
+  const agent = new Agent({ connections: 128, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 });
+  const ask = async (input: string[]): Promise<number> => {
+    const startedAt = performance.now();
+    const { statusCode, body } = await request(`${platform.baseUrl}/embeddings`, {
+      method: 'POST',
+      dispatcher: agent,
+      headers: { authorization: `Bearer ${platform.inferenceKey}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: modelId, input, encoding_format: 'base64' }),
+    });
+    const text = await body.text();
+    if (statusCode !== 200) throw new Error(`HTTP ${statusCode}: ${text}`);
+    return performance.now() - startedAt;
+  };
+  return {
+    embed: async ({ requests, callers }) => {
+      const startedAt = performance.now();
+      const requestMs = await runLanes(requests, callers, ask);
+      return { ms: performance.now() - startedAt, requestMs };
+    },
+    pid: () => platform.hostPid(modelId),
+    close: () => agent.close(),
+  };
+}
+
+export async function bareEmbedder({ manifest, folder }: InstalledModel, threads: number): Promise<Embedder> {
+  const { id, graphFile, family, familyOptions = {} } = manifest;
+  const limits = { intraOpThreads: threads, slots: 64, contextLength: 512, cacheTokens: 0 };
+  const load = { modelId: id, directory: folder, graphFile, family, familyOptions, providers: ['cpu'], ...limits };
+  return childEmbedder(
+    await BenchChild.start(fileURLToPath(new URL('./bare-embedding.child.js', import.meta.url)), load),
+  );
+}
+
+/** transformers.js embeds the texts of one request in one padded batch, and one request after the other. */
+export async function peerEmbedder({ folder }: InstalledModel, threads: number): Promise<Embedder> {
+  return childEmbedder(await BenchChild.start(resolve('bench/peers/transformers-embedding.mjs'), { folder, threads }));
+}
+
+function childEmbedder(child: BenchChild): Embedder {
+  return {
+    embed: async (plan) => (await child.call('run', plan)) as EmbeddingTimes,
+    pid: () => child.pid,
+    close: () => child.close(),
+  };
+}
+
+export interface ContestantOptions {
+  name: string;
+  texts: number;
+  perRequest: number;
+  callers: number;
+}
+
+export function asContestant(embedder: Embedder, { name, texts, perRequest, callers }: ContestantOptions): Contestant {
+  return {
+    name,
+    run: async (round) => {
+      const requests = inRequests(textsOfRound(round, texts), perRequest);
+      const { ms, requestMs } = await embedder.embed({ requests, callers });
+      return {
+        textsPerSecond: (texts * 1_000) / ms,
+        requestP50Ms: percentile(requestMs, 50),
+        requestP95Ms: percentile(requestMs, 95),
+        peakMiB: await peakMebibytes(embedder.pid()),
+      };
+    },
+  };
+}
