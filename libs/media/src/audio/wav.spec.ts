@@ -1,0 +1,110 @@
+import { describe, expect, it } from 'vitest';
+import { MediaTools } from '../tools/media-tools.js';
+import { decodeWholeAudio, probeAudio } from './decode-audio.js';
+import { encodeAudio, encodeWholeAudio } from './encode-audio.js';
+import { writeWavHeader } from './wav-header.js';
+
+/** Without ffmpeg: nothing here may need it. */
+const tools = await MediaTools.find({ ffmpeg: '/nowhere/ffmpeg' });
+const sampleRate = 16_000;
+const invalid = { code: 'INVALID_AUDIO_FORMAT' };
+
+function wav(options: {
+  tag?: number;
+  bits?: number;
+  channels?: number;
+  rate?: number;
+  data?: Buffer;
+  claim?: number;
+}): Buffer {
+  const { tag = 1, bits = 16, channels = 1, rate = sampleRate, data = Buffer.alloc(320) } = options;
+  const header = writeWavHeader({ sampleRate: rate, channels, samples: 0 });
+  header.writeUInt16LE(tag, 20);
+  header.writeUInt16LE(bits, 34);
+  header.writeUInt32LE(options.claim ?? data.length, 40);
+  return Buffer.concat([header, data]);
+}
+
+const decode = (bytes: Buffer, maxSeconds = 10) => decodeWholeAudio(tools, bytes, { sampleRate, maxSeconds });
+
+describe('WAV', () => {
+  it('needs no ffmpeg, and says so where another format does', async () => {
+    expect(tools.missing).toContain('apt-get install -y ffmpeg');
+    const samples = Float32Array.from({ length: 4_000 }, (_, index) => Math.sin(index / 10) / 2);
+    const bytes = await encodeWholeAudio(tools, samples, { format: 'wav', sampleRate });
+    const decoded = await decode(bytes);
+    expect(decoded).toHaveLength(4_000);
+    for (const [index, sample] of decoded.entries()) expect(sample).toBeCloseTo(samples[index] ?? 0, 4);
+    const away = { code: 'SERVICE_UNAVAILABLE' };
+    await expect(encodeWholeAudio(tools, samples, { format: 'mp3', sampleRate })).rejects.toMatchObject(away);
+    await expect(decode(Buffer.from('fLaC and so on'))).rejects.toMatchObject(away);
+  });
+
+  it.each([
+    { tag: 1, bits: 8, data: Buffer.from([0, 128, 255]), samples: [-1, 0, 127 / 128] },
+    { tag: 1, bits: 16, data: Buffer.from([0x00, 0x80, 0x00, 0x40]), samples: [-1, 0.5] },
+    { tag: 1, bits: 24, data: Buffer.from([0x00, 0x00, 0x80, 0x00, 0x00, 0x40]), samples: [-1, 0.5] },
+    { tag: 1, bits: 32, data: Buffer.from([0x00, 0x00, 0x00, 0x80]), samples: [-1] },
+    {
+      tag: 3,
+      bits: 32,
+      data: Buffer.from(new Float32Array([0.25, -0.5, Number.NaN]).buffer),
+      samples: [0.25, -0.5, 0],
+    },
+    { tag: 3, bits: 64, data: Buffer.from(new Float64Array([0.25]).buffer), samples: [0.25] },
+    { tag: 1, bits: 16, channels: 2, data: Buffer.from([0, 0x40, 0, 0, 0, 0x20, 0, 0x20]), samples: [0.25, 0.25] },
+  ])('is read with $bits bits of kind $tag', async ({ samples, ...options }) => {
+    expect([...(await decode(wav(options)))]).toEqual(samples);
+  });
+
+  it('is found behind chunks that nobody needs, and in the extensible form', async () => {
+    const plain = wav({ data: Buffer.from([0x00, 0x40]) });
+    const list = Buffer.concat([Buffer.from('LIST\x05\0\0\0'), Buffer.from('12345\0')]);
+    const behind = Buffer.concat([plain.subarray(0, 12), list, plain.subarray(12)]);
+    expect([...(await decode(behind))]).toEqual([0.5]);
+    const format = Buffer.concat([plain.subarray(20, 36), Buffer.alloc(24)]);
+    format.writeUInt16LE(0xfffe, 0);
+    format.writeUInt16LE(1, 24);
+    const extended = Buffer.concat([plain.subarray(0, 12), Buffer.from('fmt \x28\0\0\0'), format, plain.subarray(36)]);
+    expect([...(await decode(extended))]).toEqual([0.5]);
+  });
+
+  it('is resampled', async () => {
+    expect(await decode(wav({ rate: 48_000, data: Buffer.alloc(96_000) }))).toHaveLength(16_000);
+  });
+
+  it('is refused by its header when it claims to be too long', async () => {
+    const dayLong = wav({ claim: 86_400 * sampleRate * 2 });
+    const tooLong = { code: 'PAYLOAD_TOO_LARGE', message: 'The recording is longer than 600 seconds.' };
+    await expect(probeAudio(tools, dayLong, { maxSeconds: 600 })).rejects.toMatchObject(tooLong);
+    await expect(decode(dayLong, 600)).rejects.toMatchObject(tooLong);
+  });
+
+  it('is refused when it plays longer than its header says', async () => {
+    const piped = wav({ claim: 0xffffffff, data: Buffer.alloc(sampleRate * 4) });
+    expect(await probeAudio(tools, piped, { maxSeconds: 2 })).toMatchObject({ durationSeconds: 2, channels: 1 });
+    await expect(decode(piped, 1)).rejects.toMatchObject({ code: 'PAYLOAD_TOO_LARGE' });
+  });
+
+  it.each([
+    ['empty', Buffer.alloc(0)],
+    ['text', Buffer.from('this is no sound')],
+    ['only a header', wav({ data: Buffer.alloc(0) })],
+    ['cut in its header', wav({}).subarray(0, 30)],
+    ['without a format', Buffer.concat([wav({}).subarray(0, 12), Buffer.from('data\x04\0\0\0abcd')])],
+    ['of no channels', wav({ channels: 0 })],
+    ['of no rate', wav({ rate: 0 })],
+  ])('is refused when it is %s', async (_what, bytes) => {
+    await expect(decode(bytes)).rejects.toMatchObject(invalid);
+  });
+
+  it('is written while its end is not known', async () => {
+    const parts: Buffer[] = [];
+    const samples = [new Float32Array(10).fill(2), new Float32Array(10).fill(-2)];
+    for await (const part of encodeAudio(tools, samples, { format: 'wav', sampleRate })) parts.push(part);
+    const bytes = Buffer.concat(parts);
+    expect(bytes.readUInt32LE(40)).toBe(0xffffffff);
+    expect([bytes.readInt16LE(44), bytes.readInt16LE(64)]).toEqual([32_767, -32_767]);
+    expect(await decode(bytes)).toHaveLength(20);
+  });
+});

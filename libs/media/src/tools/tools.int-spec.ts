@@ -1,0 +1,203 @@
+import { execFile, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { isProcessAlive } from '#common';
+import { runSourceArguments, sourcePath } from '#test/run-source';
+import {
+  decodeAudio,
+  decodeWholeAudio,
+  encodeAudio,
+  MediaTools,
+  probeAudio,
+  probeVideo,
+  readFrames,
+} from '../index.js';
+
+const run = promisify(execFile);
+const sampleRate = 16_000;
+
+describe('ffmpeg', () => {
+  let folder: string;
+  let temporaryFolder: string;
+  let tools: MediaTools;
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'sluice-tools-'));
+    temporaryFolder = join(folder, 'temporary');
+    tools = await MediaTools.find({ temporaryFolder });
+  });
+  afterAll(() => rm(folder, { recursive: true, force: true }));
+
+  /** A recording or a film made by ffmpeg itself. */
+  async function made(name: string, ...args: string[]): Promise<string> {
+    const path = join(folder, name);
+    await run('ffmpeg', ['-loglevel', 'error', '-y', ...args, path]);
+    return path;
+  }
+
+  const tone = ['-f', 'lavfi', '-i', 'sine=frequency=440:sample_rate=44100:duration=2'];
+  const film = ['-f', 'lavfi', '-i', 'testsrc=size=64x48:rate=10:duration=2'];
+  const decode = (path: string) => decodeWholeAudio(tools, { path }, { sampleRate, maxSeconds: 60 });
+
+  it.each([
+    ['tone.wav', []],
+    ['tone-alaw.wav', ['-c:a', 'pcm_alaw']],
+    ['tone.flac', []],
+    ['tone.m4a', ['-c:a', 'aac']],
+    ['tone.aac', ['-c:a', 'aac']],
+    ['tone.mp4', ['-c:a', 'aac', '-movflags', '+faststart']],
+    ['tone.mp3', ['-c:a', 'libmp3lame', '-metadata', 'title=A tone']],
+    ['tone.ogg', ['-c:a', 'libvorbis']],
+    ['tone.oga', ['-c:a', 'libopus']],
+    ['tone.webm', ['-c:a', 'libopus']],
+    ['tone.aiff', []],
+  ])('reads %s, whatever its name', async (name, args) => {
+    const path = await made(name, ...tone, ...args);
+    const { durationSeconds } = await probeAudio(tools, { path }, { maxSeconds: 60 });
+    expect(Math.abs((durationSeconds ?? 2) - 2)).toBeLessThan(0.15);
+    const samples = await decode(path);
+    expect(Math.abs(samples.length / sampleRate - 2)).toBeLessThan(0.15);
+    expect(Math.max(...samples)).toBeGreaterThan(0.1);
+    expect(await decodeWholeAudio(tools, await readFile(path), { sampleRate, maxSeconds: 60 })).toEqual(samples);
+  });
+
+  it('takes the sound of a film, and no film for sound', async () => {
+    const both = await made('both.mp4', ...film, ...tone, '-c:v', 'libx264', '-c:a', 'aac');
+    expect((await decode(both)).length).toBeGreaterThan(30_000);
+    const silent = await made('silent.mp4', ...film, '-c:v', 'libx264');
+    await expect(decode(silent)).rejects.toMatchObject({ code: 'INVALID_AUDIO_FORMAT' });
+    const song = await made('song.mp3', ...tone);
+    await expect(probeVideo(tools, { path: song }, { maxSeconds: 60 })).rejects.toMatchObject({
+      code: 'INVALID_VIDEO_FORMAT',
+    });
+  });
+
+  it('opens no list of other files or hosts, however it is called', async () => {
+    const secret = join(folder, 'secret.wav');
+    await made('secret.wav', ...tone);
+    const lists = [
+      `#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXTINF:2,\nfile://${secret}\n#EXT-X-ENDLIST\n`,
+      `#EXTM3U\n#EXTINF:2,\nhttp://127.0.0.1:9/a.mp3\n`,
+      `ffconcat version 1.0\nfile '${secret}'\n`,
+      `<?xml version="1.0"?><MPD xmlns="urn:mpeg:dash:schema:mpd:2011"></MPD>`,
+      `[playlist]\nFile1=${secret}\n`,
+    ];
+    for (const [index, list] of lists.entries()) {
+      const path = join(folder, `list-${index}.mp3`);
+      await writeFile(path, list);
+      await expect(decode(path)).rejects.toMatchObject({
+        code: 'INVALID_AUDIO_FORMAT',
+        message: 'The recording is of an unknown format.',
+      });
+    }
+  });
+
+  it('is told which format to read: what follows the first bytes cannot change it', async () => {
+    const list = `#EXTM3U\n#EXTINF:2,\nfile://${join(folder, 'secret.wav')}\n`;
+    for (const magic of [
+      'fLaC',
+      'OggS\0\0',
+      '\0\0\0\x18ftypmp42',
+      '\x1aE\xdf\xa3',
+      'ID3\x04\0\0\0\0\0\0\xff\xfb',
+      '\xff\xf1',
+    ]) {
+      const bytes = Buffer.concat([Buffer.from(magic, 'latin1'), Buffer.from(list)]);
+      await expect(decodeWholeAudio(tools, bytes, { sampleRate, maxSeconds: 60 })).rejects.toMatchObject({
+        code: 'INVALID_AUDIO_FORMAT',
+      });
+    }
+  });
+
+  it('refuses what is damaged, in words without a path', async () => {
+    const whole = await readFile(await made('whole.m4a', ...tone, '-c:a', 'aac'));
+    const broken = whole.subarray(0, Math.floor(whole.length / 2));
+    const error: unknown = await decodeWholeAudio(tools, broken, { sampleRate, maxSeconds: 60 }).catch(
+      (reason) => reason,
+    );
+    expect(error).toMatchObject({ code: 'INVALID_AUDIO_FORMAT' });
+    expect((error as Error).message).not.toContain('/');
+  });
+
+  it('stops at the longest recording that is allowed, said or not', async () => {
+    const path = await made('long.aac', ...tone, '-c:a', 'aac');
+    await expect(decodeWholeAudio(tools, { path }, { sampleRate, maxSeconds: 1 })).rejects.toMatchObject({
+      code: 'PAYLOAD_TOO_LARGE',
+    });
+  });
+
+  it('ends with its signal, its time and its reader, and leaves no file behind', async () => {
+    const bytes = await readFile(await made('hour.flac', '-f', 'lavfi', '-i', 'anullsrc=r=8000:cl=mono', '-t', '3600'));
+    const options = { sampleRate: 48_000, maxSeconds: 7_200 };
+    const stop = new AbortController();
+    const stopped = (async () => {
+      for await (const part of decodeAudio(tools, bytes, { ...options, signal: stop.signal })) {
+        if (part.length > 0) stop.abort(new Error('nobody listens'));
+      }
+    })();
+    await expect(stopped).rejects.toThrow('nobody listens');
+    await expect(decodeWholeAudio(tools, bytes, { ...options, timeoutMs: 1 })).rejects.toMatchObject({
+      code: 'REQUEST_TIMEOUT',
+    });
+    for await (const part of decodeAudio(tools, bytes, options)) {
+      expect(part.length).toBeGreaterThan(0);
+      break;
+    }
+    expect(await readdir(temporaryFolder)).toEqual([]);
+  });
+
+  it('makes the error of whoever makes the sound the error of the sound', async () => {
+    async function* failing() {
+      yield new Float32Array(48_000);
+      throw new Error('the singer left');
+    }
+    const singing = (async () => {
+      for await (const part of encodeAudio(tools, failing(), { format: 'opus', sampleRate })) void part;
+    })();
+    await expect(singing).rejects.toThrow('the singer left');
+  });
+
+  it('does not outlive a process that was killed, nor do its files outlive the next start', async () => {
+    const place = join(folder, 'killed');
+    const child = fork(sourcePath('test/harness/media-loop.ts'), [place], { execArgv: runSourceArguments });
+    await once(child, 'message');
+    const pid = child.pid ?? 0;
+    const [encoder = 0] = (await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')).trim().split(' ').map(Number);
+    expect(isProcessAlive(encoder)).toBe(true);
+    const ended = once(child, 'exit');
+    child.kill('SIGKILL');
+    await ended;
+    await expect.poll(() => isProcessAlive(encoder), { timeout: 20_000 }).toBe(false);
+    expect(await readdir(place)).toHaveLength(1);
+    await mkdir(join(place, `${process.pid}-ours`));
+    await MediaTools.find({ temporaryFolder: place });
+    expect(await readdir(place)).toEqual([`${process.pid}-ours`]);
+  });
+
+  it('shows nothing of our environment to what it reads', async () => {
+    const path = join(folder, 'print-environment');
+    await writeFile(path, '#!/bin/sh\nenv > "$(dirname "$0")/environment"\n', { mode: 0o755 });
+    await run('cp', [path, join(folder, 'ffprobe-environment')]);
+    await run('cp', [path, join(folder, 'ffmpeg-environment')]);
+    process.env['SLUICE_TEST_SECRET'] = 'not for tools';
+    const found = await MediaTools.find({ ffmpeg: join(folder, 'ffmpeg-environment'), temporaryFolder });
+    delete process.env['SLUICE_TEST_SECRET'];
+    expect(found.missing).toBeNull();
+    expect(existsSync(join(folder, 'environment'))).toBe(true);
+    expect(await readFile(join(folder, 'environment'), 'utf8')).not.toContain('not for tools');
+  });
+
+  it('reads frames of a film whose name and place say nothing', async () => {
+    const path = await made('film.webm', ...film, '-c:v', 'libvpx');
+    const frames = [];
+    for await (const frame of readFrames(tools, await readFile(path), { limits: { maxSeconds: 10 } })) {
+      frames.push(frame.index);
+    }
+    expect(frames).toHaveLength(20);
+  });
+});

@@ -1,0 +1,58 @@
+import { readFile } from 'node:fs/promises';
+import { decodeBase64, decodePicture, decodeWholeAudio, MediaTools, probeVideo } from '#media';
+
+/*
+ * A process of its own that opens one bomb after the other and tells, over its channel, how each ended and what it cost:
+ * in the test's own process the numbers would be those of the test.
+ */
+
+export interface BombOrder {
+  kind: 'picture' | 'sound' | 'video' | 'base64';
+  path: string;
+}
+
+export interface BombReport {
+  /** Code of the error; null: it was opened. */
+  code: string | null;
+  /** How much the process had grown at its largest. */
+  grownBytes: number;
+  elapsedMs: number;
+}
+
+const tools = await MediaTools.find();
+
+/** What is measured; reading the bomb from the disk is not. */
+function fuse({ kind, path }: BombOrder, bytes: Buffer): () => unknown {
+  if (kind === 'picture') return () => decodePicture(bytes, { channels: 3, maxBytes: 25_000_000 });
+  if (kind === 'video') return () => probeVideo(tools, { path }, { maxSeconds: 300 });
+  if (kind === 'sound') return () => decodeWholeAudio(tools, bytes, { sampleRate: 16_000, maxSeconds: 3_600 });
+  const text = bytes.toString('latin1');
+  return () => decodeBase64(text, { maxBytes: 25_000_000 });
+}
+
+async function gauge(order: BombOrder): Promise<BombReport> {
+  const light = fuse(order, await readFile(order.path));
+  globalThis.gc?.();
+  const before = process.memoryUsage().rss;
+  let largest = before;
+  const timer = setInterval(() => (largest = Math.max(largest, process.memoryUsage().rss)), 1);
+  const startedAtMs = performance.now();
+  const code = await codeOf(light);
+  const elapsedMs = performance.now() - startedAtMs;
+  clearInterval(timer);
+  return { code, grownBytes: Math.max(largest, process.memoryUsage().rss) - before, elapsedMs };
+}
+
+async function codeOf(light: () => unknown): Promise<string | null> {
+  try {
+    await light();
+    return null;
+  } catch (error) {
+    return (error as { code?: string }).code ?? String(error);
+  }
+}
+
+process.on('message', (order: BombOrder) => {
+  void gauge(order).then((report) => process.send?.(report));
+});
+process.send?.('ready');

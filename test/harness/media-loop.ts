@@ -1,0 +1,19 @@
+import { encodeAudio, MediaTools } from '#media';
+
+/* Encodes silence until it is killed. Says on its channel when the encoder runs; takes its folder from the arguments. */
+
+const tools = await MediaTools.find({ temporaryFolder: process.argv[2] ?? '' });
+await tools.makeFolder();
+
+async function* silence(): AsyncGenerator<Float32Array> {
+  for (;;) {
+    yield new Float32Array(48_000);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+let told = false;
+for await (const part of encodeAudio(tools, silence(), { format: 'mp3', sampleRate: 48_000 })) {
+  if (!told && part.length > 0) process.send?.('running');
+  told = true;
+}
