@@ -10,7 +10,7 @@ const longA =
   /^(?:after|answer|ask|aunt|basket|bath|branch|brass|can't|cast|castle|chance|class|command|craft|dance|demand|draft|example|fast|france|glance|glass|graph|grant|grass|half|last|laugh|mask|master|nasty|pass|past|path|plant|raft|rather|sample|shaft|staff|task|vast)/u;
 
 /** Letters behind which `AO` is the long vowel of `law`; elsewhere, in `dog` and `off`, it is short. */
-const longO = /a[luw]|augh|ough|or|oa|our|oor|ar/u;
+const longO = /a[luw]|^wa|augh|ough|or|oa|our|oor|ar/u;
 
 /** Symbols of a word. */
 export function britishPhonemes(word: string, phones: readonly string[]): string {

@@ -108,6 +108,7 @@ export function expandAbbreviations(text: string): string {
     text
       .replaceAll(/(?<![\w.])e\.\s?g\.?(?!\w)/giu, 'for example')
       .replaceAll(/(?<![\w.])i\.\s?e\.?(?!\w)/giu, 'that is')
+      .replaceAll(/#(?=\d)/gu, 'number ')
       .replaceAll(/\b[vV]\.?\s?(?=\d+\.\d)/gu, 'version ')
       .replaceAll(/(?<![\w.])w\/o(?!\w)/giu, 'without')
       .replaceAll(/(?<![\w.])w\/(?=\s)/giu, 'with')

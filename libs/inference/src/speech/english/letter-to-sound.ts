@@ -167,6 +167,7 @@ const rules: Readonly<Record<string, readonly Rule[]>> = {
     rule('ss', 'S'),
     rule('(?<=[aeiou])s(?=m$)', 'Z'),
     rule('(?<=[aeiouy])s(?=e[ds]?$|ing$)', 'Z'),
+    rule('(?<=[iu])s(?=i)', 'Z'),
     rule('(?<=[bdglmnrvw]|[aeo]y)s$', 'Z'),
     rule('(?<=[aeo])s$', 'Z'),
     rule('s', 'S'),

@@ -53,7 +53,6 @@ function spokenAddress(address: string): string {
 /** Symbols as words where they stand for one; what nobody reads out is left away. */
 export function saySymbols(text: string): string {
   return text
-    .replaceAll(/#(?=\d)/gu, 'number ')
     .replaceAll(/(?<=\d)\s?[x*]\s?(?=\d)/gu, ' times ')
     .replaceAll(/(?<=\d)\s?\/\s?(?=\d)/gu, ' over ')
     .replaceAll(/(?<=\p{L})\/(?=\p{L})/gu, ' or ')

@@ -1,0 +1,66 @@
+import { describe, expect, it } from 'vitest';
+import type { SpeechRequest } from '../contract/speech.request.js';
+import type { SpeechModel } from './speech.model.js';
+import { normalizeSpeech } from './speech.normalizer.js';
+import { newVoiceHandle } from './voice-handle.js';
+
+const model: SpeechModel = {
+  id: 'kokoro',
+  voices: ['am_adam', 'af_sky'],
+  cloning: null,
+  formats: ['wav', 'mp3'],
+  defaultFormat: 'wav',
+};
+const cloning: SpeechModel['cloning'] = {
+  mode: 'zero_shot',
+  accepted_formats: ['wav'],
+  min_sample_seconds: 1,
+  retention_days: 7,
+};
+
+function wire(members: Partial<SpeechRequest> = {}): SpeechRequest {
+  return { input: 'Hello.', ...members };
+}
+
+describe('normalizeSpeech', () => {
+  it('fills in the voice, format and pace of the model', () => {
+    expect(normalizeSpeech(wire(), model)).toEqual({
+      payload: { text: 'Hello.', voice: 'af_sky', sampleId: null, speed: 1, language: null, format: 'wav' },
+      handle: null,
+      streaming: false,
+    });
+  });
+
+  it('takes null for absent', () => {
+    const nothing = null as unknown as undefined;
+    const { payload } = normalizeSpeech(wire({ voice: nothing, response_format: nothing, speed: nothing }), model);
+    expect(payload).toMatchObject({ voice: 'af_sky', format: 'wav', speed: 1 });
+  });
+
+  it('speaks in the first voice of a model without the usual one', () => {
+    expect(normalizeSpeech(wire(), { ...model, voices: ['male', 'female'] }).payload.voice).toBe('male');
+  });
+
+  it.each(['alloy', 'AF_SKY', 'af_sky ', newVoiceHandle()])('refuses the voice %j, naming those it has', (voice) => {
+    expect(() => normalizeSpeech(wire({ voice }), model)).toThrow(
+      expect.objectContaining({
+        code: 'INVALID_REQUEST',
+        param: 'voice',
+        message: expect.stringContaining('am_adam, af_sky') as string,
+      }),
+    );
+  });
+
+  it('refuses a format the model does not write, naming those it does', () => {
+    expect(() => normalizeSpeech(wire({ response_format: 'opus' }), model)).toThrow(
+      expect.objectContaining({ param: 'response_format', message: expect.stringContaining('wav, mp3') as string }),
+    );
+  });
+
+  it('leaves a handle to who knows its owner, where the model clones', () => {
+    const voice = newVoiceHandle();
+    const { payload, handle } = normalizeSpeech(wire({ voice }), { ...model, cloning });
+    expect([payload.voice, handle]).toEqual([null, voice]);
+    expect(() => normalizeSpeech(wire({ voice: 'vv_short' }), { ...model, cloning })).toThrow();
+  });
+});

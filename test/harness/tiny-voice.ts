@@ -1,0 +1,101 @@
+import { createHash } from 'node:crypto';
+import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { type ModelManifest, noCapabilities } from '#model-registry/manifest';
+import { bytesOf, type InstalledRecord, modelFolder, writeOnnxModel } from '#model-store';
+import { tinyKokoroGraph } from './tiny-models/tiny-kokoro-graph.js';
+
+export interface TinyKokoroOptions {
+  /** Default `tiny-kokoro`. */
+  id?: string;
+  /** Members that replace those of the generated manifest. */
+  manifest?: Partial<ModelManifest>;
+}
+
+export const tinyKokoroVoices = ['af_sky', 'bm_george'] as const;
+
+const words = {
+  hello: 'HH AH0 L OW1',
+  world: 'W ER1 L D',
+  good: 'G UH1 D',
+  morning: 'M AO1 R N IH0 NG',
+  one: 'W AH1 N',
+  two: 'T UW1',
+  three: 'TH R IY1',
+};
+
+/**
+ * Writes a complete model folder in the layout of Kokoro: graph, voices, a pronouncing dictionary of a few words. It
+ * hums instead of speaking: a fixture, never a product. Returns the manifest.
+ */
+export async function buildTinyKokoro(folder: string, options: TinyKokoroOptions = {}): Promise<ModelManifest> {
+  const { id = 'tiny-kokoro' } = options;
+  await mkdir(join(folder, 'voices'), { recursive: true });
+  await writeOnnxModel(tinyKokoroGraph(), { folder });
+  for (const [index, voice] of tinyKokoroVoices.entries()) {
+    const styles = new Float32Array(510 * 256).fill(0.3 + 0.3 * index);
+    await writeFile(join(folder, 'voices', `${voice}.bin`), bytesOf(styles));
+  }
+  await writeFile(join(folder, 'cmudict.js'), `export const dictionary = ${JSON.stringify(words)}\n`);
+  const manifest: ModelManifest = {
+    id,
+    type: 'tts',
+    name: 'Tiny Kokoro',
+    description: 'Hums instead of speaking: a test fixture.',
+    created: 1_700_000_000,
+    ownedBy: 'sluice',
+    modelSource: 'https://example.org/tiny',
+    license: 'Apache-2.0',
+    family: 'kokoro',
+    tier: 'XS',
+    privacy: 'private',
+    sources: [{ uri: 'file:tiny', files: [] }],
+    converter: { kind: 'none' },
+    graphFile: 'model.onnx',
+    slots: 4,
+    capabilities: noCapabilities,
+    kindMembers: {
+      voices: [...tinyKokoroVoices],
+      supports_custom_voice_id: false,
+      supported_formats: ['mp3', 'opus', 'aac', 'flac', 'wav', 'pcm'],
+      default_format: 'mp3',
+      pcm_sample_rate: 24_000,
+    },
+    pricing: { input: { usd: 1_000, diem: 1_000 } },
+    traits: { default: 1 },
+    aliases: ['tts-1'],
+    ...options.manifest,
+  };
+  await writeFile(join(folder, 'manifest.json'), `${JSON.stringify(manifest)}\n`);
+  return manifest;
+}
+
+/** Builds it where an installed model lies: `<home>/models/<id>`, with its `installed.json`. */
+export async function installTinyKokoro(home: string, options: TinyKokoroOptions = {}): Promise<ModelManifest> {
+  const id = options.id ?? 'tiny-kokoro';
+  const target = modelFolder(home, id);
+  const partial = join(dirname(target), `.partial-${id}-${process.pid}`);
+  await mkdir(partial, { recursive: true });
+  const manifest = await buildTinyKokoro(partial, { ...options, id });
+  const record: InstalledRecord = {
+    modelId: id,
+    installedAt: new Date(0).toISOString(),
+    converter: 'tiny-models/1',
+    files: await listFiles(partial),
+  };
+  await writeFile(join(partial, 'installed.json'), JSON.stringify(record));
+  await rm(target, { recursive: true, force: true });
+  await rename(partial, target);
+  return manifest;
+}
+
+async function listFiles(folder: string): Promise<InstalledRecord['files']> {
+  const files: InstalledRecord['files'] = [];
+  for (const path of (await readdir(folder, { recursive: true })).sort()) {
+    const found = await stat(join(folder, path));
+    if (!found.isFile()) continue;
+    const content = await readFile(join(folder, path));
+    files.push({ path, bytes: found.size, sha256: createHash('sha256').update(content).digest('hex') });
+  }
+  return files;
+}
