@@ -9,7 +9,7 @@ export const safetyModelId = 'nsfw-mobilenet';
 const adultFrom = 0.6;
 const adultClasses = ['porn', 'hentai'];
 /** Blur over the longer side: enough that nothing can be made out. */
-const blurShare = 0.03;
+const blurShare = 0.05;
 
 export interface CheckedPicture {
   picture: Pixels;
@@ -33,7 +33,7 @@ export async function checkPicture(
   const scores = (output as ClassifyOutput | null)?.scores ?? {};
   const adult = adultClasses.reduce((sum, name) => sum + (scores[name] ?? 0), 0);
   if (adult < adultFrom) return { picture, blurred: false };
-  const sigma = Math.max(2, Math.max(picture.width, picture.height) * blurShare);
+  const sigma = Math.max(4, Math.max(picture.width, picture.height) * blurShare);
   return { picture: await blurPixels(picture, sigma), blurred: true };
 }
 

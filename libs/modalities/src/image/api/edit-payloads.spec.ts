@@ -1,0 +1,67 @@
+import { describe, expect, it } from 'vitest';
+import type { PictureHeader } from '#media';
+import { exampleManifest } from '#test/example-manifest';
+import { assertOperation, editFormat, sizeLike, upscaleFactor } from './edit-payloads.js';
+
+const header = (width: number, height: number): PictureHeader => ({ format: 'png', width, height, hasAlpha: false });
+
+describe('the factor of upscaling', () => {
+  it.each([
+    [undefined, header(256, 256), 2],
+    [2, header(2048, 2048), 2],
+    [4, header(1024, 1024), 4],
+    // One row more, and the result would be too large.
+    [4, header(1024, 1025), 2],
+  ])('%s of a picture is lowered where its result would be too large', (wanted, picture, factor) => {
+    expect(upscaleFactor(wanted, picture)).toBe(factor);
+  });
+
+  it('is neither three nor between', () => {
+    for (const scale of [3, 2.5]) {
+      expect(() => upscaleFactor(scale, header(256, 256))).toThrow(expect.objectContaining({ param: 'scale' }));
+    }
+  });
+
+  it('is refused for a picture whose double is too large', () => {
+    expect(() => upscaleFactor(2, header(2048, 2049))).toThrow(expect.objectContaining({ code: 'IMAGE_TOO_LARGE' }));
+  });
+});
+
+it('the format of an edit is png at 1K and jpeg above, unless it is named', () => {
+  expect(editFormat(undefined, '1K')).toBe('png');
+  expect(editFormat(undefined, '2K')).toBe('jpeg');
+  expect(editFormat(undefined, '4k')).toBe('jpeg');
+  expect(editFormat('jpg', '1K')).toBe('jpeg');
+  expect(editFormat('webp', '4K')).toBe('webp');
+});
+
+it.each([
+  [
+    { width: 512, height: 512 },
+    { width: 512, height: 512 },
+  ],
+  [
+    { width: 500, height: 70 },
+    { width: 448, height: 64 },
+  ],
+  [
+    { width: 10, height: 10 },
+    { width: 64, height: 64 },
+  ],
+  [
+    { width: 4096, height: 2048 },
+    { width: 1408, height: 704 },
+  ],
+])('the size of a picture that is drawn anew is near its own: %j', (size, expected) => {
+  expect(sizeLike(size, { mostPixels: 1_048_576, divisor: 64 })).toEqual(expected);
+});
+
+it('a model is asked only for what its family can do', () => {
+  const model = (family: string) => exampleManifest({ id: 'm', family });
+  expect(() => assertOperation(model('migan'), 'edit')).not.toThrow();
+  expect(() => assertOperation(model('stable-diffusion'), 'edit')).not.toThrow();
+  expect(() => assertOperation(model('u2net'), 'edit')).toThrow(/m does not edit pictures/);
+  expect(() => assertOperation(model('decoder'), 'upscale')).toThrow(
+    expect.objectContaining({ code: 'INVALID_MODEL', param: 'model' }),
+  );
+});

@@ -1,0 +1,154 @@
+import { describe, expect, it } from 'vitest';
+import { validateWire } from '#platform/http';
+import { exampleManifest } from '#test/example-manifest';
+import { GenerateImageRequest, SimpleGenerateImageRequest } from '../contract/generate.request.js';
+import { normalizeGenerate } from './generate.normalizer.js';
+import { findStyle, stylePresets } from './style-presets.js';
+
+const price = { usd: 0.01, diem: 0.01 };
+const pricing = { generation: price, resolutions: { '1K': price, '2K': price }, upscale: { '2x': price, '4x': price } };
+
+function painter(constraints: object = {}, familyOptions = {}) {
+  return exampleManifest({
+    id: 'painter',
+    type: 'image',
+    family: 'stable-diffusion',
+    familyOptions,
+    contextLength: undefined,
+    maxCompletionTokens: undefined,
+    constraints: {
+      promptCharacterLimit: 40,
+      steps: { default: 20, max: 50 },
+      widthHeightDivisor: 64,
+      ...constraints,
+    } as never,
+    pricing: pricing as never,
+  });
+}
+
+const shaped = {
+  aspectRatios: ['1:1', '16:9', '9:16'],
+  defaultAspectRatio: '1:1',
+  resolutions: ['1K', '2K'],
+  defaultResolution: '1K',
+};
+
+function normalize(body: object, manifest = painter()) {
+  const wire = validateWire(GenerateImageRequest, { model: 'painter', prompt: 'a bird', ...body });
+  return normalizeGenerate(wire, manifest, pricing);
+}
+
+describe('a picture that is asked for', () => {
+  it('has the defaults of the contract and of its model', () => {
+    expect(normalize({})).toMatchObject({
+      operation: 'generate',
+      prompt: 'a bird',
+      negativePrompt: '',
+      width: 1024,
+      height: 1024,
+      steps: 20,
+      guidance: 7.5,
+      format: 'webp',
+      safeMode: true,
+      withExif: false,
+      priceOfPicture: 'generation',
+    });
+    expect(normalize({}, painter({}, { guidance: 0 })).guidance).toBe(0);
+  });
+
+  it('counts variants up from its seed, and takes a random one for 0 and for none', () => {
+    expect(normalize({ seed: 7, variants: 3 }).seeds).toEqual([7, 8, 9]);
+    expect(normalize({ seed: -999_999_999 }).seeds).toEqual([-999_999_999]);
+    for (const body of [{}, { seed: 0 }]) {
+      const [first, second] = [normalize(body).seeds, normalize(body).seeds];
+      expect(first).toHaveLength(1);
+      expect(first[0]).toBeGreaterThan(0);
+      expect(first).not.toEqual(second);
+    }
+  });
+
+  it('takes the words of a style into both prompts', () => {
+    const style = findStyle('WATERCOLOR') ?? expect.fail('no such style');
+    const { prompt, negativePrompt } = normalize({ style_preset: 'watercolor', negative_prompt: 'rain' });
+    expect(prompt).toBe(`a bird, ${style.prompt}`);
+    expect(negativePrompt).toBe(`rain, ${style.negative}`);
+  });
+
+  it.each([
+    [{ aspect_ratio: '16:9' }, { width: 1024, height: 576, priceOfPicture: 'resolutions.1K' }],
+    [
+      { aspect_ratio: '9:16', resolution: '2K' },
+      { width: 1152, height: 2048, priceOfPicture: 'resolutions.2K' },
+    ],
+    [{}, { width: 1024, height: 1024, priceOfPicture: 'resolutions.1K' }],
+  ])('takes its size from shape and tier: %j', (body, expected) => {
+    expect(normalize(body, painter(shaped))).toMatchObject(expected);
+  });
+
+  it('ignores steps where the model takes one', () => {
+    expect(normalize({ steps: 30 }, painter({ steps: { default: 1, max: 1 } })).steps).toBe(1);
+  });
+
+  it.each([
+    ['a prompt one over the limit', { prompt: 'x'.repeat(41) }, 'prompt', /40 characters/],
+    ['a width that does not divide', { width: 100 }, 'width', /64 with this model: 64 or 128/],
+    ['a height below the divisor', { height: 30 }, 'height', /multiple of 64 with this model: 64\./],
+    ['more steps than the model has', { steps: 51 }, 'steps', /above 50/],
+    ['a style nobody knows', { style_preset: 'crayon' }, 'style_preset', /GET \/image\/styles/],
+    ['a shape for a model without shapes', { aspect_ratio: '1:1' }, 'aspect_ratio', /send width and height/],
+    ['bytes of several pictures', { return_binary: true, variants: 2 }, 'variants', /return_binary/],
+    [
+      'style references for a model without them',
+      { style_references: [{ image: 'aGk=' }] },
+      'style_references',
+      /takes no/,
+    ],
+  ])('is not %s', (_, body, param, message) => {
+    expect(() => normalize(body)).toThrow(message);
+    expect(() => normalize(body)).toThrow(expect.objectContaining({ code: 'INVALID_REQUEST', param }));
+  });
+
+  it('is not a shape or tier that its model lacks', () => {
+    expect(() => normalize({ aspect_ratio: '4:3' }, painter(shaped))).toThrow(/one of: 1:1, 16:9, 9:16/);
+    expect(() => normalize({ resolution: '4K' }, painter(shaped))).toThrow(/one of: 1K, 2K/);
+  });
+
+  it.each([
+    ['width', { width: 1_281 }],
+    ['cfg_scale', { cfg_scale: 0 }],
+    ['cfg_scale', { cfg_scale: 21 }],
+    ['seed', { seed: 1_000_000_000 }],
+    ['variants', { variants: 5 }],
+    ['format', { format: 'gif' }],
+    ['prompt', { prompt: '' }],
+    ['negative_prompt', { negative_prompt: 'x'.repeat(7_501) }],
+  ])('is refused by the shape of the wire: %s', (param, body) => {
+    expect(() => normalize(body)).toThrow(expect.objectContaining({ code: 'INVALID_REQUEST', param }));
+  });
+});
+
+describe('a picture as OpenAI clients ask for it', () => {
+  const read = (body: object) => validateWire(SimpleGenerateImageRequest, { prompt: 'a bird', ...body });
+
+  it('may be all that they send, null too', () => {
+    const body = { n: 1, size: null, quality: 'hd', style: 'vivid', user: 'u', background: null, moderation: 'low' };
+    expect(read(body)).toMatchObject({ prompt: 'a bird', quality: 'hd' });
+  });
+
+  it.each([
+    ['n', { n: 2 }],
+    ['size', { size: '100x100' }],
+    ['prompt', { prompt: 'x'.repeat(1_501) }],
+    ['safe_mode', { safe_mode: true }],
+  ])('is refused by name: %s', (param, body) => {
+    expect(() => read(body)).toThrow(expect.objectContaining({ code: 'INVALID_REQUEST', param }));
+  });
+});
+
+describe('the styles', () => {
+  it('are at least forty, each with a name and words of its own', () => {
+    expect(stylePresets.length).toBeGreaterThanOrEqual(40);
+    expect(new Set(stylePresets.map(({ name }) => name.toLowerCase())).size).toBe(stylePresets.length);
+    expect(new Set(stylePresets.map(({ prompt }) => prompt)).size).toBe(stylePresets.length);
+  });
+});

@@ -1,0 +1,215 @@
+import { describe, expect, it } from 'vitest';
+import type {
+  ClassifyOutput,
+  InpaintInput,
+  MatteOutput,
+  PictureOutput,
+  TaskRequest,
+  TaskResult,
+  TaskRunner,
+  UpscaleInput,
+} from '#inference/host';
+import { decodePicture, encodePicture, type Pixels } from '#media';
+import type { MailboxEvent, RunningJob } from '#queue';
+import type { ArtifactStore } from '#storage';
+import { exampleManifest } from '#test/example-manifest';
+import type { ImageJobPayload, PictureReadyEvent } from '../contract/index.js';
+import { ImageProcessor } from './image.processor.js';
+
+type Answer = (request: TaskRequest, signal: AbortSignal) => object | null;
+
+/** A model host that answers as it is told; null is a cancelled task. */
+class ScriptedRunner implements TaskRunner {
+  readonly requests: TaskRequest[] = [];
+
+  constructor(private readonly answer: Answer) {}
+
+  async runTask(request: TaskRequest, { signal }: { signal: AbortSignal }): Promise<TaskResult> {
+    this.requests.push(request);
+    const output = this.answer(request, signal);
+    return { cancelled: output === null, output };
+  }
+}
+
+const plain: ImageJobPayload = {
+  operation: 'upscale',
+  inputs: ['base'],
+  prompt: '',
+  negativePrompt: '',
+  width: 0,
+  height: 0,
+  steps: 1,
+  guidance: 0,
+  strength: 1,
+  scale: 2,
+  seeds: [5],
+  format: 'png',
+  safeMode: false,
+  withExif: false,
+  priceOfPicture: 'upscale.2x',
+  extraUnits: {},
+};
+
+/** Four by two: the left half opaque red, the right half transparent. */
+const half: Pixels = {
+  width: 4,
+  height: 2,
+  channels: 4,
+  data: Uint8Array.from({ length: 32 }, (_, index) => {
+    const column = Math.floor(index / 4) % 4;
+    return [200, 10, 10, column < 2 ? 255 : 0][index % 4] ?? 0;
+  }),
+};
+
+const doubled: Answer = ({ input }): PictureOutput => {
+  const { picture } = input as UpscaleInput;
+  const { width, height } = picture;
+  return { picture: { width: width * 2, height: height * 2, data: new Uint8Array(width * height * 12).fill(90) } };
+};
+
+async function process(
+  changes: Partial<ImageJobPayload>,
+  answer: Answer,
+  {
+    family = 'esrgan',
+    judge = null,
+    inputs = { base: half },
+  }: { family?: string; judge?: TaskRunner | null; inputs?: Record<string, Pixels> } = {},
+) {
+  const stored = new Map<string, Buffer>();
+  for (const [name, pixels] of Object.entries(inputs)) stored.set(name, await encodePicture(pixels, { format: 'png' }));
+  const artifacts = {
+    read: async (id: string) => ({ record: {}, bytes: stored.get(id) ?? expect.fail(`no artifact ${id}`) }),
+    put: async (bytes: Buffer) => {
+      const id = `result-${stored.size}`;
+      stored.set(id, bytes);
+      return { id };
+    },
+  } as unknown as ArtifactStore;
+  const events: MailboxEvent[] = [];
+  const abort = new AbortController();
+  const runner = new ScriptedRunner((request, signal) => {
+    const output = answer(request, signal);
+    if (output === null) abort.abort();
+    return output;
+  });
+  const job = {
+    envelope: { requestId: 'r', payload: { ...plain, ...changes } },
+    signal: abort.signal,
+    mailbox: { send: (...sent: MailboxEvent[]) => void events.push(...sent) },
+  } as unknown as RunningJob<ImageJobPayload>;
+  const manifest = exampleManifest({ family });
+  const report = await new ImageProcessor({ runner, manifest, artifacts, helper: () => judge }).process(job);
+  const pictures = await Promise.all(
+    (events as PictureReadyEvent[]).map(({ artifactId }) =>
+      decodePicture(stored.get(artifactId) ?? expect.fail('nothing stored'), { channels: 4 }),
+    ),
+  );
+  return { report, events: events as PictureReadyEvent[], pictures, requests: runner.requests };
+}
+
+const inputOf = <Input>(requests: readonly TaskRequest[]): Input =>
+  (requests[0] ?? expect.fail('nothing was asked')).input as Input;
+
+describe('the processor of pictures', () => {
+  it('has a picture upscaled, shown over white, and says what it is charged for', async () => {
+    const { report, pictures, requests } = await process({}, doubled);
+    expect(pictures[0]).toMatchObject({ width: 8, height: 4 });
+    expect(report).toMatchObject({ cancelled: false, usage: { promptTokens: 0, units: { 'upscale.2x': 1 } } });
+    const { picture, scale } = inputOf<UpscaleInput>(requests);
+    expect(scale).toBe(2);
+    expect([...picture.data.subarray(0, 3)]).toEqual([200, 10, 10]);
+    expect([...picture.data.subarray(9, 12)]).toEqual([255, 255, 255]);
+  });
+
+  it('cuts out with the matte, and leaves transparent what was', async () => {
+    const matte: MatteOutput = { width: 4, height: 2, alpha: Uint8Array.of(0, 255, 255, 255, 128, 255, 255, 255) };
+    const { pictures } = await process({ operation: 'remove-background', priceOfPicture: 'inpaint' }, () => matte, {
+      family: 'u2net',
+    });
+    const alpha = [...(pictures[0]?.data ?? [])].filter((_, index) => index % 4 === 3);
+    expect(alpha).toEqual([0, 255, 0, 0, 128, 255, 0, 0]);
+  });
+
+  const filled: Answer = ({ input }): PictureOutput => ({ picture: (input as InpaintInput).picture });
+  const edit = { operation: 'edit', priceOfPicture: 'inpaint' } as const;
+
+  it('fills what is transparent', async () => {
+    const { requests } = await process(edit, filled, { family: 'migan' });
+    expect([...inputOf<InpaintInput>(requests).mask]).toEqual([0, 0, 1, 1, 0, 0, 1, 1]);
+  });
+
+  it('fills what a second picture shows in white, at the size of the first', async () => {
+    const mask: Pixels = { width: 2, height: 1, channels: 3, data: Uint8Array.of(255, 255, 255, 0, 0, 0) };
+    const { requests } = await process({ ...edit, inputs: ['base', 'mask'] }, filled, {
+      family: 'migan',
+      inputs: { base: half, mask },
+    });
+    expect([...inputOf<InpaintInput>(requests).mask]).toEqual([1, 1, 0, 0, 1, 1, 0, 0]);
+  });
+
+  it('says what to send where nothing is to be filled', async () => {
+    const whole: Pixels = { ...half, data: half.data.map((sample, index) => (index % 4 === 3 ? 255 : sample)) };
+    await expect(process(edit, filled, { family: 'migan', inputs: { base: whole } })).rejects.toMatchObject({
+      code: 'INVALID_REQUEST',
+      message: expect.stringContaining('multi-edit') as string,
+    });
+  });
+
+  it('makes a picture of each seed, and charges those that were made when it is cancelled', async () => {
+    const wish = { operation: 'generate', inputs: [], seeds: [3, 4, 5], priceOfPicture: 'generation' } as const;
+    const extraUnits = { 'prompt-enhancement': 1 };
+    const made: PictureOutput = { picture: { width: 2, height: 2, data: new Uint8Array(12) } };
+    const options = { family: 'stable-diffusion', inputs: {} };
+    const all = await process({ ...wish, seeds: [...wish.seeds], inputs: [], extraUnits }, () => made, options);
+    expect(all.events.map(({ index }) => index)).toEqual([0, 1, 2]);
+    expect(all.requests.map(({ input }) => (input as { seed: number }).seed)).toEqual([3, 4, 5]);
+    expect(all.report.usage?.units).toEqual({ generation: 3, 'prompt-enhancement': 1 });
+
+    let calls = 0;
+    const some = await process(
+      { ...wish, seeds: [...wish.seeds], inputs: [], extraUnits },
+      () => (++calls === 3 ? null : made),
+      options,
+    );
+    expect(some.report).toMatchObject({
+      cancelled: true,
+      usage: { units: { generation: 2, 'prompt-enhancement': 1 } },
+    });
+    const none = await process({ ...wish, seeds: [...wish.seeds], inputs: [], extraUnits }, () => null, options);
+    expect(none.report).toMatchObject({ cancelled: true, usage: { units: {} } });
+  });
+
+  const judging = (porn: number) => new ScriptedRunner((): ClassifyOutput => ({ scores: { porn, neutral: 1 - porn } }));
+  /** Black and white columns: what a blur takes away. */
+  const striped: Answer = () => ({
+    picture: {
+      width: 64,
+      height: 8,
+      data: Uint8Array.from({ length: 64 * 8 * 3 }, (_, i) => (Math.floor(i / 3) % 2) * 255),
+    },
+  });
+
+  it('blurs what is for adults in safe mode, and nothing else', async () => {
+    // Away from the edges, which a blur repeats.
+    const contrast = ({ data }: Pixels) => {
+      const reds = [...data].filter((_, i) => i % 4 === 0 && Math.abs(((i / 4) % 64) - 32) < 12);
+      return Math.max(...reds) - Math.min(...reds);
+    };
+    const seen = await process({ safeMode: true }, striped, { judge: judging(0.9) });
+    expect(seen.events[0]?.blurred).toBe(true);
+    expect(contrast(seen.pictures[0] ?? half)).toBeLessThan(60);
+    const harmless = await process({ safeMode: true }, striped, { judge: judging(0.2) });
+    expect(harmless.events[0]?.blurred).toBe(false);
+    expect(contrast(harmless.pictures[0] ?? half)).toBe(255);
+    const unsafe = await process({ safeMode: false }, striped, { judge: judging(0.9) });
+    expect(unsafe.events[0]?.blurred).toBe(false);
+  });
+
+  it('lets no picture leave unseen in safe mode', async () => {
+    await expect(process({ safeMode: true }, striped)).rejects.toMatchObject({
+      code: 'MODEL_OFFLINE',
+      param: 'safe_mode',
+    });
+  });
+});
