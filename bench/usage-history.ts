@@ -168,8 +168,8 @@ async function main(): Promise<void> {
     const deepCursor = all[Math.max(0, all.length - pages - 2)]?.nextCursor ?? '';
     const kinds = contestants(reader, pages, days, deepCursor);
     const results = [
-      { name: `every page of ${pageSize}`, rounds: 1, figures: spread(figuresOf(all.map(({ ms }) => ms))) },
       ...(await runInterleaved(kinds, { rounds, warmups: 1, onProgress })),
+      { name: `every page of ${pageSize}, once`, rounds: 1, figures: spread(figuresOf(all.map(({ ms }) => ms))) },
       ...(await runInterleaved([analyst(reader, days)], { rounds, warmups: 0, onProgress })),
     ];
     const slowest = Math.max(...['first pages', 'last pages'].map((name) => medianOf(results, name, 'medianMs')));

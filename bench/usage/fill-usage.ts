@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { AccountsService } from '#accounts';
 import type { PrismaService } from '#platform/prisma';
+import { unboundLimits } from '#test/unbound-limits';
 
 const positionsPerChat = 2;
 
@@ -20,6 +21,7 @@ export async function fillUsage(prisma: PrismaService, positions: number, keys =
   const accounts = new AccountsService(prisma);
   const days = 90;
   const { id } = await accounts.createAccount('history');
+  await unboundLimits(prisma, id);
   const { key: adminKey } = await accounts.createKey({ accountId: id, kind: 'ADMIN' });
   for (let index = 0; index < keys; index += 1) {
     await accounts.createKey({ accountId: id, kind: 'INFERENCE', description: `key ${index}` });
