@@ -108,15 +108,15 @@ async function process(
   return { report, events: events as PictureReadyEvent[], pictures, requests: runner.requests };
 }
 
-const inputOf = <Input>(requests: readonly TaskRequest[]): Input =>
-  (requests[0] ?? expect.fail('nothing was asked')).input as Input;
+const firstInput = (requests: readonly TaskRequest[]): object =>
+  (requests[0] ?? expect.fail('nothing was asked')).input;
 
 describe('the processor of pictures', () => {
   it('has a picture upscaled, shown over white, and says what it is charged for', async () => {
     const { report, pictures, requests } = await process({}, doubled);
     expect(pictures[0]).toMatchObject({ width: 8, height: 4 });
     expect(report).toMatchObject({ cancelled: false, usage: { promptTokens: 0, units: { 'upscale.2x': 1 } } });
-    const { picture, scale } = inputOf<UpscaleInput>(requests);
+    const { picture, scale } = firstInput(requests) as UpscaleInput;
     expect(scale).toBe(2);
     expect([...picture.data.subarray(0, 3)]).toEqual([200, 10, 10]);
     expect([...picture.data.subarray(9, 12)]).toEqual([255, 255, 255]);
@@ -136,7 +136,7 @@ describe('the processor of pictures', () => {
 
   it('fills what is transparent', async () => {
     const { requests } = await process(edit, filled, { family: 'migan' });
-    expect([...inputOf<InpaintInput>(requests).mask]).toEqual([0, 0, 1, 1, 0, 0, 1, 1]);
+    expect([...(firstInput(requests) as InpaintInput).mask]).toEqual([0, 0, 1, 1, 0, 0, 1, 1]);
   });
 
   it('fills what a second picture shows in white, at the size of the first', async () => {
@@ -145,7 +145,7 @@ describe('the processor of pictures', () => {
       family: 'migan',
       inputs: { base: half, mask },
     });
-    expect([...inputOf<InpaintInput>(requests).mask]).toEqual([1, 1, 0, 0, 1, 1, 0, 0]);
+    expect([...(firstInput(requests) as InpaintInput).mask]).toEqual([1, 1, 0, 0, 1, 1, 0, 0]);
   });
 
   it('says what to send where nothing is to be filled', async () => {
