@@ -10,6 +10,7 @@ import { EmbeddingController } from '#modalities/embedding/api';
 import { EditImageController, GenerateImageController } from '#modalities/image/api';
 import { SpeechController, VoicesController } from '#modalities/speech/api';
 import { TranscriptionController } from '#modalities/transcription/api';
+import { VideoController } from '#modalities/video/api';
 
 /** The routes of each slice; one that is left out does not compile. */
 const sliceControllers = {
@@ -18,6 +19,7 @@ const sliceControllers = {
   image: [EditImageController, GenerateImageController],
   speech: [SpeechController, VoicesController],
   transcription: [TranscriptionController],
+  video: [VideoController],
 } satisfies ControllersOf<Type<object>[]>;
 
 /** Everything under `/api/v1`. */

@@ -5,6 +5,7 @@ import { EmbeddingProcessor } from '#modalities/embedding/worker';
 import { ImageProcessor } from '#modalities/image/worker';
 import { SpeechProcessor } from '#modalities/speech/worker';
 import { TranscriptionProcessor } from '#modalities/transcription/worker';
+import { VideoProcessor } from '#modalities/video/worker';
 import type { MediaTools } from '#media';
 import type { ModelManifest } from '#model-registry/manifest';
 import type { JobConsumer, JobReport, QueueTransport, RunningJob } from '#queue';
@@ -38,6 +39,7 @@ export const processors = {
   image: (parts) => new ImageProcessor(parts),
   speech: (parts) => new SpeechProcessor(parts),
   transcription: (parts) => new TranscriptionProcessor(parts),
+  video: (parts) => new VideoProcessor(parts),
 } satisfies ProcessorsOf<(parts: ProcessorParts) => JobProcessor<never>>;
 
 export interface ConsumerWish extends ProcessorParts {

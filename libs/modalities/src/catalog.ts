@@ -10,6 +10,7 @@ import {
   transcriptionJob,
   type TranscriptionPricing,
 } from '#modalities/transcription/contract';
+import { videoChargeLines, videoJob, type VideoPricing } from '#modalities/video/contract';
 
 /**
  * Every kind of work the house does. A new slice is a folder and a line here; the compiler then asks both sides for
@@ -23,6 +24,7 @@ export const catalog = {
   image: imageJob,
   speech: speechJob,
   transcription: transcriptionJob,
+  video: videoJob,
 } as const satisfies Record<string, JobDefinition<object, object>>;
 
 export type ModalityName = keyof typeof catalog;
@@ -45,6 +47,8 @@ const meters = {
     speechChargeLines(modelId, usage, pricing as SpeechPricing | null),
   transcription: ({ modelId, usage, pricing }: MeteredUsage) =>
     transcriptionChargeLines(modelId, usage, pricing as TranscriptionPricing | null),
+  video: ({ modelId, usage, pricing }: MeteredUsage) =>
+    videoChargeLines(modelId, usage, pricing as VideoPricing | null),
 } satisfies Record<ModalityName, (job: MeteredUsage) => object[]>;
 
 /** The positions a job is charged for, by the meter of its slice. */
@@ -69,7 +73,7 @@ const modalitiesByType: Readonly<Record<ModelType, readonly ModalityName[]>> = {
   tts: ['speech'],
   asr: ['transcription'],
   music: [],
-  video: [],
+  video: ['video'],
 };
 
 export function modalitiesOf({ type, internal }: ModelManifest): readonly ModalityName[] {

@@ -1,10 +1,12 @@
-import type { ServerResponse } from 'node:http';
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import type { FastifyReply } from 'fastify';
 import { type ErrorCode, errorEntry, PlatformError } from '#common';
+import type { ModelManifest, ModelType } from '#model-registry/manifest';
 import { type ArtifactStore, defaultLifetimeMs } from '#storage';
 import type { MediaJob } from '../media/media-job.js';
 import type { MediaJobKey, MediaJobsRepository } from '../media/media-jobs.repository.js';
+import type { InferenceServices } from './inference-services.js';
 
 /* The second half of an async job's life: whoever queued it asks how it is doing, takes the result, and lets it go. */
 
@@ -95,6 +97,25 @@ export async function completeMedia({ mediaJobs, artifacts }: QueuedMediaParts, 
     // The caller hears that it is not done, and asks again; what is left expires by itself.
     return false;
   }
+}
+
+/**
+ * The model that a job was queued with, by the name its caller gives. A model that is gone since is known by its id
+ * alone: what it made is still there. Rejects as `InferenceServices.resolve` does when the registry is away.
+ */
+export async function modelOfMedia(
+  { resolve }: Pick<InferenceServices, 'resolve'>,
+  { name, types, headers }: { name: string; types: readonly [ModelType, ...ModelType[]]; headers: IncomingHttpHeaders },
+): Promise<Pick<ModelManifest, 'id' | 'type' | 'tier'>> {
+  for (const type of types) {
+    try {
+      const { manifest, resolvedBy } = await resolve(name, type, headers);
+      if (resolvedBy !== 'remap') return manifest;
+    } catch (error) {
+      if (!(error instanceof PlatformError) || (errorEntry(error.code).status ?? 500) >= 500) throw error;
+    }
+  }
+  return { id: name, type: types[0], tier: 'S' };
 }
 
 /** Passes a stream on; what it ends with happens before its last part goes out. */

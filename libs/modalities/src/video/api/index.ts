@@ -1,0 +1,1 @@
+export { VideoController } from './video.controller.js';

@@ -1,0 +1,104 @@
+import type { Egress } from '#egress';
+import { PlatformError } from '#common';
+import {
+  decodeInline,
+  isDataUrl,
+  type MediaTools,
+  type PictureHeader,
+  probeVideo,
+  readPictureHeader,
+  type VideoProbe,
+} from '#media';
+import type { ArtifactContent, ArtifactStore } from '#storage';
+
+/** A picture in the storage. */
+export interface TakenPicture {
+  artifactId: string;
+  header: PictureHeader;
+}
+
+/** A video in the storage. */
+export interface TakenVideo {
+  artifactId: string;
+  probe: VideoProbe;
+}
+
+const mostPictureBytes = 25 * 1024 * 1024;
+/** A data URL is bounded by its body; what we fetch may be larger. */
+const mostVideoBytes = 512 * 1024 * 1024;
+/** Kept for the time limit of a job and a little more, should nobody be left to delete it. */
+const lifetimeMs = 2_400_000;
+const pictureTimeoutMs = 30_000;
+const videoTimeoutMs = 180_000;
+const mostFps = 120;
+
+/** Puts what a video is made of where the worker finds it, once its header shows what it is. */
+export class VideoIntake {
+  private readonly taken: string[] = [];
+
+  constructor(
+    private readonly parts: { artifacts: ArtifactStore; egress: Egress; media: MediaTools },
+    private readonly gone: AbortSignal,
+  ) {}
+
+  get artifactIds(): readonly string[] {
+    return this.taken;
+  }
+
+  /** A URL or a data URL. Rejects with what is wrong with the picture, by its field. */
+  async takePicture(text: string, param: string): Promise<TakenPicture> {
+    const limits = { maxBytes: mostPictureBytes, param };
+    const bytes = isDataUrl(text)
+      ? decodeInline(text, limits).bytes
+      : (await this.parts.egress.read({ url: text, ...limits, timeoutMs: pictureTimeoutMs, signal: this.gone })).bytes;
+    const header = await readPictureHeader(bytes, limits);
+    return { artifactId: await this.store(bytes), header };
+  }
+
+  /**
+   * A URL or a data URL. Rejects with `INVALID_VIDEO_FORMAT`, `VIDEO_DURATION_TOO_LONG`, `PAYLOAD_TOO_LARGE`, and
+   * `SERVICE_UNAVAILABLE` where videos cannot be read.
+   */
+  async takeVideo(text: string, param: string, maxSeconds: number): Promise<TakenVideo> {
+    const { artifacts, egress, media } = this.parts;
+    media.require();
+    const limits = { maxBytes: mostVideoBytes, param };
+    const content = isDataUrl(text)
+      ? decodeInline(text, limits).bytes
+      : (await egress.open({ url: text, ...limits, timeoutMs: videoTimeoutMs, signal: this.gone })).body;
+    const artifactId = await this.store(content);
+    try {
+      const options = { maxSeconds, maxFps: mostFps, signal: this.gone };
+      return {
+        artifactId,
+        probe: await artifacts.withFile(artifactId, (path) => probeVideo(media, { path }, options)),
+      };
+    } catch (error) {
+      if (!(error instanceof PlatformError) || error.param !== null) throw error;
+      throw new PlatformError(error.code, error.message, param, { cause: error });
+    }
+  }
+
+  /** The job has them now. */
+  handOver(): void {
+    this.taken.length = 0;
+  }
+
+  /** Deletes what no job has taken over. */
+  async release(): Promise<void> {
+    await Promise.all(this.taken.splice(0).map((id) => this.parts.artifacts.delete(id)));
+  }
+
+  private async store(content: ArtifactContent): Promise<string> {
+    const options = {
+      kind: 'input',
+      contentType: 'application/octet-stream',
+      lifetimeMs,
+      maxBytes: mostVideoBytes,
+      signal: this.gone,
+    } as const;
+    const { id } = await this.parts.artifacts.put(content, options);
+    this.taken.push(id);
+    return id;
+  }
+}

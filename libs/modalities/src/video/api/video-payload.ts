@@ -1,0 +1,85 @@
+import { PlatformError } from '#common';
+import type { VideoProbe } from '#media';
+import { unitsOfMaking, unitsOfUpscaling, type VideoJobPayload, type VideoPricing } from '../contract/index.js';
+import type { VideoIntake } from './video-intake.js';
+import type { VideoModel } from './video.model.js';
+import type { VideoPlan } from './video.normalizer.js';
+
+/** Longest side of what is made, in pixels: what players still play. */
+const mostSide = 7_680;
+const mostMadeSide = 4_096;
+/** Short side where neither caller nor model names one. */
+const openShortSide = 720;
+
+/** Fetches what a plan needs and makes the job of it. Rejects as the intake does, and for videos that would grow too large. */
+export async function videoPayload(
+  plan: VideoPlan,
+  {
+    model,
+    intake,
+    pricing,
+    resultId,
+  }: {
+    model: VideoModel;
+    intake: VideoIntake;
+    pricing: VideoPricing | null;
+    resultId: string | null;
+  },
+): Promise<VideoJobPayload> {
+  const open: Omit<VideoJobPayload, 'operation' | 'inputs' | 'units'> = {
+    places: [],
+    width: 0,
+    height: 0,
+    fps: 0,
+    frames: 0,
+    scale: 1,
+    audio: plan.audio,
+    maxSeconds: model.maxSourceSeconds,
+    resultId,
+  };
+  if (plan.operation === 'between') {
+    const { pictures, seconds, fps, frames, resolution } = plan;
+    const taken = [];
+    for (const { url, param } of pictures) taken.push(await intake.takePicture(url, param));
+    const size = sizeOf(taken[0]?.header ?? { width: openShortSide, height: openShortSide }, resolution);
+    const units = unitsOfMaking(pricing, { seconds, resolution });
+    const inputs = taken.map(({ artifactId }) => artifactId);
+    return {
+      ...open,
+      ...size,
+      operation: 'between',
+      inputs,
+      places: pictures.map(({ place }) => place),
+      fps,
+      frames,
+      units,
+    };
+  }
+  const { artifactId, probe } = await intake.takeVideo(plan.video, 'video_url', model.maxSourceSeconds);
+  const { durationSeconds: seconds } = probe;
+  if (plan.operation === 'double-rate') {
+    const units = unitsOfMaking(pricing, { seconds, resolution: null });
+    return { ...open, operation: 'double-rate', inputs: [artifactId], units };
+  }
+  assertFits(probe, plan.factor);
+  const units = unitsOfUpscaling({ seconds, factor: plan.factor });
+  return { ...open, operation: 'upscale', inputs: [artifactId], scale: plan.factor, units };
+}
+
+/** The size of a video with the shape of a picture and the short side of a resolution; both sides even. */
+export function sizeOf(
+  { width, height }: { width: number; height: number },
+  resolution: string | null,
+): { width: number; height: number } {
+  const named = Number.parseInt(/^(\d+)p$/i.exec(resolution ?? '')?.[1] ?? '', 10);
+  const short = Number.isNaN(named) ? Math.min(openShortSide, width, height) : named;
+  const scale = Math.min(short / Math.min(width, height), mostMadeSide / Math.max(width, height));
+  const even = (side: number): number => Math.max(2, Math.round((side * scale) / 2) * 2);
+  return { width: even(width), height: even(height) };
+}
+
+function assertFits({ width, height }: VideoProbe, factor: number): void {
+  if (Math.max(width, height) * factor <= mostSide) return;
+  const message = `The result would have ${width * factor} × ${height * factor} pixels; ${mostSide} a side are the most.`;
+  throw new PlatformError('INVALID_VIDEO_FORMAT', message, 'video_url');
+}

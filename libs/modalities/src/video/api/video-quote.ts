@@ -1,0 +1,46 @@
+import { unitsOfMaking, unitsOfUpscaling, type VideoPricing, type VideoUnits } from '../contract/index.js';
+import type { QuoteVideoRequest } from '../contract/video.request.js';
+import type { VideoIntake } from './video-intake.js';
+import type { VideoModel } from './video.model.js';
+import { factorOf, secondsOf } from './video.normalizer.js';
+import { isGiven, refusal } from './video.refusals.js';
+
+/** What is made where neither the duration nor a source says how long it is. */
+const openSeconds = 5;
+
+/** What a job of these inputs would use. Rejects with what is wrong with them, by its field. */
+export async function quotedUnits(
+  wire: QuoteVideoRequest,
+  { model, intake, pricing }: { model: VideoModel; intake: VideoIntake; pricing: VideoPricing | null },
+): Promise<VideoUnits> {
+  const sourceSeconds = await secondsOfSource(wire, model, intake);
+  const named = secondsOf(wire.duration);
+  if (model.kind === 'upscaler') {
+    const seconds = sourceSeconds ?? named;
+    if (seconds !== null) return unitsOfUpscaling({ seconds, factor: factorOf(wire.upscale_factor, model) });
+    const message =
+      'reference_video_total_duration or video_url is required: the price depends on the length of the source';
+    throw refusal(message, 'reference_video_total_duration', 'required');
+  }
+  if (isGiven(wire.upscale_factor)) throw refusal('upscale_factor is for upscalers', 'upscale_factor', 'custom');
+  if (!model.durations.includes(wire.duration)) {
+    throw refusal(`duration must be one of: ${model.durations.join(', ')}`, 'duration', 'invalid_enum_value');
+  }
+  if (sourceSeconds !== null) return unitsOfMaking(pricing, { seconds: sourceSeconds, resolution: null });
+  if (isGiven(wire.resolution) && !model.resolutions.includes(wire.resolution)) {
+    throw refusal(`resolution must be one of: ${model.resolutions.join(', ')}`, 'resolution', 'invalid_enum_value');
+  }
+  const resolution = wire.resolution ?? model.resolutions[0] ?? null;
+  return unitsOfMaking(pricing, { seconds: named ?? openSeconds, resolution });
+}
+
+/** Null where the request names no source. */
+async function secondsOfSource(
+  { video_url: url, reference_video_total_duration: given }: QuoteVideoRequest,
+  model: VideoModel,
+  intake: VideoIntake,
+): Promise<number | null> {
+  if (isGiven(given)) return given;
+  if (!isGiven(url)) return null;
+  return (await intake.takeVideo(url, 'video_url', model.maxSourceSeconds)).probe.durationSeconds;
+}

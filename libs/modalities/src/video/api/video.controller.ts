@@ -1,0 +1,177 @@
+import { Controller, HttpCode, Inject, Post, Req, Res } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { JobQuote } from '#billing';
+import { displayNanos, PlatformError } from '#common';
+import {
+  balanceHeaders,
+  completeMedia,
+  findMedia,
+  type InferenceServices,
+  inferenceServices,
+  modelHeaders,
+  modelOfMedia,
+  queueMedia,
+  sendMedia,
+} from '#jobs';
+import { Billed, callerOf, goneSignal, LimitedByModel, validateWire } from '#platform/http';
+import { quoteVideo, videoJob, type VideoPricing } from '../contract/index.js';
+import {
+  CompleteVideoRequest,
+  QueueVideoRequest,
+  QuoteVideoRequest,
+  RetrieveVideoRequest,
+} from '../contract/video.request.js';
+import type { VideoCompleteResponse, VideoQueueResponse, VideoQuoteResponse } from '../contract/video.response.js';
+import { VideoIntake } from './video-intake.js';
+import { videoPayload } from './video-payload.js';
+import {
+  CompleteVideoApiDocument,
+  QueueVideoApiDocument,
+  QuoteVideoApiDocument,
+  RetrieveVideoApiDocument,
+} from './video.document.js';
+import { videoModel } from './video.model.js';
+import { assertOnline, normalizeVideo, type VideoPlan } from './video.normalizer.js';
+import { presentNeededConsent, presentPolicyFailure } from './video.presenter.js';
+import { isGiven } from './video.refusals.js';
+import { quotedUnits } from './video-quote.js';
+
+@Controller('video')
+export class VideoController {
+  constructor(@Inject(inferenceServices) private readonly services: InferenceServices) {}
+
+  @Post('quote')
+  @HttpCode(200)
+  @QuoteVideoApiDocument()
+  async quote(
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<VideoQuoteResponse> {
+    const wire = validateWire(QuoteVideoRequest, request.body);
+    const resolved = await this.services.resolve(wire.model, 'video', request.headers);
+    void reply.headers(modelHeaders(resolved));
+    const intake = new VideoIntake(this.services, goneSignal(reply));
+    try {
+      const { pricing } = await this.services.price(resolved.manifest.id);
+      const units = await quotedUnits(wire, {
+        model: videoModel(resolved.manifest),
+        intake,
+        pricing: pricing as VideoPricing | null,
+      });
+      return { quote: displayNanos(quoteVideo(units, pricing as VideoPricing | null)) };
+    } finally {
+      await intake.release();
+    }
+  }
+
+  @Post('queue')
+  @HttpCode(200)
+  @Billed({ answerOfJob: ({ modelId, queueId }) => ({ model: modelId, queue_id: queueId }) })
+  @LimitedByModel()
+  @QueueVideoApiDocument()
+  async queue(
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<VideoQueueResponse | object> {
+    const wire = validateWire(QueueVideoRequest, request.body);
+    const resolved = await this.services.resolve(wire.model, 'video', request.headers);
+    void reply.headers(modelHeaders(resolved));
+    const { manifest, offline } = resolved;
+    const model = videoModel(manifest);
+    const plan = normalizeVideo(wire, model);
+    if (model.consent !== null && !isGiven(wire.consents?.[model.consent.flow])) {
+      void reply.status(409).header('x-should-retry', 'false');
+      return presentNeededConsent(wire, model.consent);
+    }
+    assertOnline(offline, manifest.id);
+    // Before anything is fetched for a result that nobody could write.
+    this.services.media.require();
+    const { tokenReservation } = await this.services.limit({ request, reply }, { model: manifest });
+    const intake = new VideoIntake(this.services, goneSignal(reply));
+    try {
+      return await this.admit(request, reply, { plan, intake, model, tokenReservation });
+    } finally {
+      await intake.release();
+    }
+  }
+
+  @Post('retrieve')
+  @HttpCode(200)
+  @LimitedByModel()
+  @RetrieveVideoApiDocument()
+  async retrieve(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const wire = validateWire(RetrieveVideoRequest, request.body);
+    const key = await this.keyOf(request, wire);
+    await this.services.limit({ request, reply }, { model: key.model, action: 'retrieve' });
+    try {
+      const { job, timing } = await findMedia(this.services, key);
+      void reply.header('x-service-progress-percent', job.progressPercent);
+      if (timing.status === 'PROCESSING' || job.delivery === 'link') {
+        await reply.status(200).send(timing);
+        return;
+      }
+      const deleteAfter = wire.delete_media_on_completion ?? false;
+      await sendMedia(this.services, reply, { job, deleteAfter });
+    } catch (error) {
+      if (!(error instanceof PlatformError) || error.code !== 'CONTENT_POLICY_VIOLATION') throw error;
+      await reply.status(422).header('x-should-retry', 'false').send(presentPolicyFailure(error));
+    }
+  }
+
+  @Post('complete')
+  @HttpCode(200)
+  @LimitedByModel()
+  @CompleteVideoApiDocument()
+  async complete(
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<VideoCompleteResponse> {
+    const key = await this.keyOf(request, validateWire(CompleteVideoRequest, request.body));
+    await this.services.limit({ request, reply }, { model: key.model, action: 'retrieve' });
+    return { success: await completeMedia(this.services, key) };
+  }
+
+  private async keyOf(request: FastifyRequest, { model: name, queue_id: queueId }: CompleteVideoRequest) {
+    const model = await modelOfMedia(this.services, { name, types: ['video'], headers: request.headers });
+    return { model, modelId: model.id, queueId, accountId: callerOf(request).accountId };
+  }
+
+  private async admit(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { plan, intake, model, tokenReservation }: AdmissibleVideo,
+  ): Promise<VideoQueueResponse> {
+    const { services } = this;
+    const price = await services.price(model.id);
+    const pricing = price.pricing as VideoPricing | null;
+    const resultId = model.privateDelivery ? services.artifacts.reserve('result') : null;
+    const payload = await videoPayload(plan, { model, intake, pricing, resultId });
+    const quote = new JobQuote(quoteVideo(payload.units, pricing), price);
+    try {
+      const queueId = await queueMedia(services, {
+        requestId: request.id,
+        caller: callerOf(request),
+        definition: videoJob,
+        modelId: model.id,
+        payload,
+        quote,
+        tokenReservation,
+        delivery: resultId === null ? 'inline' : 'link',
+        inputArtifacts: [...intake.artifactIds],
+      });
+      intake.handOver();
+      const answer = { model: model.id, queue_id: queueId };
+      return resultId === null ? answer : { ...answer, download_url: services.downloadUrl(resultId, request) };
+    } finally {
+      void reply.headers(balanceHeaders(quote));
+    }
+  }
+}
+
+/** A request that may run, if it can be paid. */
+interface AdmissibleVideo {
+  plan: VideoPlan;
+  intake: VideoIntake;
+  model: ReturnType<typeof videoModel>;
+  tokenReservation: Awaited<ReturnType<InferenceServices['limit']>>['tokenReservation'];
+}

@@ -1,0 +1,111 @@
+import { PlatformError } from '#common';
+import { keyframeRate, type QueueVideoRequest, type VideoKeyframe } from '../contract/video.request.js';
+import type { VideoModel } from './video.model.js';
+import { isGiven, refusal, refuseForeignFields } from './video.refusals.js';
+
+/** A picture that one frame is to be. */
+export interface PlacedPicture {
+  url: string;
+  /** Field to name in errors. */
+  param: string;
+  /** Which frame, from 0. */
+  place: number;
+}
+
+/** What a request asks of a model that can do it; nothing was fetched yet. */
+export type VideoPlan = { audio: boolean } & (
+  | {
+      operation: 'between';
+      pictures: PlacedPicture[];
+      seconds: number;
+      fps: number;
+      frames: number;
+      resolution: string | null;
+    }
+  | { operation: 'double-rate'; video: string }
+  | { operation: 'upscale'; video: string; factor: 1 | 2 | 4 }
+);
+
+/** What is made where `duration` leaves it open. */
+const openSeconds = 5;
+
+/** Throws `INVALID_REQUEST` naming the field that the model does not take, or takes otherwise. */
+export function normalizeVideo(wire: QueueVideoRequest, model: VideoModel): VideoPlan {
+  refuseForeignFields(wire, model);
+  const audio = wire.audio ?? true;
+  if (model.kind === 'upscaler') {
+    const { video_url: video } = wire;
+    if (!isGiven(video)) throw refusal('video_url is required: it is what is upscaled', 'video_url', 'required');
+    return { operation: 'upscale', audio, video, factor: factorOf(wire.upscale_factor, model) };
+  }
+  const fps = wire.fps ?? model.frameRates[0] ?? keyframeRate;
+  if (!model.frameRates.includes(fps)) {
+    throw refusal(`fps must be one of: ${model.frameRates.join(', ')}`, 'fps', 'invalid_enum_value');
+  }
+  const { video_url: video } = wire;
+  if (isGiven(video)) return doubling(wire, video, audio);
+  const seconds = secondsOf(wire.duration) ?? openSeconds;
+  const frames = Math.max(2, Math.round(seconds * fps));
+  const resolution = wire.resolution ?? model.resolutions[0] ?? null;
+  return {
+    operation: 'between',
+    audio,
+    pictures: placed(wire, { seconds, fps, frames }),
+    seconds,
+    fps,
+    frames,
+    resolution,
+  };
+}
+
+/** The seconds that a duration names; null for one that leaves them to the source. */
+export function secondsOf(duration: string): number | null {
+  const [, digits] = /^(\d+)s$/.exec(duration) ?? [];
+  return digits === undefined ? null : Number(digits);
+}
+
+/** The factor a caller asks for, or the model's usual one. Throws `INVALID_REQUEST`. */
+export function factorOf(wanted: number | null | undefined, { factors }: VideoModel): 1 | 2 | 4 {
+  const factor = wanted ?? factors[0] ?? 2;
+  if (factors.includes(factor)) return factor as 1 | 2 | 4;
+  throw refusal(`upscale_factor must be one of: ${factors.join(', ')}`, 'upscale_factor', 'invalid_enum_value');
+}
+
+function doubling(wire: QueueVideoRequest, video: string, audio: boolean): VideoPlan {
+  const fields = ['image_url', 'end_image_url', 'keyframes', 'fps', 'resolution'] as const;
+  const beside = fields.find((field) => isGiven(wire[field]));
+  if (beside === undefined) return { operation: 'double-rate', audio, video };
+  const message = `${beside} does not go with video_url: its frames and their size are those of the video, twice as many`;
+  throw refusal(message, beside, 'custom');
+}
+
+function placed(wire: QueueVideoRequest, film: { seconds: number; fps: number; frames: number }): PlacedPicture[] {
+  const { image_url: first, end_image_url: last } = wire;
+  const pictures = (wire.keyframes ?? []).map((keyframe, index) => keyPicture(keyframe, index, film));
+  if (isGiven(first)) pictures.push({ url: first, param: 'image_url', place: 0 });
+  if (isGiven(last)) pictures.push({ url: last, param: 'end_image_url', place: film.frames - 1 });
+  if (pictures.length < 2) {
+    const missing = !isGiven(first) ? 'image_url' : 'end_image_url';
+    throw refusal('two pictures at least are needed: image_url and end_image_url, or keyframes', missing, 'required');
+  }
+  const sorted = pictures.toSorted((left, right) => left.place - right.place);
+  const twice = sorted.find(({ place }, index) => sorted[index - 1]?.place === place);
+  if (twice === undefined) return sorted;
+  throw refusal(`${twice.param} and another picture are the same frame of the video`, twice.param, 'custom');
+}
+
+function keyPicture(
+  { image_url: url, frame_index: frame }: VideoKeyframe,
+  index: number,
+  { seconds, fps, frames }: { seconds: number; fps: number; frames: number },
+): PlacedPicture {
+  const param = `keyframes[${index}]`;
+  const most = seconds * keyframeRate;
+  if (frame > most)
+    throw refusal(`${param}.frame_index must not be greater than ${most}`, `${param}.frame_index`, 'too_big');
+  return { url, param: `${param}.image_url`, place: Math.min(frames - 1, Math.round((frame * fps) / keyframeRate)) };
+}
+
+export function assertOnline(offline: boolean, id: string): void {
+  if (offline) throw new PlatformError('MODEL_OFFLINE', `No worker holds the model ${id} at the moment.`, 'model');
+}

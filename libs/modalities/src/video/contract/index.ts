@@ -1,0 +1,2 @@
+export * from './video.job.js';
+export * from './video.meter.js';

@@ -1,0 +1,59 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { noTokens } from '#common';
+import { quoteVideo, unitsOfMaking, unitsOfUpscaling, videoChargeLines, type VideoPricing } from './video.meter.js';
+
+const price = (usd: number) => ({ usd, diem: usd });
+const pricing: VideoPricing = {
+  per_second: price(0.01),
+  resolutions: { '720p': price(0.02) },
+  upscale: { '2x': price(0.03), '4x': price(0.06) },
+};
+
+describe('a video that is made', () => {
+  it('costs its seconds, at the price of its resolution where that has one', () => {
+    const plain = unitsOfMaking(pricing, { seconds: 5, resolution: '480p' });
+    expect(quoteVideo(plain, pricing)).toBe(50_000_000n);
+    const large = unitsOfMaking(pricing, { seconds: 5, resolution: '720p' });
+    expect(quoteVideo(large, pricing)).toBe(100_000_000n);
+    expect(videoChargeLines('rife', { ...noTokens, units: large }, pricing)).toEqual([
+      {
+        sku: 'rife-video-resolutions-720p-second',
+        units: '5.000',
+        unitPriceNano: 20_000_000n,
+        amountNano: 100_000_000n,
+      },
+    ]);
+  });
+
+  it('is named by plain seconds without a resolution', () => {
+    const units = unitsOfMaking(pricing, { seconds: 1.5, resolution: null });
+    expect(videoChargeLines('rife', { ...noTokens, units }, pricing)).toMatchObject([
+      { sku: 'rife-video-second', units: '1.500', amountNano: 15_000_000n },
+    ]);
+  });
+});
+
+describe('a video that is upscaled', () => {
+  it('costs its seconds at the price of the factor', () => {
+    expect(quoteVideo(unitsOfUpscaling({ seconds: 10, factor: 4 }), pricing)).toBe(600_000_000n);
+  });
+});
+
+describe('what is billed', () => {
+  it('is what was quoted, for any length', () => {
+    fc.assert(
+      fc.property(fc.double({ min: 0, max: 300, noNaN: true }), fc.constantFrom(2, 4), (seconds, factor) => {
+        const units = unitsOfUpscaling({ seconds, factor });
+        const billed = videoChargeLines('m', { ...noTokens, units }, pricing).map(({ amountNano }) => amountNano);
+        expect(billed.reduce((sum, amount) => sum + amount, 0n)).toBe(quoteVideo(units, pricing));
+      }),
+    );
+  });
+
+  it('is nothing for a job that brought nothing, for a free model, and for what has no price', () => {
+    expect(videoChargeLines('m', noTokens, pricing)).toEqual([]);
+    expect(quoteVideo({ per_second: 5 }, null)).toBe(0n);
+    expect(quoteVideo({ 'upscale.1x': 5, 'resolutions.constructor': 1 }, pricing)).toBe(0n);
+  });
+});

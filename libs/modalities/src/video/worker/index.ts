@@ -1,0 +1,1 @@
+export { VideoProcessor } from './video.processor.js';

@@ -1,0 +1,73 @@
+import type { RgbPixels } from '#inference/host';
+import { type MediaTools, probeVideo, readFrames, type VideoProbe } from '#media';
+import type { VideoJobPayload } from '../contract/index.js';
+import type { Film } from './film.js';
+import type { FrameModel } from './frame-model.js';
+
+export interface VideoFramesParts {
+  media: MediaTools;
+  model: FrameModel;
+  signal: AbortSignal;
+  /** The video, as a file that nobody changes. */
+  path: string;
+}
+
+/** Every frame of a video, larger. */
+export async function filmUpscaled(payload: VideoJobPayload, parts: VideoFramesParts): Promise<Film> {
+  const source = await sourceOf(payload, parts);
+  const { scale } = payload;
+  const { width, height } = source.probe;
+  const upscaled = async function* (): AsyncGenerator<Uint8Array> {
+    for await (const frame of source.frames()) {
+      yield scale === 1 ? frame.data : (await parts.model.upscaled(frame, scale)).data;
+    }
+  };
+  return { ...source.film, width: width * scale, height: height * scale, frames: upscaled() };
+}
+
+/** A frame between each two of a video, at twice its rate. */
+export async function filmDoubled(payload: VideoJobPayload, parts: VideoFramesParts): Promise<Film> {
+  const source = await sourceOf(payload, parts);
+  const { numerator, denominator } = source.film.fps;
+  const doubled = async function* (): AsyncGenerator<Uint8Array> {
+    let before: RgbPixels | null = null;
+    for await (const frame of source.frames()) {
+      if (before !== null) {
+        yield before.data;
+        yield (await parts.model.between(before, frame, 0.5)).data;
+      }
+      before = frame;
+    }
+    // Nothing follows the last frame: it is shown for as long as it was.
+    if (before !== null) {
+      yield before.data;
+      yield before.data;
+    }
+  };
+  return {
+    ...source.film,
+    fps: { numerator: numerator * 2, denominator },
+    expectedFrames: source.film.expectedFrames * 2,
+    frames: doubled(),
+  };
+}
+
+interface VideoSource {
+  probe: VideoProbe;
+  film: Omit<Film, 'frames'>;
+  frames: () => AsyncGenerator<RgbPixels>;
+}
+
+/** Holds a frame or two. A video of changing rate is read at its average one, so that picture and sound stay together. */
+async function sourceOf(payload: VideoJobPayload, { media, signal, path }: VideoFramesParts): Promise<VideoSource> {
+  const limits = { maxSeconds: payload.maxSeconds };
+  const probe = await probeVideo(media, { path }, { ...limits, signal });
+  const { width, height, fps, durationSeconds } = probe;
+  const rate = fps.numerator / fps.denominator;
+  const audio = payload.audio && probe.audio !== null ? { audio: { path } } : {};
+  return {
+    probe,
+    film: { width, height, fps, expectedFrames: Math.max(1, Math.round(durationSeconds * rate)), ...audio },
+    frames: () => readFrames(media, { path }, { fps: rate, limits, signal }),
+  };
+}

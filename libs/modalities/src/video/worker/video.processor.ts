@@ -1,0 +1,76 @@
+import { createReadStream } from 'node:fs';
+import { join } from 'node:path';
+import { noTokens } from '#common';
+import type { TaskRunner } from '#inference/host';
+import { type MediaTools, writeVideo } from '#media';
+import type { JobReport, RunningJob } from '#queue';
+import type { ArtifactStore } from '#storage';
+import type { VideoJobPayload } from '../contract/index.js';
+import { filmBetween } from './between-pictures.js';
+import type { Film } from './film.js';
+import { FrameModel } from './frame-model.js';
+import { filmDoubled, filmUpscaled } from './video-frames.js';
+
+export interface VideoParts {
+  runner: TaskRunner;
+  artifacts: ArtifactStore;
+  media: MediaTools;
+}
+
+const contentType = 'video/mp4';
+
+/** Makes one video frame by frame: what is in flight is a frame or two, however long it becomes. */
+export class VideoProcessor {
+  constructor(private readonly parts: VideoParts) {}
+
+  /** Rejects with a `PlatformError`, or with the signal's reason: a part of a video is worth nothing. */
+  async process(job: RunningJob<VideoJobPayload>): Promise<JobReport> {
+    const startedAt = performance.now();
+    const { envelope, signal } = job;
+    const { payload } = envelope;
+    const { runner, artifacts, media } = this.parts;
+    media.require();
+    const model = new FrameModel(runner, envelope.requestId, signal);
+    const [input = ''] = payload.inputs;
+    const artifactId =
+      payload.operation === 'between'
+        ? await this.write(job, filmBetween(payload, { artifacts, model }))
+        : await artifacts.withFile(input, async (path) => {
+            const make = payload.operation === 'upscale' ? filmUpscaled : filmDoubled;
+            return await this.write(job, await make(payload, { media, model, signal, path }));
+          });
+    return {
+      usage: { ...noTokens, units: payload.units },
+      cancelled: false,
+      executionMs: Math.round(performance.now() - startedAt),
+      artifacts: [artifactId],
+    };
+  }
+
+  private async write(job: RunningJob<VideoJobPayload>, film: Film): Promise<string> {
+    const { artifacts, media } = this.parts;
+    const { signal, envelope } = job;
+    const { resultId } = envelope.payload;
+    const { width, height, fps, audio } = film;
+    return await media.withFolder(async (folder) => {
+      const path = join(folder, 'film.mp4');
+      await writeVideo(media, path, told(film, job), { width, height, fps, signal, ...(audio && { audio }) });
+      const content = createReadStream(path);
+      const { id } =
+        resultId === null
+          ? await artifacts.put(content, { kind: 'result', contentType, signal })
+          : await artifacts.putReserved(resultId, content, { contentType, signal });
+      return id;
+    });
+  }
+}
+
+/** Passes the frames on and tells how far they are; the last percent is for what follows them. */
+async function* told({ frames, expectedFrames }: Film, job: RunningJob<VideoJobPayload>): AsyncGenerator<Uint8Array> {
+  let count = 0;
+  for await (const frame of frames) {
+    yield frame;
+    count += 1;
+    job.progress(Math.min(99, (count / expectedFrames) * 100));
+  }
+}
