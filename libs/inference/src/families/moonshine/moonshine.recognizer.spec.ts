@@ -1,0 +1,87 @@
+import { describe, expect, it } from 'vitest';
+import type { TaskContext } from '../../engines/queued-task.engine.js';
+import type { SpeechWindow } from '../../recognition/block-recognizer.js';
+import type { MergedDecoder } from '../../recognition/merged-decoder.js';
+import type { GraphSession, TensorData } from '../../runtime/graph-session.js';
+import type { TextTokenizer } from '../../text/index.js';
+import { MoonshineRecognizer } from './moonshine.recognizer.js';
+
+const context = {
+  breathe: async () => undefined,
+  measure: (run: () => Promise<unknown>) => run(),
+} as unknown as TaskContext;
+
+/** A model that writes `next` of the tokens so far; 1 starts, 2 ends, others are words. */
+function setUp(next: (written: number[]) => number) {
+  const heard: number[] = [];
+  const fed: number[] = [];
+  const encoder = {
+    tensor: (_type: string, data: TensorData, dims: number[]) => ({ type: 'float32', data, dims }),
+    run: async ({ input_values: input }: { input_values: { dims: number[] } }) => {
+      heard.push(input.dims[1] ?? 0);
+      return { last_hidden_state: {} };
+    },
+  } as unknown as GraphSession;
+  const decoder = {
+    begin: () => ({
+      feed: async ([id = 0]: number[]) => {
+        fed.push(id);
+        const logits = new Float32Array(40);
+        logits[next(fed.slice(1))] = 50;
+        return { logits };
+      },
+    }),
+  } as unknown as MergedDecoder;
+  const tokenizer = {
+    decode: (ids: number[]) => ids.map((id) => `w${id}`).join(' '),
+  } as unknown as TextTokenizer;
+  const recognizer = new MoonshineRecognizer({ encoder, decoder, tokenizer, startToken: 1, endToken: 2 });
+  const recognize = (seconds: number, wishes: Partial<SpeechWindow> = {}) =>
+    recognizer.recognize(
+      {
+        samples: new Float32Array(seconds * 16_000),
+        languages: [],
+        isCut: false,
+        prompt: null,
+        temperature: null,
+        timestamps: 'word',
+        ...wishes,
+      },
+      context,
+    );
+  return { recognize, heard, fed };
+}
+
+describe('a window of Moonshine', () => {
+  it('is one segment as long as its speech, without times of words', async () => {
+    const { recognize, heard, fed } = setUp((written) => (written.length < 3 ? 5 + written.length : 2));
+    const { segments, needsOverlap, language } = await recognize(3);
+    expect(segments).toMatchObject([{ text: ' w5 w6 w7', start: 0, end: 3, words: null, tokens: [5, 6, 7] }]);
+    expect([needsOverlap, language, heard, fed]).toEqual([false, 'en', [48_000], [1, 5, 6, 7]]);
+  });
+
+  it('lacks its last word where it was cut, and asks for an overlap', async () => {
+    const { recognize } = setUp((written) => (written.length < 3 ? 5 + written.length : 2));
+    const { segments, needsOverlap } = await recognize(20, { isCut: true });
+    expect([segments[0]?.text, needsOverlap]).toEqual([' w5 w6', true]);
+  });
+
+  it('writes no more than anybody says in its time', async () => {
+    let state = 7;
+    const { recognize } = setUp(() => (state = ((state * 16_807) % 2_147_483_647) % 30) + 5);
+    expect((await recognize(2)).segments[0]?.tokens).toHaveLength(13);
+  });
+
+  it('leaves a loop and keeps one round of it', async () => {
+    const { recognize, fed } = setUp((written) => 5 + (written.length % 2));
+    const { segments } = await recognize(20);
+    expect(segments[0]?.tokens).toEqual([5, 6]);
+    expect(fed.length).toBeLessThan(60);
+  });
+
+  it('is empty where nothing is said, and hears no less than its filters need', async () => {
+    const { recognize, heard } = setUp(() => 2);
+    expect((await recognize(0.01)).segments).toEqual([]);
+    expect(heard).toEqual([1_600]);
+  });
+});
