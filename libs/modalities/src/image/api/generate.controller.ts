@@ -8,16 +8,10 @@ import { GenerateImageRequest, SimpleGenerateImageRequest } from '../contract/ge
 import type { ImageStyleList } from '../contract/image.response.js';
 import type { PicturePricing } from '../contract/index.js';
 import { assertOperation } from './edit-payloads.js';
-import { normalizeGenerate } from './generate.normalizer.js';
+import { normalizeGenerate } from './image.normalizer.js';
 import { GenerateApiDocument, SimpleGenerateApiDocument, StylesApiDocument } from './image.document.js';
-import {
-  admitImage,
-  findImageModel,
-  type FinishedPictures,
-  type ImageExchange,
-  moderationHeaders,
-  runImage,
-} from './run-image.js';
+import { admitImage, findImageModel, type FinishedPictures, type ImageExchange, runImage } from './run-image.js';
+import { moderationHeaders, presentAsOpenai, presentPictures } from './image.presenter.js';
 import { stylePresets } from './style-presets.js';
 
 const defaultTrait = 'default';
@@ -50,8 +44,7 @@ export class GenerateImageController {
         const [picture] = finished.pictures;
         return void reply.type(picture?.contentType ?? '').send(picture?.bytes);
       }
-      const images = finished.pictures.map(({ bytes }) => bytes.toString('base64'));
-      return void reply.send({ id: request.id, images, timing: timingOf(finished, performance.now() - startedAt) });
+      return void reply.send(presentPictures(request.id, finished, performance.now() - startedAt));
     });
   }
 
@@ -77,11 +70,8 @@ export class GenerateImageController {
         safe_mode: wire.moderation !== 'low',
       });
       void reply.headers(moderationHeaders(pictures));
-      const data = pictures.map(({ bytes, contentType }) => {
-        const text = bytes.toString('base64');
-        return wire.response_format === 'url' ? { url: `data:${contentType};base64,${text}` } : { b64_json: text };
-      });
-      void reply.status(200).send({ created: Math.floor(Date.now() / 1_000), data });
+      const format = wire.response_format === 'url' ? 'url' : 'b64_json';
+      void reply.status(200).send(presentAsOpenai(pictures, format, Math.floor(Date.now() / 1_000)));
     });
   }
 
@@ -117,14 +107,4 @@ export class GenerateImageController {
       reply.hijack();
     }
   }
-}
-
-function timingOf({ executionMs, jobMs }: FinishedPictures, totalMs: number) {
-  const total = Math.round(totalMs);
-  return {
-    inferenceDuration: Math.round(executionMs),
-    inferencePreprocessingTime: Math.max(0, Math.round(totalMs - jobMs)),
-    inferenceQueueTime: Math.max(0, Math.round(jobMs - executionMs)),
-    total,
-  };
 }

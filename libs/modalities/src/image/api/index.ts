@@ -1,2 +1,2 @@
-export { EditImageController } from './edit.controller.js';
+export { EditImageController } from './image.controller.js';
 export { GenerateImageController } from './generate.controller.js';

@@ -111,18 +111,6 @@ export async function runImage(
   };
 }
 
-/** What image routes say of the picture they send (contract 19). */
-export function moderationHeaders(pictures: readonly FinishedPicture[]): Record<string, string> {
-  const blurred = pictures.some((picture) => picture.blurred);
-  return {
-    'x-service-is-blurred': String(blurred),
-    // Nothing is refused for what it shows: what is for adults is blurred. No model of ours looks for the other two.
-    'x-service-is-content-violation': 'false',
-    'x-service-is-adult-model-content-violation': 'false',
-    'x-service-contains-minor': 'false',
-  };
-}
-
 async function fetchPicture(
   { artifacts }: InferenceServices,
   { artifactId, blurred }: PictureReadyEvent,

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { validateWire } from '#platform/http';
 import { exampleManifest } from '#test/example-manifest';
 import { GenerateImageRequest, SimpleGenerateImageRequest } from '../contract/generate.request.js';
-import { normalizeGenerate } from './generate.normalizer.js';
+import { normalizeGenerate } from './image.normalizer.js';
 import { findStyle, stylePresets } from './style-presets.js';
 
 const price = { usd: 0.01, diem: 0.01 };

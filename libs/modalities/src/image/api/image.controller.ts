@@ -20,15 +20,9 @@ import {
   MultiEditApiDocument,
   UpscaleApiDocument,
 } from './image.document.js';
+import { moderationHeaders } from './image.presenter.js';
 import { PictureIntake } from './picture-intake.js';
-import {
-  admitImage,
-  findImageModel,
-  type FinishedPicture,
-  type ImageExchange,
-  moderationHeaders,
-  runImage,
-} from './run-image.js';
+import { admitImage, findImageModel, type FinishedPicture, type ImageExchange, runImage } from './run-image.js';
 
 const onePicture = { maxFileBytes: mostPictureBytes, maxFiles: 1 };
 const minUpscalePixels = 65_536;
