@@ -5,6 +5,7 @@ describe('a sku', () => {
   it.each([
     ['m-llm-output-mtoken', 'text', { unitType: 'tokens', scale: 1_000_000 }],
     ['m-image-unit', 'image', { unitType: 'images', scale: 1 }],
+    ['m-image-upscale-2x', 'upscale', { unitType: 'images', scale: 1 }],
     ['m-tts-mcharacter', 'tts', { unitType: 'chars', scale: 1_000_000 }],
     ['m-asr-second', 'asr', { unitType: 'seconds', scale: 1 }],
     ['m-asr-minute', 'asr', { unitType: 'minutes', scale: 1 }],
@@ -16,7 +17,13 @@ describe('a sku', () => {
 
   it.each([
     ['my-model-llm-cache-input-mtoken', 'my-model', 'cache-input'],
+    ['my-model-embedding-input-mtoken', 'my-model', 'input'],
+    ['my-model-tts-input-mcharacter', 'my-model', 'input'],
+    ['my-model-asr-audio-second', 'my-model', 'audio'],
     ['my-model-image-unit', 'my-model', 'image'],
+    ['my-model-image-resolutions-1k', 'my-model', 'resolutions-1k'],
+    ['my-model-video-second', 'my-model', 'video'],
+    ['my-model-video-upscale-2x-second', 'my-model', 'upscale-2x'],
     ['my-model-unit', 'my-model', 'unit'],
     ['else-llm-input-mtoken', 'my-model', 'else-llm-input'],
   ])('%s of %s is for %s', (sku, modelId, part) => {

@@ -49,10 +49,14 @@ export function unitOf(sku: string, modelType: string | undefined): { unitType: 
   return units[word] ?? { unitType: unitTypes[modelType ?? ''] ?? 'tokens', scale: 1 };
 }
 
+const families = new Set(['llm', 'embedding', 'image', 'tts', 'asr', 'music', 'video']);
+
 /** What a sku says beside model, family and unit: `input` of `some-model-llm-input-mtoken`. */
 export function partOf(sku: string, modelId: string): string {
   const rest = sku.startsWith(`${modelId}-`) ? sku.slice(modelId.length + 1) : sku;
-  const words = rest.split('-').slice(0, -1);
-  if (words.length > 1 && words[0] === 'llm') words.shift();
-  return words.length === 0 ? rest : words.join('-');
+  const words = rest.split('-');
+  const last = words.at(-1) ?? '';
+  if (words.length > 1 && (last === 'unit' || Object.hasOwn(units, last))) words.pop();
+  if (words.length > 1 && families.has(words[0] ?? '')) words.shift();
+  return words.join('-');
 }
