@@ -54,5 +54,6 @@ export async function startBareRoute(): Promise<BareRoute> {
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const app = await NestFactory.create(BareModule, new FastifyAdapter(), { logger: false });
   await app.listen(Number(process.argv[2]), '127.0.0.1');
+  process.once('disconnect', () => process.exit());
   process.send?.('ready');
 }

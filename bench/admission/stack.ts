@@ -114,11 +114,6 @@ export class Stack {
         await unboundLimits(prisma, id);
         this.keys.push(key);
       }
-      // Limits are looked up, counted and corrected as ever; they are only too wide to be reached.
-      await this.pool.query(
-        `INSERT INTO rate_limit_overrides (account_id, target, requests_per_minute, tokens_per_minute)
-         SELECT id, '*', 1000000000, 1000000000000 FROM accounts`,
-      );
     } finally {
       await prisma.$disconnect();
     }

@@ -2,6 +2,7 @@ import type { RunEvent, TextGenerationRequest, TextGenerationRunner } from '#inf
 import type { JobReport, JobStartedEvent, RunningJob } from '#queue';
 import type { ChatEvent, ChatJobMessage, ChatJobPayload } from '../contract/index.js';
 import { ChoiceChannels } from './choice-channels.js';
+import { MergedEvents } from './merged-events.js';
 
 /** Runs one chat job on the model's host and sends its events to the caller's mailbox. */
 export class ChatProcessor {
@@ -11,21 +12,28 @@ export class ChatProcessor {
   async process(job: RunningJob<ChatJobPayload>): Promise<JobReport> {
     const startedAt = performance.now();
     const { payload, stream: isStream } = job.envelope;
+    const isWhole = isStream === false;
     let stream = new ChatEventStream(payload);
+    let merged = new MergedEvents();
     // To whoever waits for a whole answer, one that begins anew is as good as on another worker.
     const started: JobStartedEvent = { type: 'job-started' };
     const onRestart = () => {
       stream = new ChatEventStream(payload);
+      merged = new MergedEvents();
       job.mailbox.send(started);
+    };
+    const send = (events: ChatEvent[]): void => {
+      if (events.length > 0) job.mailbox.send(...events);
     };
     const { cancelled, usage } = await this.runner.run(requestOf(job), {
       signal: job.signal,
-      onRestart: isStream === false ? onRestart : undefined,
+      onRestart: isWhole ? onRestart : undefined,
       onEvents: (events) => {
         const sent = events.flatMap((event) => stream.translate(event));
-        if (sent.length > 0) job.mailbox.send(...sent);
+        send(isWhole ? merged.add(sent) : sent);
       },
     });
+    send(merged.take());
     return {
       usage: { ...usage, reasoningTokens: stream.reasoningTokens },
       cancelled,
