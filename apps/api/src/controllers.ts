@@ -5,6 +5,7 @@ import { DownloadController } from '#jobs';
 import { ModelsController } from '#model-registry';
 import { RateLimitsController } from '#rate-limit';
 import type { ControllersOf } from '#modalities';
+import { AudioController } from '#modalities/audio/api';
 import { ChatController } from '#modalities/chat/api';
 import { EmbeddingController } from '#modalities/embedding/api';
 import { EditImageController, GenerateImageController } from '#modalities/image/api';
@@ -14,6 +15,7 @@ import { VideoController } from '#modalities/video/api';
 
 /** The routes of each slice; one that is left out does not compile. */
 const sliceControllers = {
+  audio: [AudioController],
   chat: [ChatController],
   embedding: [EmbeddingController],
   image: [EditImageController, GenerateImageController],

@@ -1,5 +1,6 @@
 import type { TaskRunner, TextGenerationRunner } from '#inference/host';
 import { catalog, type ModalityName, type ProcessorsOf } from '#modalities';
+import { AudioProcessor } from '#modalities/audio/worker';
 import { ChatProcessor } from '#modalities/chat/worker';
 import { EmbeddingProcessor } from '#modalities/embedding/worker';
 import { ImageProcessor } from '#modalities/image/worker';
@@ -34,6 +35,7 @@ export interface ProcessorParts {
 
 /** The worker's part of every slice; a slice without one does not compile. */
 export const processors = {
+  audio: (parts) => new AudioProcessor(parts),
   chat: ({ runner }) => new ChatProcessor(runner),
   embedding: ({ runner }) => new EmbeddingProcessor(runner),
   image: (parts) => new ImageProcessor(parts),

@@ -1,6 +1,7 @@
 import type { JobDefinition } from '#queue';
 import type { JobUsage } from '#common';
 import type { ModelManifest, ModelType, TextPricing } from '#model-registry/manifest';
+import { audioChargeLines, audioJob, type AudioPricing } from '#modalities/audio/contract';
 import { chatChargeLines, chatJob } from '#modalities/chat/contract';
 import { embeddingChargeLines, embeddingJob, type EmbeddingPricing } from '#modalities/embedding/contract';
 import { imageJob, pictureChargeLines, type PicturePricing } from '#modalities/image/contract';
@@ -19,6 +20,7 @@ import { videoChargeLines, videoJob, type VideoPricing } from '#modalities/video
  * controller.
  */
 export const catalog = {
+  audio: audioJob,
   chat: chatJob,
   embedding: embeddingJob,
   image: imageJob,
@@ -38,6 +40,8 @@ interface MeteredUsage {
 }
 
 const meters = {
+  audio: ({ modelId, usage, pricing }: MeteredUsage) =>
+    audioChargeLines(modelId, usage, pricing as AudioPricing | null),
   chat: ({ modelId, usage, pricing }: MeteredUsage) => chatChargeLines(modelId, usage, pricing as TextPricing | null),
   embedding: ({ modelId, usage, pricing }: MeteredUsage) =>
     embeddingChargeLines(modelId, usage, pricing as EmbeddingPricing | null),
@@ -70,9 +74,9 @@ const modalitiesByType: Readonly<Record<ModelType, readonly ModalityName[]>> = {
   image: ['image'],
   upscale: ['image'],
   inpaint: ['image'],
-  tts: ['speech'],
+  tts: ['speech', 'audio'],
   asr: ['transcription'],
-  music: [],
+  music: ['audio'],
   video: ['video'],
 };
 

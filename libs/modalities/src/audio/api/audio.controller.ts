@@ -1,0 +1,149 @@
+import { Controller, HttpCode, Inject, Post, Req, Res } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { JobQuote } from '#billing';
+import { PlatformError } from '#common';
+import {
+  balanceHeaders,
+  completeMedia,
+  findMedia,
+  type InferenceServices,
+  inferenceServices,
+  modelHeaders,
+  modelOfMedia,
+  queueMedia,
+  sendMedia,
+} from '#jobs';
+import { needsFfmpeg } from '#media';
+import { Access, Billed, callerOf, LimitedByModel, validateWire } from '#platform/http';
+import {
+  audioJob,
+  type AudioPricing,
+  type AudioSize,
+  type AudioUnits,
+  quoteAudio,
+  unitsOfAudio,
+} from '../contract/index.js';
+import {
+  CompleteAudioRequest,
+  QueueAudioRequest,
+  QuoteAudioRequest,
+  RetrieveAudioRequest,
+} from '../contract/audio.request.js';
+import type { AudioCompleteResponse, AudioQueueResponse, AudioQuoteResponse } from '../contract/audio.response.js';
+import {
+  CompleteAudioApiDocument,
+  QueueAudioApiDocument,
+  QuoteAudioApiDocument,
+  RetrieveAudioApiDocument,
+} from './audio.document.js';
+import { audioTypes, longSpeechModel, resolveAudioModel } from './audio.model.js';
+import { charactersOf, normalizeLongSpeech, refusal } from './audio.normalizer.js';
+import { presentQueued, presentQuote } from './audio.presenter.js';
+
+@Controller('audio')
+export class AudioController {
+  constructor(@Inject(inferenceServices) private readonly services: InferenceServices) {}
+
+  @Post('quote')
+  @HttpCode(200)
+  @Access('public')
+  @QuoteAudioApiDocument()
+  async quote(
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<AudioQuoteResponse> {
+    const wire = validateWire(QuoteAudioRequest, request.body);
+    const resolved = await resolveAudioModel(this.services, wire.model, request.headers);
+    void reply.headers(modelHeaders(resolved));
+    const { duration_seconds: seconds, character_count: characters } = wire;
+    const pricing = (await this.services.price(resolved.manifest.id)).pricing as AudioPricing | null;
+    const size = { characters: characters ?? null, seconds: isGiven(seconds) ? Number(seconds) : null };
+    return presentQuote(quoteAudio(unitsOrRefusal(pricing, size), pricing));
+  }
+
+  @Post('queue')
+  @HttpCode(200)
+  @Billed({ answerOfJob: presentQueued })
+  @LimitedByModel()
+  @QueueAudioApiDocument()
+  async queue(
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<AudioQueueResponse> {
+    const { services } = this;
+    const wire = validateWire(QueueAudioRequest, request.body);
+    const resolved = await resolveAudioModel(services, wire.model, request.headers);
+    void reply.headers(modelHeaders(resolved));
+    const { manifest, offline } = resolved;
+    const speech = normalizeLongSpeech(wire, longSpeechModel(manifest));
+    if (offline) {
+      throw new PlatformError('MODEL_OFFLINE', `No worker holds the model ${manifest.id} at the moment.`, 'model');
+    }
+    if (needsFfmpeg(speech.format)) services.media.require();
+    const { tokenReservation } = await services.limit({ request, reply }, { model: manifest });
+    const price = await services.price(manifest.id);
+    const pricing = price.pricing as AudioPricing | null;
+    const units = unitsOrRefusal(pricing, { characters: charactersOf(speech.text), seconds: null });
+    const quote = new JobQuote(quoteAudio(units, pricing), price);
+    try {
+      const queueId = await queueMedia(services, {
+        requestId: request.id,
+        caller: callerOf(request),
+        definition: audioJob,
+        modelId: manifest.id,
+        payload: { ...speech, units },
+        quote,
+        tokenReservation,
+        delivery: 'inline',
+        inputArtifacts: [],
+      });
+      return presentQueued({ modelId: manifest.id, queueId });
+    } finally {
+      void reply.headers(balanceHeaders(quote));
+    }
+  }
+
+  @Post('retrieve')
+  @HttpCode(200)
+  @LimitedByModel()
+  @RetrieveAudioApiDocument()
+  async retrieve(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const wire = validateWire(RetrieveAudioRequest, request.body);
+    const key = await this.keyOf(request, wire);
+    await this.services.limit({ request, reply }, { model: key.model, action: 'retrieve' });
+    const { job, timing } = await findMedia(this.services, key);
+    void reply.header('x-service-progress-percent', job.progressPercent);
+    if (timing.status === 'PROCESSING') await reply.status(200).send(timing);
+    else await sendMedia(this.services, reply, { job, deleteAfter: wire.delete_media_on_completion ?? false });
+  }
+
+  @Post('complete')
+  @HttpCode(200)
+  @LimitedByModel()
+  @CompleteAudioApiDocument()
+  async complete(
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<AudioCompleteResponse> {
+    const key = await this.keyOf(request, validateWire(CompleteAudioRequest, request.body));
+    await this.services.limit({ request, reply }, { model: key.model, action: 'retrieve' });
+    return { success: await completeMedia(this.services, key) };
+  }
+
+  private async keyOf(request: FastifyRequest, { model: name, queue_id: queueId }: CompleteAudioRequest) {
+    const model = await modelOfMedia(this.services, { name, types: audioTypes, headers: request.headers });
+    return { model, modelId: model.id, queueId, accountId: callerOf(request).accountId };
+  }
+}
+
+function unitsOrRefusal(pricing: AudioPricing | null, size: AudioSize): AudioUnits {
+  const units = unitsOfAudio(pricing, size);
+  if (typeof units !== 'string') return units;
+  const given = units === 'duration_seconds' && size.seconds !== null;
+  const problem = given ? 'is in none of the durations of this model' : 'is required: the price depends on it';
+  throw refusal(`${units} ${problem}`, units, given ? 'custom' : 'required');
+}
+
+function isGiven<Value>(value: Value | null | undefined): value is Value {
+  return value !== undefined && value !== null;
+}

@@ -1,0 +1,124 @@
+import { applyDecorators } from '@nestjs/common';
+import {
+  ApiBearerAuth,
+  ApiBody,
+  ApiExtraModels,
+  ApiOperation,
+  ApiResponse,
+  ApiTags,
+  getSchemaPath,
+} from '@nestjs/swagger';
+import { ApiErrors } from '#platform/http';
+import {
+  CompleteAudioRequest,
+  QueueAudioRequest,
+  QuoteAudioRequest,
+  RetrieveAudioRequest,
+} from '../contract/audio.request.js';
+import {
+  AudioCompleteResponse,
+  AudioQueueResponse,
+  AudioQuoteResponse,
+  AudioStatusResponse,
+} from '../contract/audio.response.js';
+
+type WireClass = new () => object;
+
+interface AudioRoute {
+  operationId: string;
+  summary: string;
+  description: string;
+  body: WireClass;
+  answer: WireClass;
+  example: object;
+  errors: number[];
+}
+
+const queueId = '0b7fe1b6-6a3a-4dc1-9d0e-2f7dd9a8f1c0';
+const sound = { schema: { type: 'string' as const, format: 'binary' } };
+const json = (model: WireClass) => ({ 'application/json': { schema: { $ref: getSchemaPath(model) } } });
+
+function route({ operationId, summary, description, body, answer, example, errors }: AudioRoute): MethodDecorator[] {
+  return [
+    ApiTags('Audio'),
+    ApiExtraModels(body, answer),
+    ApiOperation({ operationId, summary, description }),
+    ApiBody({ type: body, required: true, examples: { usual: { summary, value: example } } }),
+    ApiErrors('standard', errors),
+  ];
+}
+
+/** What the document says of `POST /audio/quote`. */
+export function QuoteAudioApiDocument(): MethodDecorator {
+  return applyDecorators(
+    ...route({
+      operationId: 'quoteAudio',
+      summary: 'Ask what queued sound costs',
+      description: 'The price of a job, now. It needs no key.',
+      body: QuoteAudioRequest,
+      answer: AudioQuoteResponse,
+      example: { model: 'kokoro-82m', character_count: 12_000 },
+      errors: [400, 403, 404, 429, 500, 503],
+    }),
+    ApiResponse({ status: 200, description: 'The price.', content: json(AudioQuoteResponse) }),
+  );
+}
+
+/** What the document says of `POST /audio/queue`. */
+export function QueueAudioApiDocument(): MethodDecorator {
+  return applyDecorators(
+    ApiBearerAuth('BearerAuth'),
+    ...route({
+      operationId: 'queueAudio',
+      summary: 'Have a long text read',
+      description: 'Takes the job in and answers at once; `/audio/retrieve` tells how it is doing.',
+      body: QueueAudioRequest,
+      answer: AudioQueueResponse,
+      example: {
+        model: 'kokoro-82m',
+        prompt: 'Chapter one.\n\nIt was a quiet morning.\n\n---\n\nChapter two.\n\nThen the rain came.',
+        voice: 'af_sky',
+      },
+      errors: [400, 401, 402, 403, 404, 413, 422, 429, 500, 503],
+    }),
+    ApiResponse({ status: 200, description: 'The job is in.', content: json(AudioQueueResponse) }),
+  );
+}
+
+/** What the document says of `POST /audio/retrieve`. */
+export function RetrieveAudioApiDocument(): MethodDecorator {
+  return applyDecorators(
+    ApiBearerAuth('BearerAuth'),
+    ...route({
+      operationId: 'retrieveAudio',
+      summary: 'Ask for queued sound',
+      description: 'How the job is doing, or the sound. Ask every 5 seconds or so.',
+      body: RetrieveAudioRequest,
+      answer: AudioStatusResponse,
+      example: { model: 'kokoro-82m', queue_id: queueId },
+      errors: [400, 401, 402, 403, 404, 422, 429, 500, 503],
+    }),
+    ApiResponse({
+      status: 200,
+      description: 'JSON while it runs, then the sound.',
+      content: { ...json(AudioStatusResponse), 'audio/mpeg': sound, 'audio/wav': sound, 'audio/flac': sound },
+    }),
+  );
+}
+
+/** What the document says of `POST /audio/complete`. */
+export function CompleteAudioApiDocument(): MethodDecorator {
+  return applyDecorators(
+    ApiBearerAuth('BearerAuth'),
+    ...route({
+      operationId: 'completeAudio',
+      summary: 'Delete queued sound',
+      description: 'Deletes the result of a job that has ended. A running job goes on, and the answer is false.',
+      body: CompleteAudioRequest,
+      answer: AudioCompleteResponse,
+      example: { model: 'kokoro-82m', queue_id: queueId },
+      errors: [400, 401, 402, 403, 404, 429, 500, 503],
+    }),
+    ApiResponse({ status: 200, description: 'Whether it is deleted.', content: json(AudioCompleteResponse) }),
+  );
+}

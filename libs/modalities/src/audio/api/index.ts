@@ -1,0 +1,1 @@
+export { AudioController } from './audio.controller.js';

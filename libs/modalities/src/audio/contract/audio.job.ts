@@ -1,0 +1,44 @@
+import { IsIn, IsNumber, IsObject, IsOptional, IsString, Max, MaxLength, Min, MinLength } from 'class-validator';
+import { defineJob } from '#queue';
+
+/** What results may be written as (contract 7). */
+export const soundFormats = ['mp3', 'wav', 'flac'] as const;
+export type SoundFormat = (typeof soundFormats)[number];
+
+/** Longest text, in characters, where a model says nothing. */
+export const usualPromptCharacters = 50_000;
+/** Longest text that any model can be given, in UTF-16 units. */
+const mostPromptUnits = 1_000_000;
+
+/** A sound to be made, as the worker sees it. */
+export class AudioJobPayload {
+  /** What is to be said, chapter by chapter. */
+  @IsString() @MinLength(1) @MaxLength(mostPromptUnits) text!: string;
+
+  /** One of the model's voices. */
+  @IsString() voice!: string;
+
+  @IsNumber() @Min(0.25) @Max(4) speed!: number;
+
+  /** Null: the voice's own. */
+  @IsOptional() @IsString() language!: string | null;
+
+  @IsIn(soundFormats) format!: SoundFormat;
+
+  /** What the job uses when it succeeds, by the names of `audio.meter.ts`. */
+  @IsObject() units!: Record<string, number>;
+}
+
+/** What a sound leaves behind in its outcome; the sound itself is an artifact. */
+export class AudioJobResult {
+  @IsNumber() @Min(0) seconds!: number;
+}
+
+/** A worker that is lost takes no sound along: another one begins anew, once (gap 46). Half an hour is all it gets (gap 43). */
+export const audioJob = defineJob({
+  modality: 'audio',
+  payload: AudioJobPayload,
+  result: AudioJobResult,
+  policy: { attempts: 2, lockMs: 15_000, deadlineMs: 1_800_000, stalledMax: 1, concurrency: 1 },
+  isAsync: true,
+});

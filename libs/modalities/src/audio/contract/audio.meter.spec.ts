@@ -1,0 +1,42 @@
+import { describe, expect, it } from 'vitest';
+import { noTokens } from '#common';
+import { audioChargeLines, type AudioPricing, type AudioSize, quoteAudio, unitsOfAudio } from './audio.meter.js';
+
+const price = (usd: number) => ({ usd, diem: usd });
+const tier = (usd: number, min_seconds: number, max_seconds: number) => ({ ...price(usd), min_seconds, max_seconds });
+const size = (wish: Partial<AudioSize>): AudioSize => ({ characters: null, seconds: null, ...wish });
+
+describe('a queued sound', () => {
+  it.each<[string, AudioPricing, Partial<AudioSize>, bigint]>([
+    ['its characters, by the million', { input: price(1) }, { characters: 2_000 }, 2_000_000n],
+    ['its characters, by the thousand', { per_thousand_characters: price(0.3) }, { characters: 1_500 }, 450_000_000n],
+    ['its seconds', { per_second: price(0.01) }, { seconds: 30 }, 300_000_000n],
+    ['one price', { generation: price(0.5) }, {}, 500_000_000n],
+    ['its tier', { durations: { short: tier(1, 1, 30), long: tier(2, 31, 90) } }, { seconds: 31 }, 2_000_000_000n],
+  ])('costs %s, and is billed what was quoted', (_what, pricing, wish, amount) => {
+    const units = unitsOfAudio(pricing, size(wish));
+    if (typeof units === 'string') throw new Error(units);
+    expect(quoteAudio(units, pricing)).toBe(amount);
+    const [line] = audioChargeLines('m', { ...noTokens, units }, pricing);
+    expect(line?.amountNano).toBe(amount);
+    expect(line?.sku).toMatch(/^m-/);
+  });
+
+  it('names the figure that its price needs, and a length in no tier', () => {
+    expect(unitsOfAudio({ input: price(1) }, size({ seconds: 3 }))).toBe('character_count');
+    expect(unitsOfAudio({ per_second: price(1) }, size({ characters: 3 }))).toBe('duration_seconds');
+    expect(unitsOfAudio({ durations: { short: tier(1, 1, 30) } }, size({ seconds: 31 }))).toBe('duration_seconds');
+  });
+
+  it('is free where there is no price, and costs nothing when it brought nothing', () => {
+    expect(unitsOfAudio(null, size({}))).toEqual({});
+    expect(quoteAudio({ input: 5 }, null)).toBe(0n);
+    expect(audioChargeLines('m', noTokens, { generation: price(1) })).toEqual([]);
+    expect(quoteAudio({ 'durations.constructor': 1 }, { durations: {} })).toBe(0n);
+  });
+
+  it('counts units as its sku names them', () => {
+    const [line] = audioChargeLines('m', { ...noTokens, units: { input: 2_500 } }, { input: price(1) });
+    expect(line).toMatchObject({ sku: 'm-tts-input-mcharacter', units: '0.002500' });
+  });
+});

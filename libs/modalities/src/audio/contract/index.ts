@@ -1,0 +1,2 @@
+export * from './audio.job.js';
+export * from './audio.meter.js';

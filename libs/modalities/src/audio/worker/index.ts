@@ -1,0 +1,1 @@
+export { AudioProcessor } from './audio.processor.js';
