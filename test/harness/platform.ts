@@ -75,6 +75,8 @@ export interface Platform {
   readonly databaseUrl: string;
   readonly inferenceKey: string;
   readonly adminKey: string;
+  /** `SLUICE_SECRET_KEY` of api and ops. */
+  readonly secretKey: string;
   readonly home: string;
   /** The Redis of the queue; throws on the Postgres transport. */
   readonly redis: TestRedis;
@@ -133,6 +135,7 @@ export async function startPlatform(options: PlatformOptions = {}): Promise<Plat
 class RunningPlatform implements Platform {
   readonly inferenceKey = `slk_${randomBytes(24).toString('hex')}`;
   readonly adminKey = `slk_${randomBytes(24).toString('hex')}`;
+  readonly secretKey = randomBytes(32).toString('hex');
   readonly journal: EngineJournal;
   home = '';
   private readonly ports = new Map<PlatformProcess, number>();
@@ -342,7 +345,7 @@ class RunningPlatform implements Platform {
   }
 
   private async environmentOf(databaseUrl: string): Promise<Record<PlatformRole, Record<string, string>>> {
-    const secretKey = randomBytes(32).toString('hex');
+    const { secretKey } = this;
     const queueUrl = this.redisServer?.url ?? (await ensureQueueRole({ url: databaseUrl, secretKey }));
     const common = { SLUICE_HOME: this.home, LOG_LEVEL: 'info', SLUICE_QUEUE_URL: queueUrl, ...this.options.env };
     const abuse: Record<string, string> = this.options.limits === 'contract' ? {} : { SLUICE_ABUSE_FAILURES: '0' };

@@ -1,3 +1,4 @@
+import type { OutgoingHttpHeaders } from 'node:http';
 import { Controller, Delete, Get, Inject, Param, Req, Res } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -34,7 +35,9 @@ export class DownloadController {
     // Asking how large it is costs no download.
     if (request.method === 'HEAD') {
       const { contentType, bytes } = await this.downloads.look(token);
-      void reply.headers(headersOf(contentType)).header('content-length', bytes).send();
+      void reply.headers(headersOf(contentType)).hijack();
+      // Fastify writes the length of what is sent, which here is nothing.
+      reply.raw.writeHead(200, { ...reply.getHeaders(), 'content-length': bytes } as OutgoingHttpHeaders).end();
       return;
     }
     let range: ByteRange | undefined;
