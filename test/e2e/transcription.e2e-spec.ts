@@ -76,6 +76,16 @@ async function lastJob(): Promise<UsageRow | undefined> {
   return row;
 }
 
+/** Resolves when a job runs. */
+async function started(): Promise<void> {
+  for (let look = 0; look < 400; look++) {
+    const rows = await platform.query("SELECT 1 FROM jobs WHERE state = 'running'");
+    if (rows.length > 0) return;
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+  throw new Error('the job did not start');
+}
+
 /** Files of artifacts, records aside. */
 async function artifacts(): Promise<string[]> {
   const entries = await readdir(join(home, 'artifacts'), { recursive: true, withFileTypes: true }).catch(() => []);
@@ -272,15 +282,21 @@ describe('a caller who leaves', () => {
     expect(row?.usage_units?.audioSeconds).toBeLessThan(1_500);
     expect(row?.charged_nano).toBe(String(BigInt(Math.round((row?.usage_units?.audioSeconds ?? -1) * 1e9) / 1_000)));
   });
+});
 
-  async function started(): Promise<void> {
-    for (let look = 0; look < 400; look++) {
-      const rows = await platform.query("SELECT 1 FROM jobs WHERE state = 'running'");
-      if (rows.length > 0) return;
-      await new Promise((resolve) => setTimeout(resolve, 25));
-    }
-    throw new Error('the job did not start');
-  }
+describe('a recording that loses its model host on the way', () => {
+  it('is written down all the same: the next host goes on with the same window', async () => {
+    const answer = post(form(wav(900, { rate: 8_000, bits: 8 }), { response_format: 'verbose_json' }));
+    await started();
+    process.kill(platform.hostPid('tiny-whisper'), 'SIGKILL');
+    const { segments, duration } = (await (await answer).json()) as { segments: { start: number }[]; duration: number };
+    expect(duration).toBe(900);
+    expect(segments.map(({ start }) => Math.round(start))).toEqual(
+      Array.from({ length: 30 }, (_, index) => index * 30),
+    );
+    expect(await lastJob()).toMatchObject({ state: 'succeeded', charged_nano: String(900n * priceNano) });
+    await platform.untilOnline();
+  });
 });
 
 describe('a video by its URL', () => {
