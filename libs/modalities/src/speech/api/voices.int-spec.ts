@@ -1,0 +1,109 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { PrismaService } from '#platform/prisma';
+import { type ArtifactStore, createArtifactStore } from '#storage';
+import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
+import type { SpeechModel, VoiceCloning } from './speech.model.js';
+import { mostVoices, VoicesService } from './voices.service.js';
+
+const dayMs = 86_400_000;
+const recording = { bytes: Buffer.from('a recording'), contentType: 'audio/wav' };
+
+let database: TestDatabase;
+let prisma: PrismaService;
+let client: pg.Client;
+let home: string;
+let artifacts: ArtifactStore;
+let voices: VoicesService;
+let owner: string;
+let stranger: string;
+
+beforeAll(async () => {
+  database = await createMigratedDatabase();
+  prisma = new PrismaService({ url: database.url, poolSize: 4 });
+  client = new pg.Client(database.url);
+  await client.connect();
+  home = await mkdtemp(join(tmpdir(), 'sluice-voices-'));
+  artifacts = createArtifactStore({ home });
+  voices = new VoicesService(prisma, artifacts);
+});
+afterAll(async () => {
+  await prisma.$disconnect();
+  await client.end();
+  await database.drop();
+  await rm(home, { recursive: true, force: true });
+});
+
+beforeEach(async () => {
+  [owner, stranger] = [randomUUID(), randomUUID()];
+  await client.query(`INSERT INTO accounts (id, name) VALUES ($1, 'owner'), ($2, 'stranger')`, [owner, stranger]);
+});
+
+function model(mode: VoiceCloning['mode'] = 'zero_shot', id = 'cloner'): SpeechModel & { cloning: VoiceCloning } {
+  const cloning: VoiceCloning = { mode, accepted_formats: ['wav'], min_sample_seconds: 1, retention_days: 7 };
+  return { id, voices: [], cloning, formats: ['mp3'], defaultFormat: 'mp3' };
+}
+
+async function expiresInDays(id: string): Promise<number> {
+  const sql = `SELECT extract(epoch FROM expires_at - now()) / 86400 AS days FROM cloned_voices WHERE id = $1`;
+  const { rows } = await client.query<{ days: string }>(sql, [id]);
+  return Number(rows[0]?.days);
+}
+
+describe('VoicesService', () => {
+  it('knows a voice for its owner and its model alone', async () => {
+    const { id, sampleId } = await voices.add(recording, { accountId: owner, model: model() });
+    expect(await voices.sampleOf(owner, id, 'cloner')).toBe(sampleId);
+    expect(await voices.sampleOf(stranger, id, 'cloner')).toBeNull();
+    expect(await voices.sampleOf(owner, id, 'another')).toBeNull();
+    expect(await voices.sampleOf(owner, `${id}x`, 'cloner')).toBeNull();
+    expect((await artifacts.read(sampleId, 100)).bytes.toString()).toBe('a recording');
+  });
+
+  it('lets a zero-shot voice end seven days after its upload, however often it is used', async () => {
+    const { id } = await voices.add(recording, { accountId: owner, model: model() });
+    await client.query(`UPDATE cloned_voices SET expires_at = now() + interval '2 days' WHERE id = $1`, [id]);
+    await voices.used(owner, id, model());
+    expect(await expiresInDays(id)).toBeCloseTo(2, 2);
+    await client.query(`UPDATE cloned_voices SET expires_at = now() WHERE id = $1`, [id]);
+    expect(await voices.sampleOf(owner, id, 'cloner')).toBeNull();
+  });
+
+  it('lets a persistent voice end seven days after its last use, and moves its recording once a day at most', async () => {
+    const persistent = model('persistent');
+    const { id, sampleId } = await voices.add(recording, { accountId: owner, model: persistent });
+    await voices.used(owner, id, persistent);
+    expect(await voices.sampleOf(owner, id, 'cloner')).toBe(sampleId);
+    await client.query(`UPDATE cloned_voices SET expires_at = now() + interval '2 days' WHERE id = $1`, [id]);
+    await Promise.all([voices.used(owner, id, persistent), voices.used(owner, id, persistent)]);
+    expect(await expiresInDays(id)).toBeCloseTo(7, 2);
+    const moved = (await voices.sampleOf(owner, id, 'cloner')) ?? '';
+    expect(moved).not.toBe(sampleId);
+    const record = await artifacts.find(moved);
+    expect((record?.expiresAtMs ?? 0) - Date.now()).toBeGreaterThan(6.9 * dayMs);
+    expect((await artifacts.read(sampleId, 100)).bytes.toString()).toBe('a recording');
+  });
+
+  it('forgets expired rows with the next upload', async () => {
+    const { id } = await voices.add(recording, { accountId: owner, model: model() });
+    await client.query(`UPDATE cloned_voices SET expires_at = now() WHERE id = $1`, [id]);
+    await voices.add(recording, { accountId: stranger, model: model() });
+    expect(await expiresInDays(id)).toBeNaN();
+  });
+
+  it('keeps a bounded number of voices for an account', async () => {
+    await client.query(
+      `INSERT INTO cloned_voices (id, account_id, model_id, sample_id, expires_at)
+       SELECT 'vv_' || $1 || n, $1::uuid, 'cloner', 'none', now() + interval '1 day' FROM generate_series(1, $2) n`,
+      [owner, mostVoices],
+    );
+    await expect(voices.add(recording, { accountId: owner, model: model() })).rejects.toMatchObject({
+      code: 'INVALID_REQUEST',
+    });
+    await voices.add(recording, { accountId: stranger, model: model() });
+  });
+});
