@@ -25,7 +25,7 @@ export interface BertWeights {
 
 /**
  * The encoder as one graph: `input_ids`, `attention_mask`, `token_type_ids` to `last_hidden_state`, without the pooler,
- * which sentence encoders do not use. Attention, norms and activations are onnxruntime's fused kernels.
+ * which sentence encoders do not use. Attention and activations are onnxruntime's fused kernels.
  */
 export function emitBertEncoder(shape: BertShape, weights: BertWeights): OnnxGraph {
   return new BertEncoderEmitter(shape, weights).emit();
@@ -112,12 +112,33 @@ class BertEncoderEmitter {
     for (const name of names) yield bytesOf(await this.weights.source.vector(this.weights.prefix + name));
   }
 
-  /** One kernel for the bias of the last layer, the sum with what went around it, and the norm. */
   private addAndNorm(around: ValueName, through: ValueName, part: string, output?: string): ValueName {
-    const inputs = [around, through, ...this.norm(`${part}.LayerNorm`), this.vector(`${part}.dense.bias`)];
-    const outputs = [output ?? this.builder.freshName('normed')];
-    return this.builder.contribNodeWithOutputs('SkipLayerNormalization', inputs, outputs, {
-      epsilon: { float: this.shape.epsilon },
+    const biased = this.builder.node('Add', [through, this.vector(`${part}.dense.bias`)]);
+    return this.layerNorm(this.builder.node('Add', [around, biased]), `${part}.LayerNorm`, output);
+  }
+
+  /**
+   * `(x - mean) / sqrt(sum((x - mean)²) / n + epsilon) * gain + bias`, with the root of `n` moved into the gain. Spelled
+   * out, it costs less than half of the runtime's own kernel for it, which adds up number by number: a tenth of a run.
+   */
+  private layerNorm(input: ValueName, name: string, output?: string): ValueName {
+    const { builder } = this;
+    const { hiddenSize, epsilon } = this.shape;
+    const overHidden = { axes: [-1], keepdims: 1 };
+    const centred = builder.node('Sub', [input, builder.node('ReduceMean', [input], overHidden)]);
+    const squares = builder.node('ReduceSumSquare', [centred], overHidden);
+    const norm = builder.node('Sqrt', [builder.node('Add', [squares, builder.float(hiddenSize * epsilon)])]);
+    const scaled = builder.node('Mul', [centred, builder.node('Reciprocal', [norm])]);
+    const gained = builder.node('Mul', [scaled, this.rootedGain(`${name}.weight`)]);
+    return builder.node('Add', [gained, this.vector(`${name}.bias`)], {}, output);
+  }
+
+  private rootedGain(name: string): ValueName {
+    const { source, prefix } = this.weights;
+    const { hiddenSize } = this.shape;
+    return this.builder.weight(`${prefix}${name}.rooted`, 'float32', [hiddenSize], async function* () {
+      const gain = await source.vector(prefix + name);
+      yield bytesOf(gain.map((value) => value * Math.sqrt(hiddenSize)));
     });
   }
 
