@@ -1,0 +1,139 @@
+import { fileURLToPath } from 'node:url';
+import { resolve } from 'node:path';
+import { splitSentences } from '#inference/host';
+import type { InstalledModel } from '#model-store';
+import type { Platform } from '#test/platform';
+import { kokoroPhonemes } from '../../libs/inference/src/families/kokoro/kokoro.phonemes.js';
+import { padId, symbolIds } from '../../libs/inference/src/families/kokoro/kokoro.vocabulary.js';
+import { KokoroVoices } from '../../libs/inference/src/families/kokoro/kokoro.voices.js';
+import { spokenText } from '../../libs/inference/src/speech/english/spoken-text.js';
+import { loadPronouncer } from '../../libs/inference/src/speech/load-pronouncer.js';
+import type { Contestant, Figures } from '../report.js';
+import { BenchChild } from '../text/child.contender.js';
+import { peakMebibytes } from '../transcription/peak-memory.js';
+import { type BenchText, benchTexts } from './texts.js';
+
+interface Said {
+  seconds: number;
+  ms: number;
+  /** Until the first byte, of those that stream. */
+  firstMs?: number;
+}
+
+/** Somebody who says one text at a time. */
+export interface BenchVoice {
+  name: string;
+  say(text: BenchText): Promise<Said>;
+  /** Process that holds the model. */
+  pid(): number;
+  close(): Promise<void>;
+}
+
+function rateOf({ manifest }: InstalledModel): number {
+  return Number(manifest.kindMembers?.pcm_sample_rate);
+}
+
+/** Through HTTP, key, queue, worker, host, encoder and mailbox; `wav` whole, or `pcm` as a stream. */
+export function platformVoice(
+  name: string,
+  platform: Platform,
+  { model, voice, streaming }: { model: InstalledModel; voice: string; streaming: boolean },
+): BenchVoice {
+  const { id } = model.manifest;
+  return {
+    name,
+    say: async (text) => {
+      const format = { response_format: streaming ? 'pcm' : 'wav', streaming };
+      const body = JSON.stringify({ model: id, voice, input: benchTexts[text], ...format });
+      const headers = { authorization: `Bearer ${platform.inferenceKey}`, 'content-type': 'application/json' };
+      const startedAt = performance.now();
+      const response = await fetch(`${platform.baseUrl}/audio/speech`, { method: 'POST', body, headers });
+      if (!response.ok || response.body === null) throw new Error(`${response.status}: ${await response.text()}`);
+      let bytes = 0;
+      let firstMs: number | undefined;
+      for await (const part of response.body as AsyncIterable<Uint8Array>) {
+        firstMs ??= performance.now() - startedAt;
+        bytes += part.length;
+      }
+      const ms = performance.now() - startedAt;
+      return { seconds: bytes / 2 / rateOf(model), ms, ...(streaming && { firstMs }) };
+    },
+    pid: () => platform.hostPid(id),
+    close: async () => undefined,
+  };
+}
+
+export async function bareVoice(
+  name: string,
+  model: InstalledModel,
+  { threads, voice }: { threads: number; voice: string },
+): Promise<BenchVoice> {
+  const module = fileURLToPath(new URL('./bare-voice.child.js', import.meta.url));
+  const { id, graphFile, family, familyOptions = {} } = model.manifest;
+  const limits = { intraOpThreads: threads, slots: 1, contextLength: 0, cacheTokens: 0 };
+  const load = {
+    modelId: id,
+    directory: model.folder,
+    graphFile,
+    family,
+    familyOptions,
+    providers: ['cpu'],
+    ...limits,
+  };
+  const child = await BenchChild.start(module, load);
+  return childVoice(name, child, rateOf(model), (text) => Promise.resolve({ text: benchTexts[text], voice }));
+}
+
+/** Kokoro in transformers.js, which is given the symbols of each sentence ready made. */
+export async function peerVoice(
+  model: InstalledModel,
+  { threads, voice }: { threads: number; voice: string },
+): Promise<BenchVoice> {
+  const { folder } = model;
+  const [pronouncer, voices] = await Promise.all([loadPronouncer(folder), KokoroVoices.open(folder)]);
+  const child = await BenchChild.start(resolve('bench/peers/transformers-voice.mjs'), { folder, threads });
+  return childVoice('transformers.js', child, rateOf(model), async (text) => {
+    const sentences = splitSentences(benchTexts[text]).map(async (sentence) => {
+      const ids = symbolIds(kokoroPhonemes(spokenText(sentence.text, pronouncer), 'american'));
+      return { ids: [padId, ...ids, padId], style: [...(await voices.style(voice, ids.length))] };
+    });
+    return { sentences: await Promise.all(sentences) };
+  });
+}
+
+function childVoice(
+  name: string,
+  child: BenchChild,
+  sampleRate: number,
+  inputOf: (text: BenchText) => Promise<object>,
+): BenchVoice {
+  return {
+    name,
+    say: async (text) => {
+      const { samples, ms } = (await child.call('run', await inputOf(text))) as { samples: number; ms: number };
+      return { seconds: samples / sampleRate, ms };
+    },
+    pid: () => child.pid,
+    close: () => child.close(),
+  };
+}
+
+/** Every text once per round: time per second of sound, and how long until the first byte. */
+export function asContestant(voice: BenchVoice): Contestant {
+  return {
+    name: voice.name,
+    run: async () => {
+      const figures: Figures = {};
+      for (const text of Object.keys(benchTexts) as BenchText[]) {
+        const { seconds, ms, firstMs } = await voice.say(text);
+        figures[`${text}Ms`] = ms;
+        figures[`${text}SoundSeconds`] = seconds;
+        figures[`${text}MsPerSecond`] = ms / seconds;
+        if (firstMs !== undefined) figures[`${text}FirstByteMs`] = firstMs;
+      }
+      figures.peakMiB = await peakMebibytes(voice.pid());
+      return figures;
+    },
+    close: () => voice.close(),
+  };
+}
