@@ -70,13 +70,47 @@ describe('draftManifest', () => {
     expect(await temperatureOf('plain')).toEqual({ default: 1 });
   });
 
-  it('refuses what holds no decoder graph, no configuration, or is no container of weights', async () => {
+  it.each([
+    [{ model_type: 'bert', architectures: ['BertModel'], max_position_embeddings: 512 }, 512],
+    [{ model_type: 'xlm-roberta', architectures: ['XLMRobertaModel'], max_position_embeddings: 514 }, 512],
+    [{ model_type: 'mpnet', architectures: ['MPNetForMaskedLM'], max_position_embeddings: 514 }, 512],
+    [{ model_type: 'nomic_bert', architectures: ['NomicBertModel'], max_position_embeddings: 16_384 }, 8_192],
+  ])('drafts an encoder with the graph whose vectors do not depend on their neighbours: %j', async (encoder, most) => {
+    const files = {
+      'config.json': Buffer.from(JSON.stringify({ ...encoder, hidden_size: 384 })),
+      'tokenizer.json': Buffer.from('{}'),
+      'modules.json': Buffer.from('[]'),
+      '1_Pooling/config.json': Buffer.from('{}'),
+      'onnx/model_quantized.onnx': graph,
+      'onnx/model.onnx': graph,
+      'README.md': Buffer.from('#'),
+    };
+    server.addRepository('team/encoder', 'e'.repeat(40), files);
+    await server.addPackage('encoder', '1.0.0', files);
+    const fromHub = await draftManifest('hf:team/encoder@main', { hubEndpoint: server.url });
+    const fromPackage = await draftManifest('npm:encoder@1.0.0', { npm: { registry: server.url } });
+    for (const manifest of [fromHub, fromPackage]) {
+      expect(manifest).toMatchObject({
+        type: 'embedding',
+        family: 'text-embedding',
+        graphFile: 'onnx/model.onnx',
+        kindMembers: { embeddingDimensions: 384, maxInputTokens: most, supportsCustomDimensions: false },
+      });
+      expect(manifest.sources[0]?.files.map(({ path }) => path).toSorted()).toEqual([
+        '1_Pooling/config.json',
+        'config.json',
+        'modules.json',
+        'onnx/model.onnx',
+        'tokenizer.json',
+      ]);
+    }
+  });
+
+  it('refuses what holds no graph, no configuration, or is no container of weights', async () => {
     await server.addPackage('plain', '1.0.0', { 'config.json': config, 'index.js': graph });
     await server.addPackage('bare', '1.0.0', { 'onnx/model.onnx': graph });
     const settings = { npm: { registry: server.url, fetchRetries: 0 } };
-    await expect(draftManifest('npm:plain@1.0.0', settings)).rejects.toThrow(
-      /npm:plain@1\.0\.0 holds no decoder graph/,
-    );
+    await expect(draftManifest('npm:plain@1.0.0', settings)).rejects.toThrow(/npm:plain@1\.0\.0 holds no graph/);
     await expect(draftManifest('npm:bare@1.0.0', settings)).rejects.toThrow(/no readable config\.json/);
     await expect(draftManifest('npm:missing@1.0.0', settings)).rejects.toThrow(/did not answer for missing@1\.0\.0/);
     await expect(draftManifest('file:/weights', settings)).rejects.toThrow(/only hf: and npm:/);

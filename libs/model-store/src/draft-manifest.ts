@@ -15,8 +15,9 @@ export interface DraftOptions {
 const defaultContextLimit = 8_192;
 
 /**
- * A manifest for a text model on the hub or in a package, from what is found there. A start to edit, not a judgement:
- * prices are those given (default 0), the context is what `config.json` says up to 8,192 tokens, the sampling what `generation_config.json` says.
+ * A manifest for a text or embedding model on the hub or in a package, from what is found there. A start to edit, not a
+ * judgement: prices are those given (default 0), the context is what `config.json` says up to 8,192 tokens, the sampling
+ * what `generation_config.json` says.
  */
 export async function draftManifest(
   uri: string,
@@ -27,29 +28,56 @@ export async function draftManifest(
   const found = await describeSource(uri, settings);
   const contextLength = Math.min(Number(found.config['max_position_embeddings'] ?? 2_048), defaultContextLimit);
   const bytes = found.source.files.reduce((sum, file) => sum + (file.bytes ?? 0), 0);
-  const draft: Omit<ModelManifest, 'capabilities'> & { capabilities: Partial<ModelManifest['capabilities']> } = {
+  const pricing = { input: price(options.inputPriceUsd), output: price(options.outputPriceUsd) };
+  const quantization = quantizationOf(found.graphFile);
+  const draft = {
     id: options.id ?? toId(found.name),
-    type: 'text',
     name: options.name ?? found.name,
     description: '',
     created: Math.floor(Date.now() / 1_000),
     ownedBy: 'sluice',
     modelSource: pageOf(uri),
     license: found.license ?? 'unknown',
-    family: 'decoder',
     tier: options.tier ?? tierOf(bytes),
     privacy: 'private',
     sources: [found.source],
     converter: { kind: 'none' },
     graphFile: found.graphFile,
     installedBytes: bytes,
+    pricing,
+  };
+  const decoder = {
+    type: 'text',
+    family: 'decoder',
     contextLength,
     maxCompletionTokens: contextLength,
-    capabilities: { supportsLogProbs: true, quantization: quantizationOf(found.graphFile) },
+    capabilities: { supportsLogProbs: true, quantization },
     constraints: constraintsOf(found.generation),
-    pricing: { input: price(options.inputPriceUsd), output: price(options.outputPriceUsd) },
   };
-  return validateManifest(draft, uri);
+  const encoder = {
+    type: 'embedding',
+    family: 'text-embedding',
+    slots: encoderSlots,
+    capabilities: { quantization },
+    kindMembers: encoderMembers(found.config, contextLength),
+  };
+  return validateManifest({ ...draft, ...(found.kind === 'encoder' ? encoder : decoder) }, uri);
+}
+
+/** Requests whose texts may share a batch. */
+const encoderSlots = 64;
+
+/** Positions of RoBERTa and its kin begin behind the id of their padding. */
+const offsetTypes = ['roberta', 'xlm-roberta', 'camembert', 'mpnet'];
+
+function encoderMembers(config: Record<string, unknown>, positions: number): object {
+  const offset = offsetTypes.includes(String(config['model_type'])) ? 2 : 0;
+  return {
+    embeddingDimensions: numberOr(config['hidden_size'], numberOr(config['dim'], 0)),
+    maxInputTokens: positions - offset,
+    // Only models that were trained for it keep their quality.
+    supportsCustomDimensions: false,
+  };
 }
 
 /**

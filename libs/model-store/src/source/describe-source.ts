@@ -4,7 +4,7 @@ import { request } from 'undici';
 import pacote from 'pacote';
 import { PlatformError } from '#common';
 import type { ManifestFile, ManifestSource } from '#model-registry/manifest';
-import { chooseHubGraph, selectHubFiles } from './hub-files.js';
+import { chooseHubGraph, configurationFiles, type GraphKind, selectHubFiles } from './hub-files.js';
 import { listRepository, pin, publicHub, type HubRepository } from './hub.source.js';
 import { readNpmOptions } from './npm-settings.js';
 import type { NpmPackage } from './npm.source.js';
@@ -22,7 +22,9 @@ export interface SourceDescription {
   source: ManifestSource;
   /** Last part of its name: `owner/Some-Model` is `Some-Model`. */
   name: string;
-  /** The decoder graph, as the transformers.js layout names it. */
+  /** What kind of text model it holds, by its `config.json`. */
+  kind: GraphKind;
+  /** The graph, as the transformers.js layout names it. */
   graphFile: string;
   /** Contents of `config.json`. */
   config: Record<string, unknown>;
@@ -33,7 +35,7 @@ export interface SourceDescription {
 
 /**
  * Looks at an `hf:` or `npm:` source that no manifest describes yet. Fails with `MODEL_PULL_FAILED` where it holds no
- * decoder in the transformers.js layout.
+ * graph of text in the transformers.js layout.
  */
 export async function describeSource(text: string, settings: SourceSettings): Promise<SourceDescription> {
   const uri = parseSourceUri(text);
@@ -46,15 +48,15 @@ async function describeHub(hub: HubRepository, settings: SourceSettings): Promis
   const pinned = await pin(hub, settings);
   const entries = await listRepository(pinned, settings);
   const name = hub.repository;
-  const graphFile = requireGraph(
-    entries.map(({ path }) => path),
-    `hf:${name}`,
-  );
   const config = await readHubJson(pinned, 'config.json', settings);
+  const kind = kindOf(config);
+  const paths = entries.map(({ path }) => path);
+  const graphFile = requireGraph(paths, kind, `hf:${name}`);
   const hasGeneration = entries.some(({ path }) => path === generationFile);
   return {
-    source: { uri: `hf:${name}@${pinned.revision}`, files: selectHubFiles([], entries, name) },
+    source: { uri: `hf:${name}@${pinned.revision}`, files: selectHubFiles([], entries, name, kind) },
     name: lastPart(name),
+    kind,
     graphFile,
     config,
     generation: hasGeneration ? await readHubJson(pinned, generationFile, settings) : {},
@@ -82,16 +84,19 @@ async function describeNpm(pack: NpmPackage, settings: SourceSettings): Promise<
     throw pullError(`The npm registry did not answer for ${spec}: ${error.message}.`, error);
   });
   const { files, texts } = await listTarball(spec, { ...options, integrity: manifest._integrity });
-  const graphFile = requireGraph(
-    files.map(({ path }) => path),
-    `npm:${spec}`,
-  );
+  const paths = files.map(({ path }) => path);
+  // What is no model at all has no configuration either: that there is no graph says more.
+  requireGraph(paths, 'decoder', `npm:${spec}`);
+  const config = parseJson(texts.get('config.json') ?? '', 'config.json', `npm:${spec}`);
+  const kind = kindOf(config);
+  const graphFile = requireGraph(paths, kind, `npm:${spec}`);
   const wanted = files.filter(({ path }) => path.startsWith(graphFile) || isConfiguration(path));
   return {
     source: { uri: `npm:${spec}`, integrity: manifest._integrity, files: wanted },
     name: lastPart(pack.name),
+    kind,
     graphFile,
-    config: parseJson(texts.get('config.json') ?? '', 'config.json', `npm:${spec}`),
+    config,
     generation: parseJson(texts.get(generationFile) ?? '{}', generationFile, `npm:${spec}`),
     license: licenseOf(manifest),
   };
@@ -143,13 +148,23 @@ function licenseOf(manifest: object): string | null {
 
 /** A package's own description is not the model's. */
 function isConfiguration(path: string): boolean {
-  return /^[^/]+\.(json|jinja|txt|model)$/.test(path) && path !== 'package.json';
+  return configurationFiles.test(path) && path !== 'package.json';
 }
 
-function requireGraph(paths: string[], where: string): string {
-  const graph = chooseHubGraph(paths);
-  if (!graph) throw pullError(`${where} holds no decoder graph such as onnx/model_q4.onnx or onnx/model.onnx.`);
+function requireGraph(paths: string[], kind: GraphKind, where: string): string {
+  const graph = chooseHubGraph(paths, kind);
+  if (!graph) throw pullError(`${where} holds no graph such as onnx/model_q4.onnx or onnx/model.onnx.`);
   return graph;
+}
+
+/** Encoders are published as such, or with the head of the task that they were trained for first. */
+function kindOf({ architectures }: Record<string, unknown>): GraphKind {
+  const [architecture = ''] = Array.isArray(architectures) ? architectures.map(String) : [];
+  return /^(?:\w*Bert|\w*Roberta|XLM|MPNet|Electra|Deberta|Camembert|\w*BERT)\w*(?:Model|ForMaskedLM)$/.test(
+    architecture,
+  )
+    ? 'encoder'
+    : 'decoder';
 }
 
 function parseJson(text: string, path: string, where: string): Record<string, unknown> {

@@ -2,7 +2,8 @@ import type { ListFileEntry } from '@huggingface/hub';
 import type { ManifestFile } from '#model-registry/manifest';
 import { pullError } from './pull-error.js';
 
-const configurationFiles = /^[^/]+\.(json|jinja|txt|model)$/;
+/** Those of the root, and the one in which sentence encoders say how they pool. */
+export const configurationFiles = /^(?:[^/]+|\d_Pooling\/config)\.(json|jinja|txt|model)$/;
 
 /**
  * The files to fetch, with the size and the sha256 that the hub states where the manifest has none. A source without
@@ -12,9 +13,10 @@ export function selectHubFiles(
   wanted: readonly ManifestFile[],
   entries: readonly ListFileEntry[],
   repository: string,
+  kind: GraphKind = 'decoder',
 ): ManifestFile[] {
   const byPath = new Map(entries.map((entry) => [entry.path, entry]));
-  const files = wanted.length > 0 ? wanted : defaultFiles(entries);
+  const files = wanted.length > 0 ? wanted : defaultFiles(entries, kind);
   return files.map((file) => {
     const entry = byPath.get(file.path);
     if (!entry) throw pullError(`hf:${repository} has no file ${file.path}.`);
@@ -22,19 +24,30 @@ export function selectHubFiles(
   });
 }
 
-function defaultFiles(entries: readonly ListFileEntry[]): ManifestFile[] {
-  const graph = chooseHubGraph(entries.map(({ path }) => path));
+function defaultFiles(entries: readonly ListFileEntry[], kind: GraphKind): ManifestFile[] {
+  const graph = chooseHubGraph(
+    entries.map(({ path }) => path),
+    kind,
+  );
   return entries
     .filter(({ path }) => configurationFiles.test(path) || (graph !== null && isPartOf(path, graph)))
     .map(({ path }) => ({ path }));
 }
 
-/** Best first: four bits run fastest on a processor, full precision runs everywhere. */
-const graphPreference = ['q4', 'int4', 'q4f16', 'quantized', 'q8', 'int8', 'uint8', 'fp16', ''];
+export type GraphKind = 'decoder' | 'encoder';
 
-/** The decoder graph of a repository in the transformers.js layout; null where there is none. */
-export function chooseHubGraph(paths: readonly string[]): string | null {
-  for (const precision of graphPreference) {
+/**
+ * Best first. Decoders: four bits run fastest on a processor, full precision runs everywhere. Encoders: whatever is
+ * quantised while it runs gives a text another vector beside other texts, and must run row by row.
+ */
+const graphPreference: Record<GraphKind, string[]> = {
+  decoder: ['q4', 'int4', 'q4f16', 'quantized', 'q8', 'int8', 'uint8', 'fp16', ''],
+  encoder: ['', 'fp16', 'q4', 'q4f16', 'quantized', 'q8', 'int8', 'uint8'],
+};
+
+/** The graph of a repository in the transformers.js layout; null where there is none. */
+export function chooseHubGraph(paths: readonly string[], kind: GraphKind = 'decoder'): string | null {
+  for (const precision of graphPreference[kind]) {
     for (const stem of ['model', 'decoder_model_merged']) {
       for (const folder of ['onnx/', '']) {
         const path = `${folder}${stem}${precision === '' ? '' : `_${precision}`}.onnx`;
