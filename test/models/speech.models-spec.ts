@@ -1,0 +1,115 @@
+import OpenAI, { toFile } from 'openai';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { expectInvariant } from '#test/invariant';
+import { type Platform, startPlatform } from '#test/platform';
+import { normalizeText } from '../../libs/inference/src/speech/english/normalize-text.js';
+import { installedWeights, weightsHome } from './starter-weights.js';
+
+/*
+ * There and back over the platform's own two routes: what Kokoro and TinyTTS say, Whisper writes down. The first twenty
+ * are the first list of the Harvard sentences (IEEE, public), which are made to be hard to guess.
+ */
+const sentences = [
+  'The birch canoe slid on the smooth planks.',
+  'Glue the sheet to the dark blue background.',
+  'It is easy to tell the depth of a well.',
+  'These days a chicken leg is a rare dish.',
+  'Rice is often served in round bowls.',
+  'The juice of lemons makes fine punch.',
+  'The box was thrown beside the parked truck.',
+  'The hogs were fed chopped corn and garbage.',
+  'Four hours of steady work faced us.',
+  'A large size in stockings is hard to sell.',
+  'The boy was there when the sun rose.',
+  'A rod is used to catch pink salmon.',
+  'The source of the huge river is the clear spring.',
+  'Kick the ball straight and follow through.',
+  'Help the woman get back to her feet.',
+  'A pot of tea helps to pass the evening.',
+  'Smoky fires lack flame and heat.',
+  "The soft cushion broke the man's fall.",
+  'The salt breeze came across from the sea.',
+  'The girl at the booth sold fifty bonds.',
+  'On January 5th, 2024, the company paid Dr. Smith $1,250 for three kilograms of coffee.',
+  'She would like to know whether the museum opens at 9:30 in the morning on Sunday.',
+  'Please remember to bring an umbrella, because the weather forecast says it will rain.',
+  'Engineers built a bridge over the valley; it took them seven years and 200 workers.',
+];
+
+let platform: Platform;
+let client: OpenAI;
+
+beforeAll(async () => {
+  const ids = ['kokoro-82m', 'tiny-tts', 'whisper-tiny'];
+  const manifests = [];
+  for (const id of ids) manifests.push((await installedWeights(id)).manifest);
+  platform = await startPlatform({ engine: 'text', home: weightsHome, manifests });
+  client = new OpenAI({ apiKey: platform.inferenceKey, baseURL: platform.baseUrl, timeout: 600_000 });
+});
+afterAll(async () => {
+  await platform.closedJobs();
+  await expectInvariant(platform);
+  await platform.stop();
+});
+
+/** Words as they are said, so that `$5` and `five dollars` are the same. */
+function wordsOf(text: string): string[] {
+  return normalizeText(text)
+    .toLowerCase()
+    .replaceAll(/[^a-z' ]/g, ' ')
+    .split(/\s+/)
+    .filter((word) => word !== '');
+}
+
+/** Words to change, drop or add to make one of the other. */
+function editDistance(left: readonly string[], right: readonly string[]): number {
+  let previous = Array.from({ length: right.length + 1 }, (_, index) => index);
+  for (const [row, word] of left.entries()) {
+    const current = [row + 1];
+    for (const [column, other] of right.entries()) {
+      const replaced = (previous[column] ?? 0) + (word === other ? 0 : 1);
+      current.push(Math.min(replaced, (previous[column + 1] ?? 0) + 1, (current[column] ?? 0) + 1));
+    }
+    previous = current;
+  }
+  return previous.at(-1) ?? 0;
+}
+
+async function heard(text: string, voice: { model: string; voice: string }): Promise<string> {
+  const sound = await client.audio.speech.create({ ...voice, input: text, response_format: 'wav' });
+  const file = await toFile(Buffer.from(await sound.arrayBuffer()), 'speech.wav');
+  const { text: written } = await client.audio.transcriptions.create({ file, model: 'whisper-tiny', language: 'en' });
+  return written;
+}
+
+/** Of all words of the sentences, the share that was misheard. */
+async function wordErrorRate(texts: readonly string[], voice: { model: string; voice: string }): Promise<number> {
+  let [errors, words] = [0, 0];
+  for (const text of texts) {
+    const [said, written] = [wordsOf(text), wordsOf(await heard(text, voice))];
+    errors += editDistance(said, written);
+    words += said.length;
+  }
+  console.log(`${voice.model} ${voice.voice}: ${errors} of ${words} words misheard`);
+  return errors / words;
+}
+
+describe('speech and back', () => {
+  it.each([
+    ['kokoro-82m', 'af_sky', sentences, 0.15],
+    ['kokoro-82m', 'bf_emma', sentences.slice(0, 12), 0.2],
+    ['tiny-tts', 'male', sentences, 0.25],
+  ])(
+    'is understood when %s says it as %s',
+    async (model, voice, texts, bound) => {
+      expect(await wordErrorRate(texts, { model, voice })).toBeLessThanOrEqual(bound);
+    },
+    1_800_000,
+  );
+
+  it('says a whole paragraph, of which the recogniser misses little', async () => {
+    const text = sentences.slice(20).join(' ');
+    const rate = await wordErrorRate([text], { model: 'kokoro-82m', voice: 'af_heart' });
+    expect(rate).toBeLessThanOrEqual(0.15);
+  }, 600_000);
+});
