@@ -11,6 +11,7 @@ import type { NewMediaJob } from './media/media-job.js';
 import { MediaJobsRepository } from './media/media-jobs.repository.js';
 import type { PayloadCipher } from './payload-cipher.js';
 import { QueueLimit, type QueuePlace } from './queue-limit.js';
+import { type UnwantedJob, UnwantedJobs } from './unwanted-jobs.js';
 
 /** A request that passed validation and wants to run. */
 export interface OpenRequest {
@@ -42,6 +43,8 @@ export interface AdmissionOptions {
   queueLimit: number;
   /** Run in order in the transaction of the row. */
   steps?: readonly AdmissionStep[];
+  /** Default: one of its own. */
+  unwanted?: UnwantedJobs;
 }
 
 /** What an admission writes. */
@@ -60,9 +63,11 @@ const groups = { lanes: 4, most: 32 };
 export class AdmissionService {
   private readonly limit: QueueLimit;
   private readonly group: GroupCommit<NewcomerJob, AdmittedJob>;
+  private readonly unwanted: UnwantedJobs;
 
   constructor(private readonly options: AdmissionOptions) {
     this.limit = new QueueLimit(options.transport.producer, options.queueLimit);
+    this.unwanted = options.unwanted ?? new UnwantedJobs(options);
     this.group = new GroupCommit<NewcomerJob, AdmittedJob>(
       (newcomers) => this.admit(newcomers),
       ({ row }) => row.requestId,
@@ -97,9 +102,17 @@ export class AdmissionService {
     try {
       await this.enqueue(request, job);
     } catch (error) {
-      await this.abandon(job, error);
+      const { requestId, modelId } = job;
+      this.options.logger.warn({ requestId, modelId, error }, 'the queue did not take the job');
+      // The queue may have taken it all the same and lost the answer: should it run, its outcome finds a closed row.
+      await this.unwanted.close(this.unwantedJob(request));
       throw unavailable(error);
     }
+  }
+
+  private unwantedJob({ requestId, definition, modelId, deadlineMs }: OpenRequest): UnwantedJob {
+    const { modality, policy } = definition;
+    return { requestId, modality, modelId, deadlineMs: deadlineMs ?? policy.deadlineMs };
   }
 
   /** From the row on, the closing of the job answers for the reserved tokens. */
@@ -118,7 +131,10 @@ export class AdmissionService {
     try {
       return await this.group.add(this.newJob(request, reservedTokens));
     } catch (error) {
-      throw error instanceof PlatformError ? error : unavailable(error);
+      if (error instanceof PlatformError) throw error;
+      // A commit may have happened although its answer was lost. The caller need not wait for a database that is away.
+      this.unwanted.closeLater(this.unwantedJob(request));
+      throw unavailable(error);
     }
   }
 
@@ -179,24 +195,6 @@ export class AdmissionService {
       stream,
       payload,
     });
-  }
-
-  /**
-   * Closes the row of a job the queue did not take. The queue may have taken it all the same and lost the answer: the
-   * job is removed as well, and should it run, its outcome finds a closed row.
-   */
-  private async abandon(job: AdmittedJob, error: unknown): Promise<void> {
-    const { closer, transport, logger } = this.options;
-    const { requestId, modality, modelId } = job;
-    logger.warn({ requestId, modelId, error }, 'the queue did not take the job');
-    const closing = { requestId, attempt: 1, state: 'failed', errorCode: 'SERVICE_UNAVAILABLE' } as const;
-    const results = await Promise.allSettled([
-      closer.close({ ...closing, usage: null, executionMs: 0 }),
-      transport.producer.remove(modality, modelId, requestId),
-    ]);
-    if (results[0].status === 'rejected') {
-      logger.error({ requestId, error: results[0].reason as unknown }, 'the row stays open until the sweep expires it');
-    }
   }
 }
 

@@ -13,3 +13,4 @@ export * from './requests/index.js';
 export * from './secret-box.js';
 export * from './sweeps/index.js';
 export * from './token-correction.js';
+export * from './unwanted-jobs.js';

@@ -443,6 +443,21 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     slot.close();
   });
 
+  it('leaves no row open whose commit was answered by a lost connection', async () => {
+    const opened = request();
+    const deaf = Object.create(jobs) as JobsRepository;
+    deaf.transaction = async (work) => {
+      await jobs.transaction(work);
+      throw new Error('the connection was lost');
+    };
+    const closer = new JobCloser(jobs);
+    const cipher = new PayloadCipher(secretKey);
+    const service = new AdmissionService({ jobs: deaf, closer, cipher, transport, logger, queueLimit: 1_000 });
+    await expect(service.open(opened)).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' });
+    await expect.poll(async () => (await row(opened.requestId))?.state).toBe('failed');
+    expect(await row(opened.requestId)).toMatchObject({ error_code: 'SERVICE_UNAVAILABLE', payloads: 0 });
+  });
+
   it('fails a running job that no worker holds any more', async () => {
     const opened = request({ replyTo: transport.mailbox.address });
     await admission().open(opened);

@@ -1,0 +1,105 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { Logger } from '#platform/logging';
+import type { QueueTransport } from '#queue';
+import type { JobCloser } from './job-closer.js';
+import type { ClosedJob, JobClosing } from './job-states.js';
+import type { JobsRepository, OpenJob } from './jobs.repository.js';
+import { UnwantedJobs } from './unwanted-jobs.js';
+
+const logger = { info() {}, warn() {}, error() {} } as unknown as Logger;
+const job = { requestId: 'r', modality: 'chat', modelId: 'm', deadlineMs: 60_000 };
+
+describe('jobs that were not taken', () => {
+  /** Attempts of the rows that are open. */
+  let rows: Map<string, number>;
+  let closed: string[];
+  let removed: string[];
+  /** Tries of the database that fail. */
+  let outages: number;
+  let pauses: number[];
+  let nowMs: number;
+  let unwanted: UnwantedJobs;
+
+  const answer = <Result>(result: Result): Promise<Result> => {
+    if (outages === 0) return Promise.resolve(result);
+    outages -= 1;
+    return Promise.reject(new Error('the database is away'));
+  };
+  const close = ({ requestId, attempt }: JobClosing) => {
+    if (outages === 0 && rows.get(requestId) === attempt) {
+      rows.delete(requestId);
+      closed.push(`${requestId}/${attempt}`);
+      return answer({} as ClosedJob);
+    }
+    return answer(null);
+  };
+  const find = (requestId: string) => {
+    const attempt = rows.get(requestId);
+    return answer(attempt === undefined ? null : ({ state: 'queued', attempt } as OpenJob));
+  };
+
+  beforeEach(() => {
+    rows = new Map([['r', 1]]);
+    closed = [];
+    removed = [];
+    outages = 0;
+    pauses = [];
+    nowMs = 0;
+    unwanted = new UnwantedJobs({
+      jobs: { find } as unknown as JobsRepository,
+      closer: { close } as unknown as JobCloser,
+      transport: {
+        producer: { remove: (_modality: string, _model: string, id: string) => Promise.resolve(removed.push(id)) },
+      } as unknown as QueueTransport,
+      logger,
+      clock: { nowMs: () => nowMs, monotonicMs: () => nowMs },
+      pause: async (milliseconds) => {
+        pauses.push(milliseconds);
+        nowMs += milliseconds;
+      },
+    });
+  });
+
+  const settled = async () => {
+    await expect.poll(() => rows.size).toBe(0);
+  };
+
+  it('leave row and queue at once', async () => {
+    await unwanted.close(job);
+    expect({ closed, removed, pauses }).toEqual({ closed: ['r/1'], removed: ['r'], pauses: [] });
+  });
+
+  it('leave their row when the database is back, after pauses that grow', async () => {
+    outages = 5;
+    await unwanted.close(job);
+    expect(closed).toEqual([]);
+    await settled();
+    expect({ closed, pauses }).toEqual({ closed: ['r/1'], pauses: [250, 500, 1_000, 2_000] });
+  });
+
+  it('leave their row also when a sweep has brought it back meanwhile', async () => {
+    rows.set('r', 3);
+    unwanted.closeLater(job);
+    await settled();
+    expect(closed).toEqual(['r/3']);
+  });
+
+  it('need no row', async () => {
+    rows.clear();
+    await unwanted.close(job);
+    unwanted.closeLater(job);
+    await expect.poll(() => removed).toEqual(['r']);
+    expect(closed).toEqual([]);
+  });
+
+  it('are left to the sweep past their deadline', async () => {
+    outages = Infinity;
+    unwanted.closeLater(job);
+    await expect.poll(() => nowMs).toBeGreaterThanOrEqual(job.deadlineMs);
+    const tries = pauses.length;
+    outages = 0;
+    unwanted.closeLater({ ...job, requestId: 'other' });
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect([rows.has('r'), pauses.length]).toEqual([true, tries]);
+  });
+});
