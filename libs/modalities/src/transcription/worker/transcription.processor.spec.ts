@@ -63,6 +63,7 @@ describe('the processor of transcriptions', () => {
 
   function setUp(artifactId: string, runner: TaskRunner, { mostSeconds = 100, abort = new AbortController() } = {}) {
     const events: MailboxEvent[] = [];
+    const progress: number[] = [];
     const artifacts = {
       withFile: (id: string, use: (path: string) => Promise<unknown>) => use(join(folder, id)),
     } as unknown as ArtifactStore;
@@ -77,15 +78,16 @@ describe('the processor of transcriptions', () => {
     const job = {
       envelope: { requestId: 'r', payload },
       signal: abort.signal,
+      progress: (percent: number) => void progress.push(Math.round(percent)),
       mailbox: { send: (...sent: MailboxEvent[]) => void events.push(...sent) },
     } as unknown as RunningJob<TranscriptionJobPayload>;
     const processor = new TranscriptionProcessor({ runner, artifacts, media: {} as MediaTools });
-    return { events, run: () => processor.process(job) };
+    return { events, progress, run: () => processor.process(job) };
   }
 
   it('goes through a long recording in blocks, each beginning where the last was done', async () => {
     const runner = new WordPerBlock(25);
-    const { events, run } = setUp('long', runner);
+    const { events, progress, run } = setUp('long', runner);
     const report = await run();
     expect(runner.inputs.map(({ samples, isLast }) => [samples.length / rate, isLast])).toEqual([
       [30, false],
@@ -103,6 +105,7 @@ describe('the processor of transcriptions', () => {
     ]);
     expect(events.at(-1)).toEqual({ type: 'transcript-finished', language: 'en', durationSeconds: 70 });
     expect(report).toMatchObject({ cancelled: false, usage: { units: { audioSeconds: 70 } } });
+    expect(progress).toEqual([25, 50, 70]);
   });
 
   it('pays what was done when the caller leaves', async () => {

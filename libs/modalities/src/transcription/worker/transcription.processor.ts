@@ -127,6 +127,7 @@ class TranscriptionRun {
     this.heardSpeech ||= heard.heardSpeech;
     this.done += Math.min(heard.consumedSamples, this.buffer.length);
     this.buffer.drop(heard.consumedSamples);
+    this.job.progress(Math.min(100, (100 * this.doneSeconds) / envelope.payload.mostSeconds));
     return true;
   }
 
