@@ -26,6 +26,14 @@ export interface ServedModelOptions {
 /** After so many failed restarts in a row the model counts as offline until it is back. */
 const restartsInSilence = 3;
 
+/** How long a host may be silent whose runs are those of pictures, sound or video, in ms. */
+const silentAfterMs = 120_000;
+
+/** A run blocks the host's loop for its whole length: a step of text is short, a sentence or a picture is not. */
+function timingsOf({ manifest }: InstalledModel): Partial<HostTimings> {
+  return manifest.type === 'text' ? {} : { silentAfterMs };
+}
+
 /** One model of this worker: its host, and once that is ready, the consumers of its queues. */
 export class ServedModel {
   private readonly supervisor: HostSupervisor;
@@ -35,7 +43,8 @@ export class ServedModel {
   private failedRestarts = 0;
 
   constructor(private readonly options: ServedModelOptions) {
-    const { model, settings, launch, timings } = options;
+    const { model, settings, launch } = options;
+    const timings = { ...timingsOf(model), ...options.timings };
     this.supervisor = new HostSupervisor({ load: hostLoadOptions(model, settings), launch, timings });
     this.supervisor.onChange((change) => this.hostChanged(change));
   }

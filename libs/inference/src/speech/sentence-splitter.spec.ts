@@ -28,15 +28,15 @@ describe('splitSentences', () => {
   });
 
   it('tells what follows: clause, sentence, paragraph or nothing', () => {
-    const long = `W${'ord '.repeat(50)}, ${'more '.repeat(40)}end.`;
+    const long = `W${'ord '.repeat(40)}, ${'more '.repeat(25)}end.`;
     const breaks = splitSentences(`One. Two.\n\nThree. ${long}`).map(({ before }) => before);
     expect(breaks).toEqual(['sentence', 'paragraph', 'sentence', 'clause', 'end']);
   });
 
-  it('cuts no sentence longer than 280 characters, at clauses where there are any', () => {
-    const pieces = splitSentences(`${'a'.repeat(100)}, ${'b'.repeat(150)}; ${'c'.repeat(200)}`);
+  it('cuts no sentence longer than 200 characters, at clauses where there are any', () => {
+    const pieces = splitSentences(`${'a'.repeat(80)}, ${'b'.repeat(100)}; ${'c'.repeat(150)}`);
     expect(pieces.map(({ text }) => text.at(-1))).toEqual([';', 'c']);
-    for (const { text } of splitSentences('x'.repeat(5_000))) expect(text.length).toBeLessThanOrEqual(280);
+    for (const { text } of splitSentences('x'.repeat(5_000))) expect(text.length).toBeLessThanOrEqual(200);
   });
 
   it('counts every character of the text once, whatever it is', () => {

@@ -10,7 +10,7 @@ export interface Sentence {
 }
 
 /** Longest piece: longer sentences are cut at a clause, so that the first sound and a cancel do not wait for all of it. */
-const longestPiece = 280;
+const longestPiece = 200;
 
 /** Closing marks that belong to the sentence they follow. */
 const sentenceEnd = /[.!?…。！？]+["'”’»)\]}]*(?=\s|$)|[。！？]/gu;
