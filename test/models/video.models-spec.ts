@@ -1,0 +1,145 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { expectInvariant } from '#test/invariant';
+import { type Platform, startPlatform } from '#test/platform';
+import { installedWeights, weightsHome } from './starter-weights.js';
+
+/* Videos with the published weights, over HTTP, looked at with ffprobe and ffmpeg. */
+
+const run = promisify(execFile);
+const quiet = ['-hide_banner', '-loglevel', 'error', '-y'];
+
+let scratch: string;
+let platform: Platform;
+
+async function post(path: string, body: object): Promise<Response> {
+  const headers = { authorization: `Bearer ${platform.inferenceKey}`, 'content-type': 'application/json' };
+  return await fetch(`${platform.baseUrl}${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
+}
+
+/** Queues a job, waits for it, and writes the video to a file. */
+async function make(name: string, body: object): Promise<string> {
+  const queued = await post('/video/queue', body);
+  const { model, queue_id } = (await queued.json()) as { model: string; queue_id: string };
+  expect(queued.status).toBe(200);
+  const deadline = performance.now() + 300_000;
+  for (;;) {
+    const response = await post('/video/retrieve', { model, queue_id });
+    if (response.headers.get('content-type') === 'video/mp4') {
+      const path = join(scratch, name);
+      await writeFile(path, Buffer.from(await response.arrayBuffer()));
+      return path;
+    }
+    const answer = (await response.json()) as { status?: string };
+    if (answer.status !== 'PROCESSING' || performance.now() > deadline) throw new Error(JSON.stringify(answer));
+    await new Promise((resolve) => setTimeout(resolve, 250));
+  }
+}
+
+async function probe(path: string) {
+  const args = ['-v', 'error', '-count_frames', '-show_streams', '-of', 'json', path];
+  const { streams } = JSON.parse((await run('ffprobe', args)).stdout) as {
+    streams: { codec_type: string; codec_name: string; width?: number; height?: number; nb_read_frames: string }[];
+  };
+  return streams.map(({ codec_type, codec_name, width, height, nb_read_frames }) =>
+    codec_type === 'video' ? { codec_name, width, height, frames: Number(nb_read_frames) } : { codec_name },
+  );
+}
+
+/** How alike two videos are, in dB. */
+async function psnr(left: string, right: string): Promise<number> {
+  const args = ['-hide_banner', '-i', left, '-i', right, '-lavfi', 'psnr', '-f', 'null', '-'];
+  const { stderr } = await run('ffmpeg', args);
+  return Number(/average:([0-9.]+)/.exec(stderr)?.[1]);
+}
+
+const asDataUrl = async (path: string, type: string) =>
+  `data:${type};base64,${(await readFile(path)).toString('base64')}`;
+
+/** Frame of a test film: a disc on a pattern that both move. */
+async function frameOf(film: string, index: number): Promise<string> {
+  const path = join(scratch, `frame-${index}.png`);
+  await run('ffmpeg', [...quiet, '-i', film, '-vf', `select=eq(n\\,${index})`, '-frames:v', '1', path]);
+  return await asDataUrl(path, 'image/png');
+}
+
+beforeAll(async () => {
+  scratch = await mkdtemp(join(tmpdir(), 'sluice-films-'));
+  const models = [await installedWeights('rife-4.6'), await installedWeights('esrgan-video')];
+  platform = await startPlatform({
+    engine: 'text',
+    home: weightsHome,
+    manifests: models.map(({ manifest }) => manifest),
+  });
+});
+
+afterAll(async () => {
+  try {
+    if (platform) await expectInvariant(platform);
+  } finally {
+    await platform?.stop();
+    await rm(scratch, { recursive: true, force: true });
+  }
+});
+
+describe('RIFE', () => {
+  it('makes the frames between a first and a last one, nearer to the truth than a blend of both', async () => {
+    // A pattern that drifts by two pixels a frame.
+    const truth = join(scratch, 'truth.mp4');
+    const pattern = 'mandelbrot=size=640x640:maxiter=200:end_scale=0.3:start_scale=0.3,format=yuv444p';
+    const drift = `${pattern},loop=loop=-1:size=1,crop=256:256:'2*n+100':160`;
+    const encoding = ['-r', '12', '-frames:v', '12', '-c:v', 'libx264', '-crf', '4', '-pix_fmt', 'yuv420p'];
+    await run('ffmpeg', [...quiet, '-f', 'lavfi', '-i', drift, ...encoding, truth]);
+    const made = await make('between.mp4', {
+      model: 'rife-4.6',
+      duration: '1s',
+      fps: 12,
+      resolution: '256p',
+      prompt: 'The pattern drifts.',
+      image_url: await frameOf(truth, 0),
+      end_image_url: await frameOf(truth, 11),
+    });
+    expect(await probe(made)).toEqual([{ codec_name: 'h264', width: 256, height: 256, frames: 12 }]);
+    const blend = join(scratch, 'blend.mp4');
+    const [first, last] = [join(scratch, 'frame-0.png'), join(scratch, 'frame-11.png')];
+    const stills = [first, last].flatMap((path) => ['-loop', '1', '-framerate', '12', '-t', '1', '-i', path]);
+    const mix = ['-filter_complex', 'blend=all_expr=A*(1-N/11)+B*N/11'];
+    await run('ffmpeg', [...quiet, ...stills, ...mix, ...encoding, blend]);
+    const [interpolated, blended] = [await psnr(made, truth), await psnr(blend, truth)];
+    expect(interpolated).toBeGreaterThan(blended + 1.5);
+  });
+});
+
+describe('ESRGAN', () => {
+  it.each([2, 4])(
+    'makes a video %s times as large, keeps its sound, and shows what the small one does',
+    async (factor) => {
+      const [truth, small, plain] = ['truth', 'small', 'plain'].map((name) =>
+        join(scratch, `${name}-${factor}.mp4`),
+      ) as [string, string, string];
+      const size = 64 * factor;
+      const pattern = `mandelbrot=size=${size}x${size}:maxiter=200:rate=8`;
+      const sound = ['-f', 'lavfi', '-i', 'sine=frequency=440:duration=1'];
+      const encoding = ['-c:v', 'libx264', '-crf', '4', '-pix_fmt', 'yuv420p', '-t', '1'];
+      await run('ffmpeg', [...quiet, '-f', 'lavfi', '-i', pattern, ...sound, ...encoding, '-c:a', 'aac', truth]);
+      await run('ffmpeg', [...quiet, '-i', truth, '-vf', 'scale=64:64:flags=area', ...encoding, '-c:a', 'copy', small]);
+      await run('ffmpeg', [...quiet, '-i', small, '-vf', `scale=${size}:${size}:flags=bicubic`, ...encoding, plain]);
+      const made = await make(`upscaled-${factor}.mp4`, {
+        model: 'esrgan-video',
+        duration: 'auto',
+        upscale_factor: factor,
+        video_url: await asDataUrl(small, 'video/mp4'),
+      });
+      expect(await probe(made)).toEqual([
+        { codec_name: 'h264', width: size, height: size, frames: 8 },
+        { codec_name: 'aac' },
+      ]);
+      // Sharper edges than interpolation cost a little where a pattern is all noise, as this one is.
+      expect(await psnr(made, truth)).toBeGreaterThan((await psnr(plain, truth)) - 1.5);
+    },
+  );
+});
