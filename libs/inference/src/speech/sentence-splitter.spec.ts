@@ -48,6 +48,14 @@ describe('splitSentences', () => {
     );
   });
 
+  it.each(['.', '\n', ' ', '"', '."', 'a. ', '\n ', '。', ',', '\n\n', 'A.', '.x'])(
+    'takes a hundred thousand times %j',
+    (pattern) => {
+      const pieces = splitSentences(`${pattern.repeat(100_000)}x`);
+      expect(pieces.reduce((sum, { characters }) => sum + characters, 0)).toBe(100_000 * pattern.length + 1);
+    },
+  );
+
   it('never cuts a character in two', () => {
     const rocket = '🚀';
     for (const { text } of splitSentences(`x${rocket.repeat(400)}`)) expect(text.isWellFormed()).toBe(true);

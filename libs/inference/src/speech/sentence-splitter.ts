@@ -12,8 +12,14 @@ export interface Sentence {
 /** Longest piece: longer sentences are cut at a clause, so that the first sound and a cancel do not wait for all of it. */
 const longestPiece = 200;
 
-/** Closing marks that belong to the sentence they follow. */
-const sentenceEnd = /[.!?…。！？]+["'”’»)\]}]*(?=\s|$)|[。！？]/gu;
+/**
+ * Marks that end a sentence, and the closing ones behind them that belong to it. Both groups are taken whole or not at
+ * all (`(?=(…))\1`): a text of a hundred thousand stops takes as long as any other.
+ */
+const sentenceEnd = /(?<![.!?…。！？])(?=([.!?…。！？]+))\1(?=(["'”’»)\]}]*))\2(?=\s|$)|[。！？]/gu;
+
+/** What decides whether a sentence has ended stands in its last characters. */
+const tailLength = 64;
 
 /**
  * Cuts a text into sentences. A line break ends a sentence unless the next line goes on in lower case, as wrapped text
@@ -35,7 +41,11 @@ export function splitSentences(text: string): Sentence[] {
 
 /** Paragraphs with the space after them; line breaks that end a sentence are marked by a NUL behind them. */
 function paragraphsOf(text: string): string[] {
-  const paragraphs = text.replaceAll('\u0000', ' ').split(/(?<=\n[^\S\n]*\n\s*)(?=\S)/u);
+  const paragraphs = text
+    .replaceAll('\u0000', ' ')
+    .replaceAll(/\n[^\S\n]*\n\s*/gu, (found) => `${found}\u0000`)
+    .split('\u0000')
+    .filter((paragraph) => paragraph !== '');
   return paragraphs.map((paragraph) =>
     paragraph.replaceAll(/\n[^\S\n]*(?=[^\s\p{Ll}])/gu, (found) => `${found}\u0000`),
   );
@@ -49,7 +59,7 @@ function cutSentences(line: string): string[] {
     const end = match.index + match[0].length;
     const next = /^\s*(\S?)/u.exec(line.slice(end, end + 64));
     const after = next?.[1] ?? '';
-    if (after === '' || goesOn(line.slice(start, end), after)) continue;
+    if (after === '' || goesOn(line.slice(Math.max(start, end - tailLength), end), after)) continue;
     const space = next?.[0].length ?? 0;
     sentences.push(line.slice(start, end + space - after.length));
     start = end + space - after.length;
