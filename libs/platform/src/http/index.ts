@@ -10,5 +10,4 @@ export * from './read-body.js';
 export * from './route-access.js';
 export * from './sse-writer.js';
 export * from './wire-fields.js';
-export * from './wire-validator.js';
-export { nest, type NestedClass } from './wire-nesting.js';
+export * from '../validation/index.js';

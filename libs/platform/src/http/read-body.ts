@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import type { ErrorIssue } from '#common';
 import { FormBody, type FormValue } from './form-body.js';
-import { invalidRequest, ruleNamesOf, validateWire } from './wire-validator.js';
+import { invalidRequest, ruleNamesOf, validateWire } from '../validation/index.js';
 
 type NewableClass<T extends object> = new () => T;
 

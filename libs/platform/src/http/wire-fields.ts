@@ -19,7 +19,7 @@ import {
   registerDecorator,
   type ValidationArguments,
 } from 'class-validator';
-import { nest, type NestedClass } from './wire-nesting.js';
+import { nest, type NestedClass } from '../validation/index.js';
 
 /*
  * One decorator per field of a wire DTO, so that what is validated and what the OpenAPI document says cannot

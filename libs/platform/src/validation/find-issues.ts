@@ -1,29 +1,6 @@
-import { getMetadataStorage, ValidationTypes } from 'class-validator';
 import { type ErrorIssue, PlatformError } from '#common';
-import { type NestedClass, nestingsOf } from './wire-nesting.js';
-
-/*
- * Evaluates the class-validator rules of a DTO, compiled once per class. The rules are class-validator's, the loop
- * is ours: its own executor collects and filters all metadata again for every object of every request (measured
- * some 20 times slower on a chat request), and it cannot validate a field that is either a string or objects.
- */
-
-type NewableClass<T extends object = object> = new () => T;
-type ValidationMetadata = ReturnType<ReturnType<typeof getMetadataStorage>['getTargetValidationMetadatas']>[number];
-
-interface CompiledRule {
-  name: string;
-  each: boolean;
-  passes(value: unknown, owner: object): boolean;
-  message(value: unknown, owner: object): string;
-}
-
-interface CompiledProperty {
-  property: string;
-  optional: boolean;
-  rules: CompiledRule[];
-  nested: NestedClass | undefined;
-}
+import { compile, type CompiledProperty, type NewableClass } from './compiled-class.js';
+import type { NestedClass } from './nesting.js';
 
 /** class-validator's rule names as the `code` of an issue. */
 const issueCodes: Record<string, string> = {
@@ -45,55 +22,6 @@ const issueCodes: Record<string, string> = {
 
 /** Findings reported at most; a body of a million wrong messages must not become a million lines. */
 const mostIssues = 20;
-
-const compiled = new WeakMap<NewableClass, CompiledProperty[]>();
-
-function compileRule(metadata: ValidationMetadata): CompiledRule[] {
-  return getMetadataStorage()
-    .getTargetValidatorConstraints(metadata.constraintCls)
-    .map((constraint) => {
-      const describe = (value: unknown, object: object) => ({
-        targetName: '',
-        property: metadata.propertyName,
-        object,
-        value,
-        constraints: metadata.constraints,
-      });
-      const worded = (value: unknown, owner: object): string => {
-        const details = describe(value, owner);
-        const { message } = metadata;
-        if (typeof message === 'string') return message;
-        if (typeof message === 'function') return message(details);
-        return constraint.instance.defaultMessage?.(details) ?? `$property is not valid`;
-      };
-      return {
-        name: metadata.name ?? 'custom',
-        each: metadata.each,
-        passes: (value, owner) => constraint.instance.validate(value, describe(value, owner)) === true,
-        message: (value, owner) =>
-          worded(value, owner).replaceAll(/\$constraint(\d+)/g, (_, position: string) =>
-            String(metadata.constraints[Number(position) - 1]),
-          ),
-      };
-    });
-}
-
-function compile(type: NewableClass): CompiledProperty[] {
-  const known = compiled.get(type);
-  if (known !== undefined) return known;
-  const properties = new Map<string, CompiledProperty>();
-  const nestings = nestingsOf(type.prototype as object);
-  for (const metadata of getMetadataStorage().getTargetValidationMetadatas(type, '', false, false)) {
-    const property = metadata.propertyName;
-    const entry = properties.get(property) ?? { property, optional: false, rules: [], nested: nestings.get(property) };
-    properties.set(property, entry);
-    if (metadata.type === ValidationTypes.CONDITIONAL_VALIDATION) entry.optional = true;
-    else if (metadata.constraintCls !== undefined) entry.rules.push(...compileRule(metadata));
-  }
-  const result = [...properties.values()];
-  compiled.set(type, result);
-  return result;
-}
 
 function wirePath(path: (string | number)[]): string {
   return path.reduce<string>(
@@ -121,29 +49,33 @@ function checkProperty(
   issues: ErrorIssue[],
 ): void {
   const value = owner[field.property];
-  if (field.optional && (value === undefined || value === null)) return;
+  for (const applies of field.conditions) if (!applies(owner, value)) return;
   const here = [...path, field.property];
   for (const rule of field.rules) {
-    const values = rule.each && Array.isArray(value) ? value : null;
-    const passes = values === null ? rule.passes(value, owner) : values.every((item) => rule.passes(item, owner));
-    if (passes) continue;
+    if (rule.passes(value, owner)) continue;
     const message = placed(rule.message(value, owner), field.property, here);
     issues.push({ code: issueCodes[rule.name] ?? 'custom', path: here, message });
     // One finding a field: the first rule that fails explains the others.
     return;
   }
-  if (field.nested !== undefined) checkNested(value, field.nested, here, issues);
+  if (field.nested !== undefined) checkNested(value, field, here, issues);
 }
 
-function checkNested(value: unknown, choose: NestedClass, path: (string | number)[], issues: ErrorIssue[]): void {
+function checkNested(
+  value: unknown,
+  { nested, isOnlyNested }: CompiledProperty,
+  path: (string | number)[],
+  issues: ErrorIssue[],
+): void {
+  if (nested === undefined || value === undefined || value === null) return;
   if (Array.isArray(value)) {
     for (const [position, item] of value.entries()) {
       if (issues.length >= mostIssues) return;
-      checkObject(item, choose, [...path, position], issues);
+      checkObject(item, nested, [...path, position], issues);
     }
     return;
   }
-  if (isPlainObject(value)) checkObject(value, choose, path, issues);
+  if (isOnlyNested || isPlainObject(value)) checkObject(value, nested, path, issues);
 }
 
 function checkObject(value: unknown, choose: NestedClass, path: (string | number)[], issues: ErrorIssue[]): void {

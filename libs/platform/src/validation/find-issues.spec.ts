@@ -12,8 +12,8 @@ import {
   ObjectListField,
   ScalarListField,
   TextField,
-} from './wire-fields.js';
-import { findIssues, validateWire } from './wire-validator.js';
+} from '../http/wire-fields.js';
+import { findIssues, validateWire } from './find-issues.js';
 
 const description = 'A field.';
 
