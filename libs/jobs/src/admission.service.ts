@@ -64,6 +64,8 @@ export class AdmissionService {
   private readonly limit: QueueLimit;
   private readonly group: GroupCommit<NewcomerJob, AdmittedJob>;
   private readonly unwanted: UnwantedJobs;
+  /** Requests whose transaction may have committed although it failed. */
+  private readonly doubtful = new Set<string>();
 
   constructor(private readonly options: AdmissionOptions) {
     this.limit = new QueueLimit(options.transport.producer, options.queueLimit);
@@ -132,9 +134,11 @@ export class AdmissionService {
       return await this.group.add(this.newJob(request, reservedTokens));
     } catch (error) {
       if (error instanceof PlatformError) throw error;
-      // A commit may have happened although its answer was lost. The caller need not wait for a database that is away.
-      this.unwanted.closeLater(this.unwantedJob(request));
+      // The caller need not wait for a database that is away.
+      if (this.doubtful.has(request.requestId)) this.unwanted.closeLater(this.unwantedJob(request));
       throw unavailable(error);
+    } finally {
+      this.doubtful.delete(request.requestId);
     }
   }
 
@@ -149,7 +153,16 @@ export class AdmissionService {
   }
 
   /** Rows, and what the steps add to them, of all who are not refused. */
-  private admit(newcomers: readonly NewcomerJob[]): Promise<(AdmittedJob | PlatformError)[]> {
+  private async admit(newcomers: readonly NewcomerJob[]): Promise<(AdmittedJob | PlatformError)[]> {
+    try {
+      return await this.write(newcomers);
+    } catch (error) {
+      if (!isRolledBack(error)) for (const { row } of newcomers) this.doubtful.add(row.requestId);
+      throw error;
+    }
+  }
+
+  private write(newcomers: readonly NewcomerJob[]): Promise<(AdmittedJob | PlatformError)[]> {
     const { jobs, steps = [] } = this.options;
     return jobs.transaction(async (transaction) => {
       const refusals = new Map<string, PlatformError>();
@@ -162,12 +175,12 @@ export class AdmissionService {
           if (refusal !== null && admission !== undefined) refusals.set(admission.job.requestId, refusal);
         }
       }
-      const admitted = await this.write(transaction, left());
+      const admitted = await this.writeRows(transaction, left());
       return newcomers.map(({ row: { requestId } }) => refusals.get(requestId) ?? admittedOf(admitted, requestId));
     });
   }
 
-  private async write(
+  private async writeRows(
     transaction: JobTransaction,
     newcomers: readonly NewcomerJob[],
   ): Promise<Map<string, AdmittedJob>> {
@@ -202,6 +215,12 @@ function admittedOf(admitted: ReadonlyMap<string, AdmittedJob>, requestId: strin
   const job = admitted.get(requestId);
   if (job === undefined) throw new Error(`The job ${requestId} was not admitted.`);
   return job;
+}
+
+/** What the database itself refuses has left nothing behind; of everything else nobody knows, of lost connections least. */
+function isRolledBack(error: unknown): boolean {
+  const code = error instanceof Error && 'code' in error ? error.code : null;
+  return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) && !/^(08|57)/.test(code);
 }
 
 function unavailable(cause: unknown): PlatformError {

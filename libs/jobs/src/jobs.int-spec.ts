@@ -259,6 +259,8 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     const opened = request();
     await admission().open(opened);
     await expect(admission().open(opened)).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' });
+    // It is not the refused one's row: nobody may close it.
+    await new Promise((resolve) => setTimeout(resolve, 200));
     expect(await row(opened.requestId)).toMatchObject({ state: 'queued', attempt: 1 });
   });
 
@@ -293,6 +295,19 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
       payloads: 0,
     });
     expect(await transport.producer.holds('echo', opened.modelId, opened.requestId)).toBe(false);
+  });
+
+  it('outlives a bus that is away when it cancels', async () => {
+    const opened = request();
+    await consume(opened.modelId, async ({ signal }) => {
+      await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+    });
+    await admission().open(opened);
+    const cancelBus = { cancel: () => Promise.reject(new Error('away')) };
+    const deaf = Object.create(transport, { cancelBus: { value: cancelBus } }) as QueueTransport;
+    // Whatever rejects first: it must be this call, and nothing behind it.
+    await expect(new JobsService({ jobs, transport: deaf, logger }).cancel(opened.requestId)).rejects.toThrow('away');
+    await transport.cancelBus.cancel(opened.requestId);
   });
 
   it('tells the worker when a running job is cancelled', async () => {

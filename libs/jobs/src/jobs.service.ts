@@ -44,9 +44,8 @@ export class JobsService {
     });
     if (job === null || (job !== 'unknown' && job.state !== 'queued' && job.state !== 'running')) return;
     if (job !== 'unknown' && (await this.takeBack(job))) return;
-    const told = transport.cancelBus.cancel(requestId);
-    if (job !== 'unknown' && !job.stream) await this.withdraw(job);
-    await told;
+    const isWhole = job !== 'unknown' && !job.stream;
+    await Promise.all([transport.cancelBus.cancel(requestId), isWhole ? this.withdraw(job) : null]);
   }
 
   /** The row of a request, or null. */
