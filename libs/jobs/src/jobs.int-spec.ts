@@ -299,10 +299,13 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
 
   it('outlives a bus that is away when it cancels', async () => {
     const opened = request();
+    let hasStarted = false;
     await consume(opened.modelId, async ({ signal }) => {
+      hasStarted = true;
       await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
     });
     await admission().open(opened);
+    await expect.poll(() => hasStarted, { timeout: 20_000 }).toBe(true);
     const cancelBus = { cancel: () => Promise.reject(new Error('away')) };
     const deaf = Object.create(transport, { cancelBus: { value: cancelBus } }) as QueueTransport;
     // Whatever rejects first: it must be this call, and nothing behind it.
