@@ -145,6 +145,8 @@ class RunningPlatform implements Platform {
   private pool: pg.Pool | null = null;
   private environments: Record<PlatformRole, Record<string, string>> | null = null;
   private modelIds: string[] = [];
+  /** Those that callers can see. */
+  private listedIds: string[] = [];
   private readonly children = new Map<PlatformProcess, ChildProcess>();
   private readonly lines: string[] = [];
 
@@ -278,7 +280,7 @@ class RunningPlatform implements Platform {
     const living = this.names('api').filter((name) => this.children.has(name));
     await this.until('every model is online', async () => {
       const online = await Promise.all(living.map((name) => this.onlineModels(name)));
-      return online.every((ids) => this.modelIds.every((id) => ids.includes(id)));
+      return online.every((ids) => this.listedIds.every((id) => ids.includes(id)));
     });
   }
 
@@ -325,6 +327,7 @@ class RunningPlatform implements Platform {
     const { manifests, models = [{ id: 'tiny-llama' }] } = this.options;
     const installed = manifests ?? (await Promise.all(models.map((model) => installTinyModel(this.home, model))));
     this.modelIds = installed.map(({ id }) => id);
+    this.listedIds = installed.filter(({ internal }) => !internal).map(({ id }) => id);
     const prisma = new PrismaService({ url: databaseUrl, poolSize: 2 });
     try {
       await new ModelRegistryService(prisma, noOnlineModels).upsert(installed);

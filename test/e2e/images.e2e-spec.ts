@@ -1,0 +1,280 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import OpenAI from 'openai';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { decodePicture, encodePicture, type Pixels } from '#media';
+import { expectInvariant } from '#test/invariant';
+import { type Platform, startPlatform } from '#test/platform';
+import { redisAvailable } from '#test/redis';
+import { installTinyPictures } from '#test/tiny-pictures';
+
+/* Pictures through the real processes, on models whose answers can be foreseen. */
+
+const transports = redisAvailable ? (['postgres', 'redis'] as const) : (['postgres'] as const);
+
+let platform: Platform;
+let client: OpenAI;
+let home: string;
+
+function open(transport: 'postgres' | 'redis'): void {
+  beforeAll(async () => {
+    home = await mkdtemp(join(tmpdir(), 'sluice-home-'));
+    const manifests = await installTinyPictures(home);
+    platform = await startPlatform({ engine: 'text', home, manifests, transport });
+    client = new OpenAI({ apiKey: platform.inferenceKey, baseURL: platform.baseUrl, maxRetries: 0 });
+  });
+  afterAll(async () => {
+    try {
+      await platform?.closedJobs();
+      if (platform) await expectInvariant(platform);
+    } finally {
+      await platform?.stop();
+      await rm(home, { recursive: true, force: true });
+    }
+  });
+}
+
+/** A picture of one colour. */
+function plain(width: number, height: number, colour: [number, number, number, number]): Pixels {
+  const data = Uint8Array.from({ length: width * height * 4 }, (_, index) => colour[index % 4] ?? 0);
+  return { width, height, channels: 4, data };
+}
+
+/** 300 by 240: columns of different grey, so that places can be told apart. */
+const columns: Pixels = {
+  width: 300,
+  height: 240,
+  channels: 4,
+  data: Uint8Array.from({ length: 300 * 240 * 4 }, (_, index) =>
+    index % 4 === 3 ? 255 : Math.floor((Math.floor(index / 4) % 300) / 2),
+  ),
+};
+
+const png = (pixels: Pixels) => encodePicture(pixels, { format: 'png' });
+const read = async (response: Response) =>
+  await decodePicture(Buffer.from(await response.arrayBuffer()), { channels: 4, maxPixels: 50_000_000 });
+
+async function post(path: string, body: FormData | object, headers: Record<string, string> = {}, signal?: AbortSignal) {
+  const isForm = body instanceof FormData;
+  return await fetch(`${platform.baseUrl}/${path}`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${platform.inferenceKey}`,
+      ...(isForm ? {} : { 'content-type': 'application/json' }),
+      ...headers,
+    },
+    body: isForm ? body : JSON.stringify(body),
+    signal,
+  });
+}
+
+async function form(fields: Record<string, string | Buffer | (string | Buffer)[]>): Promise<FormData> {
+  const data = new FormData();
+  for (const [name, given] of Object.entries(fields)) {
+    for (const value of Array.isArray(given) ? given : [given]) {
+      if (typeof value === 'string') data.append(name, value);
+      else data.append(name, new Blob([Uint8Array.from(value)]), 'picture.png');
+    }
+  }
+  return data;
+}
+
+async function lastJob() {
+  await platform.closedJobs();
+  const [row] = await platform.query<{ state: string; error_code: string | null; charged_nano: string | null }>(
+    `SELECT jobs.state, jobs.error_code, holds.charged_nano FROM jobs
+     LEFT JOIN holds ON holds.request_id = jobs.request_id ORDER BY jobs.created_at DESC LIMIT 1`,
+  );
+  return row;
+}
+
+const paint = { model: 'tiny-painter', prompt: 'a red bird', width: 16, height: 16, safe_mode: false };
+/** As many steps as the fixture may take: long enough to be interrupted. */
+const longPaint = { ...paint, width: 64, height: 64, steps: 400 };
+
+async function running(): Promise<void> {
+  for (let look = 0; look < 400; look++) {
+    if ((await platform.query("SELECT 1 FROM jobs WHERE state = 'running'")).length > 0) return;
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+  throw new Error('the job did not start');
+}
+
+describe.each(transports)('pictures over %s', (transport) => {
+  open(transport);
+
+  it('become twice and four times as large, from a form, base64 and a data URL', async () => {
+    const bytes = await png(columns);
+    const fromForm = await post('image/upscale', await form({ image: bytes }));
+    expect(fromForm.status).toBe(200);
+    expect(fromForm.headers.get('content-type')).toBe('image/png');
+    expect(fromForm.headers.get('x-service-model-id')).toBe('tiny-upscaler');
+    const large = await read(fromForm);
+    expect([large.width, large.height]).toEqual([600, 480]);
+    expect(large.data[4 * 599]).toBe(columns.data[4 * 299]);
+    expect(await lastJob()).toMatchObject({ state: 'succeeded', charged_nano: '10000000' });
+
+    const base64 = bytes.toString('base64').replaceAll(/(.{76})/g, '$1\n');
+    const fourfold = await post('image/upscale', { image: `data:image/png;base64,${base64}`, scale: 4 });
+    expect(await read(fourfold)).toMatchObject({ width: 1200, height: 960 });
+    expect(await lastJob()).toMatchObject({ charged_nano: '20000000' });
+    expect((await post('image/upscale', { image: base64 })).status).toBe(200);
+  });
+
+  it('lose their background', async () => {
+    const response = await post('image/background-remove', await form({ image: await png(columns) }));
+    expect(response.headers.get('content-type')).toBe('image/png');
+    const cutOut = await read(response);
+    expect([cutOut.width, cutOut.height]).toEqual([300, 240]);
+    const alphaAt = (column: number) => cutOut.data[(120 * 300 + column) * 4 + 3] ?? -1;
+    expect(alphaAt(10)).toBeLessThan(20);
+    expect(Math.abs(alphaAt(290) - 145)).toBeLessThan(6);
+  });
+
+  it('are repaired where a mask says so, and cost more with it', async () => {
+    const mask = plain(300, 240, [0, 0, 0, 255]);
+    for (let row = 0; row < 100; row++) mask.data.fill(255, row * 1_200, row * 1_200 + 400);
+    const wish = { prompt: 'repair', images: [await png(columns), await png(mask)], output_format: 'webp' };
+    const response = await post('image/multi-edit', await form(wish));
+    expect(response.headers.get('content-type')).toBe('image/webp');
+    expect(response.headers.get('x-service-is-blurred')).toBe('false');
+    const repaired = await read(response);
+    expect(Math.abs((repaired.data[(10 * 300 + 10) * 4] ?? 0) - 128)).toBeLessThan(6);
+    expect(Math.abs((repaired.data[(200 * 300 + 250) * 4] ?? 0) - 125)).toBeLessThan(6);
+    expect(await lastJob()).toMatchObject({ charged_nano: '11000000' });
+  });
+
+  it('are made from words: the same of the same seed, each variant of the next one', async () => {
+    const ask = async (body: object) =>
+      (await (await post('image/generate', { ...paint, format: 'png', ...body })).json()) as {
+        id: string;
+        images: string[];
+        timing: Record<string, number>;
+      };
+    const { images, timing } = await ask({ seed: 7, variants: 3 });
+    expect(images).toHaveLength(3);
+    expect(new Set(images).size).toBe(3);
+    expect(timing.total).toBeGreaterThanOrEqual(timing.inferenceDuration ?? Infinity);
+    expect(await lastJob()).toMatchObject({ charged_nano: '30000000' });
+    expect((await ask({ seed: 8 })).images).toEqual([images[1]]);
+    const bytes = await post('image/generate', { ...paint, format: 'png', seed: 9, return_binary: true });
+    expect(bytes.headers.get('content-type')).toBe('image/png');
+    expect(Buffer.from(await bytes.arrayBuffer()).toString('base64')).toBe(images[2]);
+  });
+
+  it('reach the official client', async () => {
+    const wish = { prompt: 'a red bird', model: 'gpt-image-1', size: '256x256' } as const;
+    const { data } = await client.images.generate(wish);
+    const bytes = Buffer.from(data?.[0]?.b64_json ?? '', 'base64');
+    // 8 by 8 latents: the fixture says that they are a 32nd of the picture, and draws twice their size.
+    expect(await decodePicture(bytes, { channels: 3 })).toMatchObject({ width: 16, height: 16 });
+    const asUrl = await client.images.generate({ ...wish, response_format: 'url' });
+    expect(asUrl.data?.[0]?.url).toMatch(/^data:image\/png;base64,/);
+  });
+
+  it('are made again when the model’s host dies in the middle', async () => {
+    const answer = post('image/generate', longPaint);
+    await running();
+    process.kill(platform.hostPid('tiny-painter'), 'SIGKILL');
+    expect((await answer).status).toBe(200);
+    expect(await lastJob()).toMatchObject({ state: 'succeeded', charged_nano: '10000000' });
+    await platform.untilOnline();
+  }, 120_000);
+
+  it('cost nothing when their caller leaves before the first', async () => {
+    const abort = new AbortController();
+    const ended = post('image/generate', longPaint, {}, abort.signal).then(
+      () => 'answered',
+      () => 'left',
+    );
+    await running();
+    abort.abort();
+    expect(await ended).toBe('left');
+    expect(await lastJob()).toMatchObject({ state: 'cancelled', charged_nano: '0' });
+  });
+});
+
+describe('pictures', () => {
+  open('postgres');
+
+  it('that are for adults leave blurred in safe mode', async () => {
+    const red = plain(256, 256, [255, 0, 0, 255]);
+    for (let row = 0; row < 256; row += 2) red.data.fill(255, row * 1_024, row * 1_024 + 16);
+    red.data.fill(0, 3, 4);
+    const wish = { prompt: 'repair', images: [await png({ ...red, data: red.data })] };
+    const safe = await post('image/multi-edit', await form(wish));
+    expect(safe.headers.get('x-service-is-blurred')).toBe('true');
+    const unsafe = await post('image/multi-edit', await form({ ...wish, safe_mode: 'false' }));
+    expect(unsafe.headers.get('x-service-is-blurred')).toBe('false');
+  });
+
+  it('answered once are answered again to the byte, and charged once', async () => {
+    const headers = { 'idempotency-key': 'picture-1' };
+    const body = { ...paint, return_binary: true };
+    const first = Buffer.from(await (await post('image/generate', body, headers)).arrayBuffer());
+    await platform.closedJobs();
+    const again = await post('image/generate', body, headers);
+    expect(Buffer.from(await again.arrayBuffer()).equals(first)).toBe(true);
+    expect(again.headers.get('content-type')).toBe('image/webp');
+    const jobs = await platform.query("SELECT 1 FROM jobs WHERE model_id = 'tiny-painter'");
+    expect(jobs).toHaveLength(1);
+  });
+
+  it('have looks to choose from, without a key', async () => {
+    const response = await fetch(`${platform.baseUrl}/image/styles`);
+    const { object, data } = (await response.json()) as { object: string; data: string[] };
+    expect(object).toBe('list');
+    expect(data.length).toBeGreaterThanOrEqual(40);
+  });
+
+  it('and their models are listed, but not the judge', async () => {
+    const response = await fetch(`${platform.baseUrl}/models?type=all`);
+    const { data } = (await response.json()) as { data: { id: string; type: string }[] };
+    expect(data.map(({ id }) => id)).toContain('tiny-painter');
+    expect(data.map(({ id }) => id)).not.toContain('nsfw-mobilenet');
+    expect((await post('image/generate', { ...paint, model: 'nsfw-mobilenet' })).status).toBe(404);
+  });
+
+  const tiny = () => png(plain(20, 20, [1, 2, 3, 255]));
+
+  it.each([
+    ['an empty file', 'image/upscale', () => form({ image: Buffer.alloc(0) }), 400],
+    ['no picture', 'image/upscale', async () => form({ image: Buffer.from('hello, this is text') }), 400],
+    ['a picture cut off', 'image/upscale', async () => form({ image: (await png(columns)).subarray(0, 300) }), 400],
+    ['a picture that is too small', 'image/upscale', async () => form({ image: await tiny() }), 400],
+    ['a factor of three', 'image/upscale', async () => form({ image: await png(columns), scale: '3' }), 400],
+    ['a URL where none is taken', 'image/upscale', async () => ({ image: 'http://127.0.0.1/x.png' }), 400],
+    ['a private address', 'image/background-remove', async () => ({ image_url: 'http://127.0.0.1:1/x.png' }), 400],
+    ['a model', 'image/background-remove', async () => form({ image: await png(columns), model: 'tiny-matte' }), 400],
+    ['neither picture nor URL', 'image/background-remove', async () => ({}), 400],
+    ['nothing to repair', 'image/edit', async () => form({ prompt: 'x', image: await png(columns) }), 400],
+    [
+      'a model that cuts out',
+      'image/edit',
+      async () => form({ prompt: 'x', model: 'tiny-matte', image: await png(columns) }),
+      400,
+    ],
+    [
+      'too many pictures',
+      'image/multi-edit',
+      async () => form({ prompt: 'x', images: [await tiny(), await tiny(), await tiny()] }),
+      400,
+    ],
+    ['a prompt one over the limit', 'image/generate', async () => ({ ...paint, prompt: 'x'.repeat(101) }), 400],
+    ['a width that does not divide', 'image/generate', async () => ({ ...paint, width: 17 }), 400],
+    ['an unknown style', 'image/generate', async () => ({ ...paint, style_preset: 'crayon' }), 400],
+    ['an unknown model', 'image/generate', async () => ({ ...paint, model: 'nobody' }), 404],
+    ['OpenAI’s route with safe_mode', 'images/generations', async () => ({ prompt: 'x', safe_mode: true }), 400],
+  ])('are refused before there is a job: %s', async (_, path, body, status) => {
+    const before = await platform.query('SELECT 1 FROM jobs');
+    const response = await post(path, await body());
+    expect(response.status).toBe(status);
+    const answer = (await response.json()) as { error: unknown; code?: string };
+    expect(answer.error).toBeTruthy();
+    // Only what needs the pixels has become a job, and that costs nothing.
+    const after = await platform.query('SELECT 1 FROM jobs');
+    const job = after.length > before.length ? await lastJob() : undefined;
+    expect(Number(job?.charged_nano ?? 0)).toBe(0);
+  });
+});
