@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { CliContext } from '../cli-context.js';
 import type { AddOptions } from './add-model.js';
-import type { CheckOptions } from './check-model.js';
+import type { CheckOptions } from './check-host.js';
 import type { RemoveOptions } from './remove-model.js';
 
 interface JsonOption {
@@ -43,8 +43,9 @@ function addWeightCommands(models: Command, context: CliContext): void {
     );
   models
     .command('check <id>')
-    .description('load an installed model in a host of its own and run a prompt')
+    .description('load an installed model in a host of its own and run a prompt or a picture')
     .option('--prompt <text>', 'what to ask', 'Once upon a time')
+    .option('--output <file>', 'where to write the picture of a picture model; default: <id>.png in this folder')
     .option('--max-tokens <count>', 'most tokens to generate', '64')
     .option('--threads <count>', 'threads of the model; default: one per core')
     .option('--provider <name>', 'execution provider', 'cpu')

@@ -1,0 +1,73 @@
+import { availableParallelism } from 'node:os';
+import { PlatformError } from '#common';
+import { forkHost, type HostLoadOptions, HostSupervisor } from '#inference/host';
+import type { InstalledModel } from '#model-store';
+
+/** How a model is to be loaded to be checked. */
+export interface CheckHostOptions {
+  threads?: string;
+  provider: string;
+}
+
+/** As the command line gives them. */
+export interface CheckOptions extends CheckHostOptions {
+  prompt: string;
+  maxTokens: string;
+  /** Where a picture is written; default: named after the model, in the current folder. */
+  output?: string;
+  json?: boolean;
+}
+
+/** Works on a model in a host of its own, loaded as a worker would; the host is gone when this ends. */
+export async function withCheckHost<Result>(
+  model: InstalledModel,
+  { options, signal }: { options: CheckHostOptions; signal: AbortSignal },
+  work: (host: HostSupervisor) => Promise<Result>,
+): Promise<Result> {
+  const host = new HostSupervisor({ load: loadOptions(model, options), launch: forkHost() });
+  try {
+    await whenReady(host, signal);
+    return await work(host);
+  } finally {
+    await host.drain(0);
+  }
+}
+
+/** Throws `INVALID_REQUEST` naming the option. */
+export function wholeNumber(text: string, option: string): number {
+  const value = Number(text);
+  if (!Number.isInteger(value) || value < 1) {
+    throw new PlatformError('INVALID_REQUEST', `${option} must be a whole number, 1 or more.`);
+  }
+  return value;
+}
+
+/** A model that cannot load never gets better by trying again here: the first reason is the answer. */
+function whenReady(host: HostSupervisor, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    host.onChange(({ state, reason }) => {
+      if (state === 'ready') resolve();
+      if (state === 'restarting' || state === 'gone') {
+        reject(new PlatformError('INFERENCE_FAILED', `The model does not load: ${reason?.split(';')[0] ?? state}.`));
+      }
+    });
+    signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+    host.start();
+  });
+}
+
+function loadOptions({ manifest, folder }: InstalledModel, options: CheckHostOptions): HostLoadOptions {
+  const contextLength = manifest.contextLength ?? 2_048;
+  return {
+    modelId: manifest.id,
+    directory: folder,
+    graphFile: manifest.graphFile,
+    family: manifest.family,
+    familyOptions: manifest.familyOptions ?? {},
+    providers: options.provider === 'cpu' ? ['cpu'] : [options.provider, 'cpu'],
+    intraOpThreads: options.threads === undefined ? availableParallelism() : wholeNumber(options.threads, '--threads'),
+    slots: 1,
+    contextLength,
+    cacheTokens: contextLength,
+  };
+}

@@ -1,0 +1,75 @@
+import type { HostSupervisor, TextGenerationRequest } from '#inference/host';
+import type { InstalledModel } from '#model-store';
+import type { CliContext } from '../cli-context.js';
+import { type CheckOptions, wholeNumber, withCheckHost } from './check-host.js';
+
+/** What a run of one prompt showed. */
+interface CheckResult {
+  id: string;
+  provider: string;
+  loadMs: number;
+  promptTokens: number;
+  completionTokens: number;
+  firstTokenMs: number;
+  /** Between the first token and the last. */
+  tokensPerSecond: number;
+  text: string;
+}
+
+/** Runs one prompt and tells how fast. */
+export async function checkText(context: CliContext, model: InstalledModel, options: CheckOptions): Promise<void> {
+  const { signal, output } = context;
+  const onText = options.json ? () => undefined : (text: string) => output.write(text);
+  const request = requestOf(model, options);
+  const result = await withCheckHost(model, { options, signal }, (host) => run(host, { request, signal, onText }));
+  if (options.json) return output.json({ id: model.manifest.id, ...result });
+  output.line('\n');
+  output.line(`${model.manifest.id} on ${result.provider}, loaded in ${Math.round(result.loadMs)} ms`);
+  output.line(`first token after ${Math.round(result.firstTokenMs)} ms (${result.promptTokens} prompt tokens)`);
+  output.line(`${result.completionTokens} tokens at ${result.tokensPerSecond.toFixed(1)} tokens/s`);
+}
+
+async function run(
+  host: HostSupervisor,
+  wish: { request: TextGenerationRequest; signal: AbortSignal; onText: (text: string) => void },
+): Promise<Omit<CheckResult, 'id'>> {
+  const startMs = performance.now();
+  let firstMs: number | null = null;
+  let text = '';
+  const { usage } = await host.run(wish.request, {
+    signal: wish.signal,
+    onEvents: (events) => {
+      for (const event of events) {
+        if (event.type !== 'text-delta') continue;
+        firstMs ??= performance.now();
+        text += event.text;
+        wish.onText(event.text);
+      }
+    },
+  });
+  const endMs = performance.now();
+  const decodeMs = endMs - (firstMs ?? startMs);
+  return {
+    provider: host.report?.provider ?? 'cpu',
+    loadMs: host.report?.loadMs ?? 0,
+    promptTokens: usage.promptTokens,
+    completionTokens: usage.completionTokens,
+    firstTokenMs: (firstMs ?? endMs) - startMs,
+    tokensPerSecond: decodeMs > 0 ? (Math.max(usage.completionTokens - 1, 0) * 1_000) / decodeMs : 0,
+    text,
+  };
+}
+
+/** Instruction models get a conversation, models without a chat template a text to continue: the host decides. */
+function requestOf({ manifest }: InstalledModel, options: CheckOptions): TextGenerationRequest {
+  return {
+    id: `check-${manifest.id}`,
+    prompt: { messages: [{ role: 'user', content: options.prompt }] },
+    n: 1,
+    sampling: { temperature: 0 },
+    maxTokens: wholeNumber(options.maxTokens, '--max-tokens'),
+    stop: [],
+    stopTokenIds: [],
+    topLogprobs: null,
+  };
+}
