@@ -164,7 +164,7 @@ describe('bad input', () => {
   });
 
   it('fails and costs nothing when there is nothing to say', async () => {
-    const response = await untilDone(await queue({ prompt: '…' }));
+    const response = await untilDone(await queue({ prompt: '你好' }));
     expect(response.status).toBe(500);
     expect(await response.json()).toMatchObject({ code: 'INFERENCE_FAILED' });
     expect(await lastCharge()).toMatchObject({ state: 'failed', charged_nano: '0' });
