@@ -1,0 +1,93 @@
+import { describe, expect, it } from 'vitest';
+import type { QueueVideoRequest } from '../contract/video.request.js';
+import { sizeOf } from './video-payload.js';
+import type { VideoModel } from './video.model.js';
+import { normalizeVideo } from './video.normalizer.js';
+
+const model: VideoModel = {
+  id: 'm',
+  kind: 'interpolator',
+  inputs: new Set(['image_url', 'end_image_url', 'keyframes', 'video_url', 'fps']),
+  aspectRatios: [],
+  resolutions: ['480p', '720p'],
+  durations: ['2s', 'auto'],
+  audioConfigurable: true,
+  promptCharacters: 10,
+  factors: [2, 4],
+  frameRates: [24, 12],
+  maxSourceSeconds: 300,
+  privateDelivery: false,
+  consent: null,
+};
+const wire = (more: Partial<QueueVideoRequest>): QueueVideoRequest => ({ model: 'm', duration: '2s', ...more });
+const both = { image_url: 'a', end_image_url: 'b' };
+
+describe('a request for a video between pictures', () => {
+  it('has its pictures in the order of their frames, keyframes counted at 24 a second', () => {
+    const keyframes = [{ image_url: 'k', frame_index: 24 }];
+    expect(normalizeVideo(wire({ ...both, keyframes, fps: 12 }), model)).toMatchObject({
+      operation: 'between',
+      frames: 24,
+      fps: 12,
+      seconds: 2,
+      resolution: '480p',
+      pictures: [
+        { url: 'a', place: 0 },
+        { url: 'k', place: 12 },
+        { url: 'b', place: 23 },
+      ],
+    });
+  });
+
+  it('lasts five seconds where that is left open', () => {
+    expect(normalizeVideo(wire({ ...both, duration: 'auto' }), model)).toMatchObject({ seconds: 5, frames: 120 });
+  });
+
+  it.each([
+    [{ image_url: 'a' }, 'end_image_url'],
+    [{ ...both, keyframes: [{ image_url: 'k', frame_index: 0 }] }, 'image_url'],
+    [{ ...both, keyframes: [{ image_url: 'k', frame_index: 49 }] }, 'keyframes[0].frame_index'],
+    [{ ...both, prompt: 'x'.repeat(11) }, 'prompt'],
+    [{ ...both, upscale_factor: 2 }, 'upscale_factor'],
+    [{ ...both, audio_url: 'a' }, 'audio_url'],
+    [{ ...both, video_url: 'v' }, 'image_url'],
+    [{ ...both, consents: { seedance: {} } } as Partial<QueueVideoRequest>, 'consents.seedance'],
+  ])('is refused by the field at fault: %j', (more, param) => {
+    expect(() => normalizeVideo(wire(more), model)).toThrow(
+      expect.objectContaining({ code: 'INVALID_REQUEST', param }),
+    );
+  });
+});
+
+describe('a request for a larger video', () => {
+  const upscaler: VideoModel = { ...model, kind: 'upscaler', inputs: new Set(['video_url']) };
+
+  it('takes the usual factor, any duration and an empty prompt', () => {
+    const plan = normalizeVideo(wire({ duration: '7s', video_url: 'v', prompt: '', audio: false }), upscaler);
+    expect(plan).toEqual({ operation: 'upscale', audio: false, video: 'v', factor: 2 });
+  });
+
+  it.each([
+    [{ video_url: 'v', prompt: 'sharper' }, 'prompt'],
+    [{ video_url: 'v', resolution: '720p' }, 'resolution'],
+    [{ video_url: 'v', aspect_ratio: '16:9' }, 'aspect_ratio'],
+    [{ video_url: 'v', upscale_factor: 1 }, 'upscale_factor'],
+    [{}, 'video_url'],
+  ])('is refused by the field at fault: %j', (more, param) => {
+    expect(() => normalizeVideo(wire(more), upscaler)).toThrow(expect.objectContaining({ param }));
+  });
+});
+
+describe('the size of a video', () => {
+  it.each([
+    [{ width: 3_000, height: 2_000 }, '480p', { width: 720, height: 480 }],
+    [{ width: 100, height: 300 }, '256p', { width: 256, height: 768 }],
+    [{ width: 10_000, height: 100 }, '480p', { width: 4_096, height: 40 }],
+    [{ width: 301, height: 201 }, null, { width: 302, height: 202 }],
+  ])('has the shape of the picture %j in %s', (picture, resolution, size) => {
+    const made = sizeOf(picture, resolution);
+    expect(Math.abs(made.width - size.width)).toBeLessThanOrEqual(2);
+    expect(Math.abs(made.height - size.height)).toBeLessThanOrEqual(2);
+    expect([made.width % 2, made.height % 2]).toEqual([0, 0]);
+  });
+});
