@@ -3,12 +3,13 @@ import type { ApiServices } from './api-services.js';
 import { openaiError } from './http/error-envelope.js';
 import { regionOf } from './http/caller-region.js';
 import { holdToModel } from './http/rate-limit.guard.js';
+import { rewriteText } from './rewrite-text.js';
 
 /** What every slice asks of its process. */
 export function inferenceServicesOf(services: ApiServices): InferenceServices {
   const { registry, prices, transport, admission, jobs, holders, drain, logger, config } = services;
   const { artifacts, links, media, mediaJobs, egress } = services;
-  return {
+  const inference: InferenceServices = {
     resolve: (name, type, headers) =>
       registry.resolve({
         name,
@@ -17,6 +18,7 @@ export function inferenceServicesOf(services: ApiServices): InferenceServices {
         betaAccess: config.betaModels,
         region: regionOf(headers, config.regionHeader),
       }),
+    rewrite: (text, options) => rewriteText({ services: inference, site: config.site, logger }, text, options),
     price: (modelId) => prices.current(modelId),
     limit: (exchange, demand) => holdToModel(services.limits.limiter, exchange, demand),
     openSlot: (requestId) => transport.mailbox.open(requestId),
@@ -46,4 +48,5 @@ export function inferenceServicesOf(services: ApiServices): InferenceServices {
       stalledMs: config.stalledMs,
     },
   };
+  return inference;
 }

@@ -1,7 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyRequest } from 'fastify';
+import type { Caller } from '#accounts';
 import type { ModelPrice } from '#billing';
-import type { ErrorIssue, PlatformError } from '#common';
+import type { ErrorIssue, NanoUsd, PlatformError } from '#common';
 import type { Egress } from '#egress';
 import type { MediaTools } from '#media';
 import type { ResolvedModel } from '#model-registry';
@@ -29,6 +30,11 @@ export interface InferenceServices {
   openSlot(requestId: string): MailboxSlot;
   /** Where workers send the events of a job. */
   replyTo(): string;
+  /**
+   * The text as the default chat model rewrites it by an instruction. Null when no such model is there or anything
+   * fails; never rejects. It costs nothing by itself.
+   */
+  rewrite(text: string, options: RewriteOptions): Promise<string | null>;
   /** What a model costs now. Rejects with `SERVICE_UNAVAILABLE`. */
   price(modelId: string): Promise<ModelPrice>;
   /** Rejects with `MODEL_AT_CAPACITY`, `SERVICE_UNAVAILABLE`, or `ReservationRefused` when it cannot be paid. */
@@ -56,6 +62,20 @@ export interface InferenceServices {
   /** Aborts when the process stops and its grace is over. */
   stopping: AbortSignal;
   settings: RequestSettings;
+}
+
+export interface RewriteOptions {
+  /** What is to become of the text. */
+  instruction: string;
+  caller: Caller;
+  /** Of the request, for the models that its caller may use. */
+  headers: IncomingHttpHeaders;
+  /** The caller's connection. */
+  gone: AbortSignal;
+  /** Ms it may take. */
+  deadlineMs: number;
+  /** What the caller must have left meanwhile, so that nobody gets for nothing what will be charged afterwards. */
+  holdNano: NanoUsd;
 }
 
 export interface RequestSettings {

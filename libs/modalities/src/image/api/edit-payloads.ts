@@ -24,6 +24,12 @@ export function assertOperation({ id, family }: ModelManifest, operation: ImageJ
   throw new PlatformError('INVALID_MODEL', `The model ${id} does not ${verb} pictures.`, 'model');
 }
 
+/** Most characters of a prompt. */
+export function promptLimitOf({ constraints }: ModelManifest): number {
+  const limit = (constraints as { promptCharacterLimit?: number } | undefined)?.promptCharacterLimit;
+  return limit ?? Infinity;
+}
+
 /** A payload in which nothing is wished for yet. */
 export function plainPayload(operation: ImageJobPayload['operation'], inputs: string[]): ImageJobPayload {
   return {

@@ -2,7 +2,8 @@ import { PlatformError } from '#common';
 import type { InferenceServices } from '#jobs';
 import { additionalInputs, type ImageJobPayload, type PicturePricing, unitOfPicture } from '../contract/index.js';
 import type { EditImageRequest, MultiEditImageRequest, WirePicture } from '../contract/image.request.js';
-import { assertOperation, editFormat, plainPayload, sizeLike } from './edit-payloads.js';
+import { assertOperation, editFormat, plainPayload, promptLimitOf, sizeLike } from './edit-payloads.js';
+import { enhancePrompt } from './enhance-prompt.js';
 import type { PictureIntake } from './picture-intake.js';
 import { admitImage, findImageModel, type FinishedPicture, type ImageExchange, runImage } from './run-image.js';
 
@@ -64,6 +65,14 @@ export async function editPictures(
   const resolution = wire.resolution ?? constraints.defaultResolution ?? '1K';
   const quality = constraints.qualities ? (wire.quality ?? constraints.defaultQuality ?? 'high') : null;
   const [base] = taken;
+  const safeMode = wire.safe_mode ?? true;
+  const { prompt, units } = await enhancePrompt(services, exchange, {
+    prompt: wire.prompt,
+    wanted: wire.enhance_prompt,
+    kind: 'edit',
+    safeMode,
+    mostCharacters: promptLimitOf(manifest),
+  });
   const payload: ImageJobPayload = {
     ...plainPayload(
       'edit',
@@ -71,11 +80,11 @@ export async function editPictures(
     ),
     ...sizeLike(base?.header ?? { width: divisor, height: divisor }, { mostPixels: mostRedrawnPixels, divisor }),
     ...redrawing(manifest.familyOptions),
-    prompt: wire.prompt,
+    prompt,
     format: editFormat(wire.output_format, resolution),
-    safeMode: wire.safe_mode ?? true,
+    safeMode,
     priceOfPicture: unitOfPicture(pricing, { flat: 'inpaint', resolution, quality }),
-    extraUnits: additionalInputs(pricing, taken.length),
+    extraUnits: { ...additionalInputs(pricing, taken.length), ...units },
   };
   const { pictures: finished } = await runImage(services, exchange, admitted, payload);
   const [picture] = finished;

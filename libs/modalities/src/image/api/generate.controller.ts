@@ -6,8 +6,9 @@ import type { ResolvedModel } from '#model-registry';
 import { Access, Billed, goneSignal, LimitedByModel, validateWire } from '#platform/http';
 import { GenerateImageRequest, SimpleGenerateImageRequest } from '../contract/generate.request.js';
 import type { ImageStyleList } from '../contract/image.response.js';
-import type { PicturePricing } from '../contract/index.js';
-import { assertOperation } from './edit-payloads.js';
+import { enhancementUnit, type PicturePricing } from '../contract/index.js';
+import { assertOperation, promptLimitOf } from './edit-payloads.js';
+import { enhancePrompt } from './enhance-prompt.js';
 import { normalizeGenerate } from './image.normalizer.js';
 import { GenerateApiDocument, SimpleGenerateApiDocument, StylesApiDocument } from './image.document.js';
 import { admitImage, findImageModel, type FinishedPictures, type ImageExchange, runImage } from './run-image.js';
@@ -82,9 +83,21 @@ export class GenerateImageController {
   ): Promise<FinishedPictures> {
     assertOperation(resolved.manifest, 'generate');
     const price = await this.services.price(resolved.manifest.id);
-    const payload = normalizeGenerate(wire, resolved.manifest, price.pricing as PicturePricing | null);
+    const { manifest } = resolved;
+    const pricing = price.pricing as PicturePricing | null;
+    // What is wrong with a request is said before it counts against a limit, and before anything is rewritten.
+    const payload = normalizeGenerate(wire, manifest, pricing);
     const admitted = await admitImage(this.services, exchange, resolved);
-    return await runImage(this.services, exchange, admitted, payload);
+    const { prompt, units } = await enhancePrompt(this.services, exchange, {
+      prompt: wire.prompt,
+      wanted: wire.enhance_prompt,
+      kind: 'generate',
+      safeMode: payload.safeMode,
+      mostCharacters: promptLimitOf(manifest),
+    });
+    if (units[enhancementUnit] === undefined) return await runImage(this.services, exchange, admitted, payload);
+    const enhanced = { ...normalizeGenerate({ ...wire, prompt }, manifest, pricing), extraUnits: units };
+    return await runImage(this.services, exchange, admitted, enhanced);
   }
 
   /** Clients of OpenAI name OpenAI's models: a name that means nothing here means the default (contract 5.2). */

@@ -52,6 +52,12 @@ const blurring = {
     schema: { type: 'boolean' as const },
   },
 };
+const enhancing = {
+  'x-service-enhanced-prompt': {
+    description: 'The prompt as it was rewritten, URL-encoded; only where it was.',
+    ...text,
+  },
+};
 const naming = {
   'x-service-model-id': { description: 'Of the model that answered.', ...text },
   'x-service-model-name': { description: 'Its name.', ...text },
@@ -118,7 +124,7 @@ export function EditApiDocument(): MethodDecorator {
     body: EditImageRequest,
     example: { prompt: 'Take the sign away', image: 'iVBORw0KGgo…' },
     contentTypes: editTypes,
-    headers: { ...moderation, ...blurring, ...naming },
+    headers: { ...moderation, ...blurring, ...enhancing, ...naming },
   });
 }
 
@@ -130,7 +136,7 @@ export function MultiEditApiDocument(): MethodDecorator {
     body: MultiEditImageRequest,
     example: { prompt: 'Take the sign away', images: ['iVBORw0KGgo…', 'iVBORw0KGgo…'] },
     contentTypes: editTypes,
-    headers: { ...moderation, ...blurring },
+    headers: { ...moderation, ...blurring, ...enhancing },
   });
 }
 
@@ -153,7 +159,7 @@ export function GenerateApiDocument(): MethodDecorator {
     ApiResponse({
       status: 200,
       description: 'The pictures.',
-      headers: { ...moderation, ...blurring },
+      headers: { ...moderation, ...blurring, ...enhancing },
       content: {
         'application/json': { schema: { $ref: getSchemaPath(GenerateImageResponse) } },
         ...Object.fromEntries(editTypes.map((type) => [type, binary])),

@@ -21,6 +21,7 @@ export type PictureUnits = Readonly<Record<string, number>>;
 /** Rewriting a prompt costs the same whatever model makes the picture of it (contract 5.7). */
 export const enhancementUnit = 'prompt-enhancement';
 const enhancementPrice: Price = { usd: 0.04, diem: 0.04 };
+export const enhancementNano: NanoUsd = nanosOf(enhancementPrice.usd);
 
 export interface PictureWish {
   /** `generation` or `inpaint`: the flat price of the route. */

@@ -1,0 +1,72 @@
+import { JobQuote } from '#billing';
+import { newRequestId } from '#common';
+import { type InferenceServices, type RewriteOptions, runRequest } from '#jobs';
+import { type ChatEvent, chatJob, type ChatJobPayload } from '#modalities/chat/contract';
+import type { Logger } from '#platform/logging';
+
+const defaultModel = 'default';
+/** An answer has to fit into a header, too. */
+const mostTokens = 256;
+
+/** What rewriting needs of its process. */
+export interface RewriteParts {
+  services: InferenceServices;
+  /** Site code of the request ids. */
+  site: string;
+  logger: Pick<Logger, 'warn'>;
+}
+
+/**
+ * Has the default chat model rewrite a text. The job is free: who asked for it charges it with its own work. Null when
+ * no such model is there, when it fails, when it is late, and when it has nothing to say.
+ */
+export async function rewriteText(parts: RewriteParts, text: string, options: RewriteOptions): Promise<string | null> {
+  try {
+    return await runRewrite(parts, text, options);
+  } catch (error) {
+    if (!options.gone.aborted) parts.logger.warn({ error }, 'a text was not rewritten');
+    return null;
+  }
+}
+
+async function runRewrite(
+  { services, site }: RewriteParts,
+  text: string,
+  { instruction, caller, headers, gone, deadlineMs, holdNano }: RewriteOptions,
+): Promise<string | null> {
+  const { manifest, offline } = await services.resolve(defaultModel, 'text', headers);
+  if (offline) return null;
+  const price = await services.price(manifest.id);
+  const payload: ChatJobPayload = {
+    messages: [
+      { role: 'system', content: instruction },
+      { role: 'user', content: text },
+    ],
+    sampling: { temperature: 0.7 },
+    n: 1,
+    maxTokens: Math.min(mostTokens, manifest.maxCompletionTokens ?? mostTokens),
+    stop: [],
+    stopTokenIds: [],
+    topLogprobs: null,
+    enableThinking: false,
+    stripThinking: true,
+  };
+  const job = {
+    requestId: newRequestId(site),
+    caller,
+    definition: chatJob,
+    modelId: manifest.id,
+    payload,
+    quote: new JobQuote(holdNano, { ...price, pricing: null }),
+    deadlineMs,
+  };
+  let written = '';
+  await runRequest<ChatEvent>(services, job, {
+    gone,
+    onEvent: (event) => {
+      if (event.type === 'text-delta' && event.channel === 'content') written += event.text;
+    },
+    onRepeat: () => void (written = ''),
+  });
+  return written.trim() === '' ? null : written.trim();
+}

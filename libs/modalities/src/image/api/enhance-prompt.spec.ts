@@ -1,0 +1,53 @@
+import { describe, expect, it } from 'vitest';
+import type { RewriteOptions } from '#jobs';
+import { enhancePrompt, type PromptWish } from './enhance-prompt.js';
+import type { ImageExchange } from './run-image.js';
+
+const plain: PromptWish = { prompt: 'a bird', wanted: true, kind: 'generate', safeMode: true, mostCharacters: 1_500 };
+
+async function enhance(changes: Partial<PromptWish>, answer: string | null) {
+  const asked: (RewriteOptions & { text: string })[] = [];
+  const headers: Record<string, string> = {};
+  const rewrite = async (text: string, options: RewriteOptions) => {
+    asked.push({ ...options, text });
+    return answer;
+  };
+  const exchange = {
+    request: { caller: { accountId: 'a' }, headers: {} },
+    reply: { header: (name: string, value: string) => void (headers[name] = value) },
+    gone: new AbortController().signal,
+  } as unknown as ImageExchange;
+  const used = await enhancePrompt({ rewrite }, exchange, { ...plain, ...changes });
+  return { used, asked, headers };
+}
+
+describe('a prompt that is to be enhanced', () => {
+  it('is what the chat model makes of it, which a header tells and the caller pays once', async () => {
+    const { used, asked, headers } = await enhance({}, 'a red bird, größer');
+    expect(used).toEqual({ prompt: 'a red bird, größer', units: { 'prompt-enhancement': 1 } });
+    expect(headers).toEqual({ 'x-service-enhanced-prompt': 'a%20red%20bird%2C%20gr%C3%B6%C3%9Fer' });
+    expect(asked).toMatchObject([{ text: 'a bird', deadlineMs: 30_000, holdNano: 40_000_000n }]);
+    expect(asked[0]?.instruction).toContain('suitable for all ages');
+  });
+
+  it('stays as it came, for nothing, when it cannot be rewritten or nobody asked', async () => {
+    const kept = { used: { prompt: 'a bird', units: {} }, headers: {} };
+    expect(await enhance({}, null)).toMatchObject({ ...kept, asked: [{ text: 'a bird' }] });
+    const unasked = await enhance({ wanted: undefined }, 'another');
+    expect(unasked).toEqual({ ...kept, asked: [] });
+    expect(await enhance({ wanted: false }, 'another')).toEqual(unasked);
+  });
+
+  it('is cut at the limit of the model, never through a character', async () => {
+    expect((await enhance({ mostCharacters: 3 }, 'abcdef')).used.prompt).toBe('abc');
+    const { used, headers } = await enhance({ mostCharacters: 3 }, 'ab😀');
+    expect(used.prompt).toBe('ab');
+    expect(headers['x-service-enhanced-prompt']).toBe('ab');
+  });
+
+  it('is not asked to be modest without safe mode, and speaks of changes in an edit', async () => {
+    const { asked } = await enhance({ safeMode: false, kind: 'edit' }, 'x');
+    expect(asked[0]?.instruction).not.toContain('all ages');
+    expect(asked[0]?.instruction).toContain('change a picture');
+  });
+});

@@ -1,0 +1,65 @@
+import type { InferenceServices } from '#jobs';
+import { callerOf } from '#platform/http';
+import { enhancementNano, enhancementUnit, type PictureUnits } from '../contract/index.js';
+import type { ImageExchange } from './run-image.js';
+
+/** A prompt that may be rewritten. */
+export interface PromptWish {
+  prompt: string;
+  /** What the caller sent as `enhance_prompt`. */
+  wanted: boolean | undefined;
+  /** What is made of it: a new picture or a change of one. */
+  kind: 'generate' | 'edit';
+  safeMode: boolean;
+  /** Most characters the model takes. */
+  mostCharacters: number;
+}
+
+/** The prompt to use, and what its rewriting adds to what is used. */
+export interface UsedPrompt {
+  prompt: string;
+  units: PictureUnits;
+}
+
+const deadlineMs = 30_000;
+const wishes = {
+  generate:
+    'Rewrite the description of a picture that the user sends so that an image model makes a better picture of it: name subject, setting, light and style.',
+  edit: 'Rewrite the wish to change a picture that the user sends so that an image model understands exactly what to change and what to keep.',
+} as const;
+const manner = 'Keep the meaning and the language. Answer with the new text alone, in at most 80 words.';
+const modesty = 'Keep it suitable for all ages.';
+
+/**
+ * Rewrites a prompt where that is wished for, and says so in a header. Where it cannot be done the prompt stays as it
+ * is, at no cost (contract 5.7).
+ */
+export async function enhancePrompt(
+  services: Pick<InferenceServices, 'rewrite'>,
+  { request, reply, gone }: ImageExchange,
+  { prompt, wanted, kind, safeMode, mostCharacters }: PromptWish,
+): Promise<UsedPrompt> {
+  const written =
+    wanted === true
+      ? await services.rewrite(prompt, {
+          instruction: [wishes[kind], manner, ...(safeMode ? [modesty] : [])].join(' '),
+          caller: callerOf(request),
+          headers: request.headers,
+          gone,
+          deadlineMs,
+          holdNano: enhancementNano,
+        })
+      : null;
+  if (written === null) return { prompt, units: {} };
+  const enhanced = truncated(written, mostCharacters);
+  void reply.header('x-service-enhanced-prompt', encodeURIComponent(enhanced));
+  return { prompt: enhanced, units: { [enhancementUnit]: 1 } };
+}
+
+/** Never half a character at the end. */
+function truncated(text: string, mostCharacters: number): string {
+  return text
+    .slice(0, mostCharacters)
+    .replace(/[\uD800-\uDBFF]$/, '')
+    .toWellFormed();
+}
