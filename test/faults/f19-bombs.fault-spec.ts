@@ -1,0 +1,136 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { deflateSync, gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { encodePicture } from '#media';
+import { expectInvariant } from '#test/invariant';
+import { type Platform, startPlatform } from '#test/platform';
+import { installTinyPictures } from '#test/tiny-pictures';
+import { installTinyWhisper } from '#test/tiny-speech';
+import { wavFile } from '#test/wav-file';
+
+/* F19: small bodies that would be large ones, if anybody opened them. */
+
+const megabyte = 1_000_000;
+const mostGrowth = 64 * megabyte;
+
+/** A PNG of one bit per pixel, all of them there. */
+function blackPng(width: number, height: number): Buffer {
+  const chunk = (name: string, data: Buffer): Buffer => {
+    const head = Buffer.alloc(8);
+    head.writeUInt32BE(data.length);
+    head.write(name, 4, 'latin1');
+    // Nobody gets as far as the checksum.
+    return Buffer.concat([head, data, Buffer.alloc(4)]);
+  };
+  const size = Buffer.alloc(13);
+  size.writeUInt32BE(width);
+  size.writeUInt32BE(height, 4);
+  size.set([1, 0, 0, 0, 0], 8);
+  const pixels = deflateSync(Buffer.alloc((Math.ceil(width / 8) + 1) * height));
+  const magic = Buffer.from('89504e470d0a1a0a', 'hex');
+  return Buffer.concat([magic, chunk('IHDR', size), chunk('IDAT', pixels), chunk('IEND', Buffer.alloc(0))]);
+}
+
+/** Two frames, by hand: what a GIF needs to be one that moves. */
+function movingGif(): Buffer {
+  const frame = Buffer.from('2c00000000010001000002024401' + '00', 'hex');
+  return Buffer.concat([Buffer.from('474946383961ffffffff800000ffffff000000', 'hex'), frame, frame, Buffer.from(';')]);
+}
+
+describe('F19: bombs', () => {
+  let home: string;
+  let platform: Platform;
+
+  beforeAll(async () => {
+    home = await mkdtemp(join(tmpdir(), 'sluice-home-'));
+    const manifests = [...(await installTinyPictures(home)), await installTinyWhisper(home)];
+    platform = await startPlatform({ engine: 'text', home, manifests });
+    // What is loaded at the first use is no bomb's doing.
+    const pixels = { width: 256, height: 256, channels: 3 as const, data: new Uint8Array(256 * 256 * 3) };
+    expect((await picture('image/upscale', await encodePicture(pixels, { format: 'png' }))).status).toBe(200);
+    expect((await sound(wavFile(new Float32Array(16_000).fill(0.1)))).status).toBeLessThan(500);
+  });
+  afterAll(async () => {
+    await platform.closedJobs();
+    await expectInvariant(platform);
+    await platform.stop();
+    await rm(home, { recursive: true, force: true });
+  });
+
+  const headers = () => ({ authorization: `Bearer ${platform.inferenceKey}` });
+
+  async function picture(path: string, bytes: Buffer): Promise<Response> {
+    const body = new FormData();
+    body.append('image', new Blob([new Uint8Array(bytes)]), 'picture.png');
+    if (path === 'image/edit') body.append('prompt', 'x');
+    return await fetch(`${platform.baseUrl}/${path}`, { method: 'POST', headers: headers(), body });
+  }
+
+  async function sound(bytes: Buffer): Promise<Response> {
+    const body = new FormData();
+    body.append('file', new Blob([new Uint8Array(bytes)]), 'sound.wav');
+    return await fetch(`${platform.baseUrl}/audio/transcriptions`, { method: 'POST', headers: headers(), body });
+  }
+
+  async function json(path: string, body: string | Uint8Array<ArrayBuffer>, more: Record<string, string> = {}) {
+    const all = { ...headers(), 'content-type': 'application/json', ...more };
+    return await fetch(`${platform.baseUrl}/${path}`, { method: 'POST', headers: all, body });
+  }
+
+  async function memoryOfApi(field: 'VmRSS' | 'VmHWM'): Promise<number> {
+    const status = await readFile(`/proc/${platform.pid('api')}/status`, 'utf8');
+    const [, kilobytes] = new RegExp(`^${field}:\\s+(\\d+) kB`, 'm').exec(status) ?? [];
+    return Number(kilobytes) * 1_024;
+  }
+
+  /** What a request answers, and by how much the api was larger meanwhile than before. */
+  async function gauge(ask: () => Promise<Response>): Promise<{ status: number; code: string; grown: number }> {
+    // Sets the largest size back to the present one.
+    await writeFile(`/proc/${platform.pid('api')}/clear_refs`, '5');
+    const before = await memoryOfApi('VmRSS');
+    const response = await ask();
+    const body = (await response.json()) as { code?: string; error?: { code?: string } | string };
+    const code = body.code ?? (typeof body.error === 'object' ? body.error.code : undefined) ?? '';
+    return { status: response.status, code, grown: (await memoryOfApi('VmHWM')) - before };
+  }
+
+  async function expectHarmless(ask: () => Promise<Response>, status: number, code: string): Promise<void> {
+    const { grown, ...answer } = await gauge(ask);
+    expect(answer).toEqual({ status, code });
+    expect(grown).toBeLessThan(mostGrowth);
+    expect(await platform.query("SELECT 1 FROM jobs WHERE state IN ('queued', 'running')")).toEqual([]);
+  }
+
+  it.each(['image/upscale', 'image/edit', 'image/background-remove'])(
+    'of 50,000 × 50,000 pixels at %s',
+    async (path) => {
+      await expectHarmless(() => picture(path, blackPng(50_000, 50_000)), 422, 'IMAGE_TOO_LARGE');
+    },
+  );
+
+  it('of vectors and of pictures that move', async () => {
+    const svg = Buffer.from('<svg xmlns="http://www.w3.org/2000/svg" width="99999" height="99999"></svg>');
+    for (const bytes of [svg, movingGif()]) {
+      await expectHarmless(() => picture('image/upscale', bytes), 400, 'CORRUPTED_IMAGE');
+    }
+  });
+
+  it('of a recording that claims to play for a day', async () => {
+    const wav = wavFile(new Float32Array(1_600));
+    wav.writeUInt32LE(86_400 * 32_000, 40);
+    await expectHarmless(() => sound(wav), 413, 'PAYLOAD_TOO_LARGE');
+  });
+
+  it('of packed bodies', async () => {
+    const packed = new Uint8Array(gzipSync(Buffer.alloc(200 * megabyte, ' ')));
+    const type = { 'content-encoding': 'gzip' };
+    await expectHarmless(() => json('image/upscale', packed, type), 415, 'INVALID_CONTENT_TYPE');
+  });
+
+  it('of base64, larger than a body may be and larger than a picture may be', async () => {
+    const body = (bytes: number) => JSON.stringify({ image: 'A'.repeat(bytes) });
+    await expectHarmless(() => json('image/upscale', body(60 * megabyte)), 413, 'PAYLOAD_TOO_LARGE');
+  });
+});
