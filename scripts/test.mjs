@@ -18,7 +18,9 @@ const names = given.filter((name) => name !== '--quick');
 const asked = names.filter((name) => all.includes(name));
 const files = names.filter((name) => !all.includes(name));
 if (files.length > 0 && asked.length !== 1) {
-  console.error(`Unknown project ${files.join(', ')}; there are ${all.join(', ')}. Files can be named for one of them.`);
+  console.error(
+    `Unknown project ${files.join(', ')}; there are ${all.join(', ')}. Files can be named for one of them.`,
+  );
   process.exit(2);
 }
 const projects = asked.length > 0 ? asked : usual;
