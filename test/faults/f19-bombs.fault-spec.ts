@@ -35,7 +35,7 @@ function blackPng(width: number, height: number): Buffer {
 
 /** Two frames, by hand: what a GIF needs to be one that moves. */
 function movingGif(): Buffer {
-  const frame = Buffer.from('2c00000000010001000002024401' + '00', 'hex');
+  const frame = Buffer.from('2c0000000001000100000202440100', 'hex');
   return Buffer.concat([Buffer.from('474946383961ffffffff800000ffffff000000', 'hex'), frame, frame, Buffer.from(';')]);
 }
 
@@ -49,8 +49,8 @@ describe('F19: bombs', () => {
     platform = await startPlatform({ engine: 'text', home, manifests });
     // What is loaded at the first use is no bomb's doing.
     const pixels = { width: 256, height: 256, channels: 3 as const, data: new Uint8Array(256 * 256 * 3) };
-    expect((await picture('image/upscale', await encodePicture(pixels, { format: 'png' }))).status).toBe(200);
-    expect((await sound(wavFile(new Float32Array(16_000).fill(0.1)))).status).toBeLessThan(500);
+    await (await picture('image/upscale', await encodePicture(pixels, { format: 'png' }))).arrayBuffer();
+    await (await sound(wavFile(new Float32Array(16_000).fill(0.1)))).text();
   });
   afterAll(async () => {
     await platform.closedJobs();
