@@ -100,12 +100,30 @@ export function ruleNamesOf(type: NewableClass): ReadonlyMap<string, ReadonlySet
   return new Map(compile(type).map(({ property, rules }) => [property, new Set(rules.map(({ name }) => name))]));
 }
 
+/** Most values are right: this says so without a note of where it is. */
+function isRight(type: ReturnType<NestedClass>, value: unknown): boolean {
+  if (!isPlainObject(value) || typeof type !== 'function') return false;
+  return compile(type).every((field) => {
+    const member = value[field.property];
+    if (!field.conditions.every((applies) => applies(value, member))) return true;
+    return field.rules.every((rule) => rule.passes(member, value)) && isNestedRight(member, field);
+  });
+}
+
+function isNestedRight(member: unknown, { nested, isOnlyNested }: CompiledProperty): boolean {
+  if (nested === undefined || member === undefined || member === null) return true;
+  const isItemRight = (item: unknown): boolean => isPlainObject(item) && isRight(nested(item), item);
+  if (Array.isArray(member)) return member.every(isItemRight);
+  return isPlainObject(member) ? isItemRight(member) : !isOnlyNested;
+}
+
 /** Every finding against the rules of `type`, in the order of its fields; empty when the value is right. */
 export function findIssues(type: NewableClass, value: unknown): ErrorIssue[] {
-  const issues: ErrorIssue[] = [];
   if (!isPlainObject(value)) {
     return [{ code: 'invalid_type', path: [], message: 'The body must be a JSON object' }];
   }
+  if (isRight(type, value)) return [];
+  const issues: ErrorIssue[] = [];
   checkObject(value, () => type, [], issues);
   return issues;
 }
