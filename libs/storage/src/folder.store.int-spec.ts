@@ -1,7 +1,10 @@
+import { execFile } from 'node:child_process';
 import { mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { runSourceArguments, sourcePath } from '#test/run-source';
 import { ArtifactClerk } from './artifact-clerk.js';
 import { describeArtifactStore, MovableClock } from './artifact-store.conformance.js';
 import { FolderStore } from './folder.store.js';
@@ -66,15 +69,23 @@ describe('a folder of artifacts', () => {
   });
 
   it('says that it is full when it is, and keeps nothing of what did not fit', async () => {
-    // A device that is always full stands in for one that fills up.
-    async function* failing() {
-      yield Buffer.from('first');
-      throw Object.assign(new Error('no space left on device'), { code: 'ENOSPC' });
-    }
-    await expect(store.put(failing(), { kind: 'input', contentType: 'a/b' })).rejects.toMatchObject({
-      code: 'STORAGE_FULL',
-      message: expect.stringContaining('no room'),
-    });
+    const script = sourcePath('test/harness/artifact-writer.ts');
+    // The kernel refuses every byte of a file beyond the limit, as a full disk or a quota does.
+    const write = async (blocks: string): Promise<string> => {
+      const args = [
+        '-c',
+        `ulimit -f ${blocks}; exec "$@"`,
+        'sh',
+        process.execPath,
+        ...runSourceArguments,
+        script,
+        root,
+      ];
+      return (await promisify(execFile)('bash', args)).stdout;
+    };
+    expect(await write('4096')).toBe('STORAGE_FULL');
     expect(await filesBelow(root)).toEqual([]);
+    expect(await write('unlimited')).toBe('stored');
+    expect(await filesBelow(root)).toHaveLength(2);
   });
 });

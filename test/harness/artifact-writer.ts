@@ -1,0 +1,16 @@
+import { createArtifactStore } from '#storage';
+
+/* Stores twenty megabytes in the folder it is given, and prints the code of the error or `stored`. */
+
+const store = createArtifactStore({ home: process.argv[2] ?? '' });
+
+async function* content(): AsyncGenerator<Uint8Array> {
+  for (let piece = 0; piece < 20; piece += 1) yield Buffer.alloc(1_000_000);
+}
+
+try {
+  await store.put(content(), { kind: 'result', contentType: 'video/mp4' });
+  process.stdout.write('stored');
+} catch (error) {
+  process.stdout.write(String((error as { code?: string }).code));
+}
