@@ -90,7 +90,7 @@ async function wordErrorRate(texts: readonly string[], voice: { model: string; v
     errors += editDistance(said, written);
     words += said.length;
   }
-  console.log(`${voice.model} ${voice.voice}: ${errors} of ${words} words misheard`);
+  process.stdout.write(`${voice.model} ${voice.voice}: ${errors} of ${words} words misheard\n`);
   return errors / words;
 }
 

@@ -49,7 +49,10 @@ function setUp() {
   };
   const speaker = new TinyTtsSpeaker(session, metadata, new WordPronouncer(dictionary, null));
   const say = (text: string, speed = 1) => speaker.say(text, { voice: 'male', speed, language: null }, context);
-  const numbers = (name: string) => [...(session.fed[0]?.[name]?.data as Iterable<number | bigint>)].map(Number);
+  const numbers = (name: string) => {
+    const data = session.fed[0]?.[name]?.data ?? [];
+    return [...(data as Iterable<number | bigint>)].map(Number);
+  };
   return { session, say, numbers };
 }
 
