@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { Agent, request } from 'undici';
 import type { InstalledModel } from '#model-store';
 import type { Platform } from '#test/platform';
+import { CpuClock } from '../admission/cpu-clock.js';
 import { type Contestant, percentile } from '../report.js';
 import { BenchChild } from '../text/child.contender.js';
 import { runLanes } from '../text/contender.js';
@@ -89,9 +90,13 @@ export function asContestant(embedder: Embedder, { name, texts, perRequest, call
     name,
     run: async (round) => {
       const requests = inRequests(textsOfRound(round, texts), perRequest);
+      const clock = new CpuClock({ model: embedder.pid() });
       const { ms, requestMs } = await embedder.embed({ requests, callers });
+      const { model = Number.NaN } = clock.elapsedMs();
       return {
         textsPerSecond: (texts * 1_000) / ms,
+        // Of the process that holds the model: on a busy machine it says more than the clock, with one thread at least.
+        processorMsPerText: model / texts,
         requestP50Ms: percentile(requestMs, 50),
         requestP95Ms: percentile(requestMs, 95),
         peakMiB: await peakMebibytes(embedder.pid()),
