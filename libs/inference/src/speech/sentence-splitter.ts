@@ -14,7 +14,7 @@ const longestPiece = 200;
 
 /**
  * Marks that end a sentence, and the closing ones behind them that belong to it. Both groups are taken whole or not at
- * all (`(?=(…))\1`): a text of a hundred thousand stops takes as long as any other.
+ * all (`(?=(…))\1`): a text of a hundred thousand stops takes no longer than others.
  */
 const sentenceEnd = /(?<![.!?…。！？])(?=([.!?…。！？]+))\1(?=(["'”’»)\]}]*))\2(?=\s|$)|[。！？]/gu;
 
