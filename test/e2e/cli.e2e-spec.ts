@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
+import { installTinyEncoder } from '#test/tiny-encoder';
 import { installTinyModel } from '#test/tiny-models';
 import { WeightsServer } from '#test/weights-server';
 
@@ -67,6 +68,16 @@ describe('the command line', () => {
     expect(result).toMatchObject({ id: 'tiny-llama', provider: 'cpu', text: expect.any(String) as string });
     expect(result['completionTokens']).toBeGreaterThan(0);
     expect(result['promptTokens']).toBeGreaterThan(0);
+  });
+
+  it('loads an embedding model and says how it judges sentences', async () => {
+    await installTinyEncoder(home);
+    const { code, stdout, stderr } = await run('models', 'check', 'tiny-bert', '--provider', 'cpu', '--json');
+    expect(code, stderr).toBe(0);
+    const result = JSON.parse(stdout) as { tokensPerSecond: number; cosines: { alike: number; unlike: number } };
+    expect(result).toMatchObject({ id: 'tiny-bert', provider: 'cpu', note: null, dimensions: 32 });
+    expect(result.tokensPerSecond).toBeGreaterThan(0);
+    for (const value of Object.values(result.cosines)) expect(Math.abs(value)).toBeLessThanOrEqual(1);
   });
 
   it('goes on with a pull that was killed, and lets two at once share the rest', async () => {

@@ -5,7 +5,7 @@ import { pipeline } from 'node:stream/promises';
 import { describe, expect, it } from 'vitest';
 import { installedWeights, pullStarterWeights } from './starter-weights.js';
 
-const models = ['stories-15m', 'minimind2-small', 'tinyllama-1.1b-chat'];
+const models = ['stories-15m', 'minimind2-small', 'tinyllama-1.1b-chat', 'all-minilm-l6-v2'];
 
 async function sha256Of(path: string): Promise<string> {
   const hash = createHash('sha256');

@@ -57,7 +57,9 @@ function whenReady(host: HostSupervisor, signal: AbortSignal): Promise<void> {
 }
 
 function loadOptions({ manifest, folder }: InstalledModel, options: CheckHostOptions): HostLoadOptions {
-  const contextLength = manifest.contextLength ?? 2_048;
+  const { maxInputTokens } = manifest.kindMembers ?? {};
+  const longest = typeof maxInputTokens === 'number' ? maxInputTokens : 2_048;
+  const contextLength = manifest.contextLength ?? longest;
   return {
     modelId: manifest.id,
     directory: folder,

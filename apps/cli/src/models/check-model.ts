@@ -1,5 +1,6 @@
 import { PlatformError } from '#common';
 import type { CliContext } from '../cli-context.js';
+import { checkEmbedding } from './check-embedding.js';
 import type { CheckOptions } from './check-host.js';
 import { checkPicture, isPictureFamily } from './check-picture.js';
 import { checkText } from './check-text.js';
@@ -13,7 +14,8 @@ export async function checkModel(context: CliContext, name: string, options: Che
     throw new PlatformError('MODEL_NOT_FOUND', message);
   }
   if (manifest.type === 'text') return await checkText(context, installed, options);
+  if (manifest.type === 'embedding') return await checkEmbedding(context, installed, options);
   if (isPictureFamily(manifest.family)) return await checkPicture(context, installed, options);
-  const message = `${manifest.id} (${manifest.type}, family ${manifest.family}) cannot be checked: only text models and those that make or change single pictures can.`;
+  const message = `${manifest.id} (${manifest.type}, family ${manifest.family}) cannot be checked: only models of text, of embeddings and of single pictures can.`;
   throw new PlatformError('INVALID_MODEL', message);
 }

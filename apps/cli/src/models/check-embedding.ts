@@ -1,0 +1,76 @@
+import { PlatformError } from '#common';
+import {
+  type EmbeddingInput,
+  type EmbeddingOutput,
+  type EmbeddingPart,
+  embeddingTask,
+  type HostSupervisor,
+} from '#inference/host';
+import type { InstalledModel } from '#model-store';
+import type { CliContext } from '../cli-context.js';
+import { type CheckOptions, withCheckHost } from './check-host.js';
+
+/** What embedding known sentences showed. */
+interface EmbeddingCheck {
+  provider: string;
+  /** Why it does not run as it could; null where it does. */
+  note: string | null;
+  loadMs: number;
+  dimensions: number;
+  tokensPerSecond: number;
+  /** Of two sentences that mean the same, and of two that have nothing to do with each other. */
+  cosines: { alike: number; unlike: number };
+}
+
+const sentence = 'A man is eating a piece of bread.';
+const alike = 'Someone eats some bread.';
+const unlike = 'The parliament voted on the budget.';
+/** Enough texts for several full batches. */
+const copies = 64;
+
+/** Embeds sentences whose likeness is known and tells how fast. */
+export async function checkEmbedding(context: CliContext, model: InstalledModel, options: CheckOptions): Promise<void> {
+  const { signal, output } = context;
+  const check = await withCheckHost(model, { options, signal }, (host) => run(host, signal));
+  const { id } = model.manifest;
+  if (options.json) return output.json({ id, ...check });
+  const note = check.note === null ? '' : ` (${check.note})`;
+  output.line(`${id} on ${check.provider}${note}, loaded in ${Math.round(check.loadMs)} ms`);
+  output.line(`${check.dimensions} dimensions, ${Math.round(check.tokensPerSecond)} tokens/s`);
+  output.line(`cosine of "${sentence}"`);
+  output.line(`  ${check.cosines.alike.toFixed(3)} with "${alike}"`);
+  output.line(`  ${check.cosines.unlike.toFixed(3)} with "${unlike}"`);
+}
+
+async function run(host: HostSupervisor, signal: AbortSignal): Promise<EmbeddingCheck> {
+  const texts = Array.from({ length: copies }, () => [sentence, alike, unlike]).flat();
+  const input: EmbeddingInput = { texts, dimensions: null };
+  const vectors: Float32Array[] = [];
+  const startMs = performance.now();
+  const { cancelled, output } = await host.runTask(
+    { id: 'check', task: embeddingTask, input },
+    { signal, onPart: (part) => take(vectors, part as EmbeddingPart) },
+  );
+  const seconds = (performance.now() - startMs) / 1_000;
+  if (cancelled || output === null) throw new PlatformError('JOB_CANCELLED', 'The check was interrupted.');
+  const [first, second, third] = vectors;
+  return {
+    provider: host.report?.provider ?? 'cpu',
+    note: host.report?.providerNote ?? null,
+    loadMs: host.report?.loadMs ?? 0,
+    dimensions: first?.length ?? 0,
+    tokensPerSecond: (output as EmbeddingOutput).tokens / seconds,
+    cosines: { alike: cosine(first, second), unlike: cosine(first, third) },
+  };
+}
+
+function take(vectors: Float32Array[], part: EmbeddingPart): void {
+  for (const [row, index] of part.indexes.entries()) {
+    vectors[index] = part.vectors.slice(row * part.dimensions, (row + 1) * part.dimensions);
+  }
+}
+
+function cosine(left: Float32Array = new Float32Array(), right: Float32Array = new Float32Array()): number {
+  const product = left.reduce((sum, value, index) => sum + value * (right[index] ?? 0), 0);
+  return product / (Math.hypot(...left) * Math.hypot(...right));
+}
