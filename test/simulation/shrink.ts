@@ -1,0 +1,52 @@
+import { Choices } from './choices.js';
+import type { Failure, SimulationLane } from './simulation.js';
+
+/** Stories that looking for a simpler one may cost. */
+const mostTries = 400;
+
+/** The simplest story found that still fails, by leaving choices out and by choosing what is quieter. */
+export async function shrink(lane: SimulationLane, failure: Failure): Promise<Failure> {
+  let best = failure;
+  let tries = 0;
+  const attempt = async (choices: number[]): Promise<boolean> => {
+    if (tries >= mostTries) return false;
+    tries += 1;
+    const found = await lane.replay(Choices.recorded(choices), failure.seed);
+    if (found === null || !isSimpler(found.choices, best.choices)) return false;
+    best = found;
+    return true;
+  };
+  for (let improved = true; improved && tries < mostTries;) {
+    improved = await leaveOut(() => best.choices, attempt);
+    improved = (await quieten(() => best.choices, attempt)) || improved;
+  }
+  return best;
+}
+
+function isSimpler(left: readonly number[], right: readonly number[]): boolean {
+  const loud = (choices: readonly number[]) => choices.filter((choice) => choice !== 0).length;
+  return left.length < right.length || (left.length === right.length && loud(left) < loud(right));
+}
+
+/** Tries without each run of choices, long ones first. */
+async function leaveOut(current: () => number[], attempt: (choices: number[]) => Promise<boolean>): Promise<boolean> {
+  let improved = false;
+  for (let size = Math.ceil(current().length / 2); size >= 1; size = Math.floor(size / 2)) {
+    for (let start = 0; start < current().length;) {
+      const choices = current();
+      if (await attempt([...choices.slice(0, start), ...choices.slice(start + size)])) improved = true;
+      else start += size;
+    }
+  }
+  return improved;
+}
+
+async function quieten(current: () => number[], attempt: (choices: number[]) => Promise<boolean>): Promise<boolean> {
+  let improved = false;
+  for (let place = 0; place < current().length; place += 1) {
+    const choices = current();
+    if (choices[place] === 0) continue;
+    if (await attempt(choices.with(place, 0))) improved = true;
+  }
+  return improved;
+}

@@ -1,0 +1,164 @@
+import { JobQuote, type ModelPrice, ReservationRefused, ReservationStep, SettlementStep } from '#billing';
+import { PlatformError } from '#common';
+import {
+  AdmissionService,
+  JobCloser,
+  JobExchange,
+  JobsRepository,
+  JobsService,
+  PayloadCipher,
+  UnwantedJobs,
+} from '#jobs';
+import { meterJob } from '#modalities';
+import { simChatJob } from './sim-job.js';
+import { silentLogger } from './silent-logger.js';
+import { lostAfterMs, modelId, type SimPlatform } from './sim-platform.js';
+import { quoteNano, type SimRequest } from './sim-request.js';
+import { SimSlot } from './sim-slot.js';
+import { SimProcess } from './world.js';
+
+export const secretKey = '5'.repeat(64);
+
+/** How long a model may be held by nobody before its answers are given up, in ms; as in the api. */
+const orphanedAfterMs = 2_000;
+
+interface OpenExchange {
+  request: SimRequest;
+  slot: SimSlot;
+  gone: AbortController;
+  lost: AbortController;
+  deadlineAtMs: number;
+  hasStarted: boolean;
+}
+
+/** An api replica: admission, exchange and cancel are those of production. */
+export class SimApi {
+  readonly slots = new Map<string, SimSlot>();
+  readonly exchanges = new Map<string, OpenExchange>();
+  readonly process: SimProcess;
+  private readonly admission: AdmissionService;
+  private readonly jobs: JobsService;
+  private readonly repository: JobsRepository;
+
+  constructor(
+    private readonly platform: SimPlatform,
+    name: string,
+  ) {
+    const { world, database, plant } = platform;
+    this.process = new SimProcess(name, 'api', world.nowMs());
+    // Nobody reads any more; the code behind the slots must come to its end all the same.
+    this.process.onDeath(() => {
+      for (const slot of this.slots.values()) slot.close();
+    });
+    const transport = platform.transportFor(this.process);
+    const prisma = database.prismaFor(world, this.process);
+    this.repository = new JobsRepository(prisma);
+    const jobs = plant?.jobs?.(this.repository) ?? this.repository;
+    const settlement = new SettlementStep(meterJob);
+    const reservation = new ReservationStep();
+    const closer = new JobCloser(jobs, [plant?.settlement?.(settlement) ?? settlement], [platform.hearClosing]);
+    const common = { jobs, closer, transport, logger: silentLogger };
+    const pause = (milliseconds: number) => world.sleep(this.process, milliseconds);
+    this.admission = new AdmissionService({
+      ...common,
+      unwanted: new UnwantedJobs({ ...common, clock: world, pause }),
+      cipher: new PayloadCipher(secretKey),
+      queueLimit: 1_000,
+      steps: [plant?.reservation?.(reservation, prisma) ?? reservation],
+    });
+    this.jobs = new JobsService({ jobs: this.repository, transport, logger: silentLogger });
+  }
+
+  /** One request from its admission to its last event; never rejects. */
+  async serve(request: SimRequest, price: ModelPrice, maxTokens: number): Promise<void> {
+    const slot = new SimSlot();
+    if (request.kind !== 'async') this.slots.set(request.id, slot);
+    try {
+      await this.admit(request, price, maxTokens);
+      request.admission = 'admitted';
+      if (request.kind !== 'async') await this.follow(request, slot);
+    } catch (error) {
+      if (!this.process.isDead) this.tell(request, error);
+    }
+    this.slots.delete(request.id);
+  }
+
+  /** Callers leave: their connections close. */
+  leave(requestId: string): void {
+    const exchange = this.exchanges.get(requestId);
+    if (exchange) exchange.request.hasLeft = true;
+    exchange?.gone.abort();
+  }
+
+  /** Deadlines, and models that nobody holds any more. */
+  lookAround(): void {
+    if (!this.process.runs) return;
+    const nowMs = this.platform.world.nowMs();
+    const lastHolderMs = Math.max(0, ...this.platform.workers.map(({ process }) => process.heardAtMs));
+    for (const { request, gone, lost, deadlineAtMs, hasStarted } of this.exchanges.values()) {
+      if (nowMs >= deadlineAtMs) this.leave(request.id);
+      else if (gone.signal.aborted) continue;
+      else if (hasStarted && nowMs - lastHolderMs > lostAfterMs + orphanedAfterMs) lost.abort();
+    }
+  }
+
+  private tell(request: SimRequest, error: unknown): void {
+    if (request.admission === null) {
+      const isRefusal = error instanceof ReservationRefused;
+      if (!isRefusal && !(error instanceof PlatformError)) this.platform.world.problem(`admission: ${String(error)}`);
+      request.admission = isRefusal ? 'refused' : 'unavailable';
+    } else if (error instanceof PlatformError) request.answer = { errorCode: error.code };
+    else if (!request.hasLeft) this.platform.world.problem(`an exchange ended with ${String(error)}`);
+  }
+
+  /** What a balance does not pay is asked for once more, with less output. */
+  private async admit(request: SimRequest, price: ModelPrice, maxTokens: number): Promise<void> {
+    try {
+      await this.open(request, price, maxTokens);
+    } catch (error) {
+      if (!(error instanceof ReservationRefused) || maxTokens <= 1 || error.grantableNano < quoteNano(1)) throw error;
+      await this.open(request, price, 1);
+    }
+  }
+
+  private async open(request: SimRequest, price: ModelPrice, maxTokens: number): Promise<void> {
+    const { id: requestId, accountId, apiKeyId, kind } = request;
+    request.quotedNano = quoteNano(maxTokens);
+    await this.admission.open({
+      requestId,
+      caller: { accountId, apiKeyId, kind: 'INFERENCE', tier: 'default', modelPrivacy: 'ALL' },
+      definition: simChatJob,
+      modelId,
+      payload: { tokens: request.tokens },
+      replyTo: kind === 'async' ? null : this.process.name,
+      stream: kind === 'stream',
+      quote: new JobQuote(request.quotedNano, price),
+    });
+  }
+
+  private async follow(request: SimRequest, slot: SimSlot): Promise<void> {
+    const { world } = this.platform;
+    const { id, kind } = request;
+    const exchange = new JobExchange(slot, {
+      started: () => void this.repository.markRunning([id]).catch(() => undefined),
+      ended: () => undefined,
+      cancel: () => this.jobs.cancel(id).catch(() => undefined),
+    });
+    const gone = new AbortController();
+    const deadlineAtMs = world.nowMs() + simChatJob.policy.deadlineMs;
+    const open = { request, slot, gone, lost: new AbortController(), deadlineAtMs, hasStarted: false };
+    this.exchanges.set(id, open);
+    const watchHolder = () => {
+      open.hasStarted = true;
+      open.lost = new AbortController();
+      return { lost: open.lost.signal, release: () => undefined };
+    };
+    try {
+      const ends = { gone: gone.signal, stopping: new AbortController().signal, watchHolder, deadlineMs: 3_600_000 };
+      const usage = await exchange.run(ends, () => undefined, kind === 'stream' ? undefined : () => undefined);
+      if (!this.process.isDead) request.answer = { usage };
+    } finally {
+      this.exchanges.delete(id);
+    }
+  }
+}

@@ -1,0 +1,269 @@
+import pg from 'pg';
+import type { PrismaService, RawQueries } from '#platform/prisma';
+import { Prisma } from '#platform/prisma';
+import { type Flight, nameOf, SimSession, type Statement } from './sim-session.js';
+import type { SimProcess, World } from './world.js';
+
+/** Exchanges statements of the production code for planted ones. */
+export type Rewrite = (text: string) => string;
+
+/** Statements and transactions that may be under way at once. */
+const sessionCount = 16;
+
+const openJob = `SELECT request_id AS "requestId", modality, model_id AS "modelId", attempt, state::text AS state,
+  reply_to AS "replyTo", stream, deadline_at AS "deadlineAt" FROM jobs`;
+
+/**
+ * One real database, and the sessions of the processes of one story. Each statement of the production code is one step
+ * of the world; what it sees, locks and waits for is the server's business.
+ */
+export class SimDatabase {
+  private readonly idle: SimSession[];
+
+  private constructor(
+    private readonly sessions: readonly SimSession[],
+    private readonly monitor: pg.Client,
+    private readonly rewrite: Rewrite,
+  ) {
+    this.idle = [...sessions];
+  }
+
+  static async connect(connection: pg.ClientConfig, rewrite: Rewrite = (text) => text): Promise<SimDatabase> {
+    const monitor = new pg.Client({ ...connection, options: '-c search_path=sim,pg_catalog,public' });
+    await monitor.connect();
+    const sessions = await Promise.all(Array.from({ length: sessionCount }, () => SimSession.open(connection)));
+    return new SimDatabase(sessions, monitor, rewrite);
+  }
+
+  /** Outside of the simulated world: what a story begins with, and what its end looks like. */
+  async look<Row extends pg.QueryResultRow>(text: string, values: unknown[] = []): Promise<Row[]> {
+    return (await this.monitor.query<Row>({ name: nameOf(text), text, values })).rows;
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.sessions.map((session) => session.close()));
+    await this.monitor.end();
+  }
+
+  /** What the repositories of one process take for Prisma. */
+  prismaFor(world: World, process: SimProcess): PrismaService {
+    const single = new Queries((statement) => this.runAlone(world, process, statement));
+    const find = async (where: string, values: unknown[]) =>
+      (await this.runAlone(world, process, { text: `${openJob} ${where}`, values })).rows as object[];
+    const job = {
+      findUnique: async ({ where }: { where: { requestId: string } }) =>
+        (await find('WHERE request_id = $1', [where.requestId]))[0] ?? null,
+      findMany: ({ where }: { where: { requestId: { in: string[] } } }) =>
+        find('WHERE request_id = ANY ($1) ORDER BY request_id', [where.requestId.in]),
+    };
+    const prepared = <Result>(work: (transaction: RawQueries) => Promise<Result>) =>
+      this.transaction(world, process, work);
+    const prisma = {
+      $queryRaw: single.$queryRaw.bind(single),
+      $executeRaw: single.$executeRaw.bind(single),
+      $prepared: prepared,
+      job,
+    };
+    return prisma as unknown as PrismaService;
+  }
+
+  /** Resolves when every flight has landed or waits for a lock that will not be let go of by itself. */
+  readonly quiesce = async (flights: Flight<unknown>[]): Promise<void> => {
+    for (;;) {
+      const up = flights.filter(({ hasLanded }) => !hasLanded);
+      if (up.length === 0) return;
+      const landing = Promise.all(up.map((flight) => flight.landing));
+      if (!this.mayWait(up)) return void (await landing);
+      await Promise.race([landing, pause(1)]);
+      const still = up.filter(({ hasLanded }) => !hasLanded);
+      if (still.length === 0) return;
+      const waiting = await this.waitingPids(still.map(({ session }) => session.pid));
+      const stood = still.filter(({ hasLanded }) => !hasLanded);
+      // Who landed while we asked may have set another one free: only a picture without change counts.
+      if (stood.length === up.length && stood.every(({ session }) => waiting.has(session.pid))) return;
+    }
+  };
+
+  private mayWait(up: Flight<unknown>[]): boolean {
+    if (up.length > 1) return true;
+    const [only] = up;
+    return this.sessions.some((session) => session.isInTransaction && session !== only?.session);
+  }
+
+  private async waitingPids(pids: number[]): Promise<Set<number>> {
+    const { rows } = await this.monitor.query<{ pid: number }>({
+      name: 'waiting',
+      text: 'SELECT pid FROM unnest($1::int[]) pid WHERE cardinality(pg_blocking_pids(pid)) > 0',
+      values: [pids],
+    });
+    return new Set(rows.map(({ pid }) => pid));
+  }
+
+  private async runAlone(world: World, process: SimProcess, statement: Statement): Promise<pg.QueryResult> {
+    let session: SimSession | null = null;
+    const giveBack = async () => {
+      if (session !== null) this.idle.push(session);
+      session = null;
+    };
+    try {
+      return await world.step<pg.QueryResult>(process, {
+        label: summary(statement.text),
+        start: () => (session = this.acquire()).run(this.rewritten(statement), iso(world)),
+        onLost: giveBack,
+      });
+    } catch (error) {
+      report(world, error, statement.text);
+      throw error;
+    } finally {
+      // What a dead process had under way comes back when it has landed.
+      if (!process.isDead) await giveBack();
+    }
+  }
+
+  /** As `PrismaService.$prepared`: BEGIN, the work, COMMIT; ROLLBACK when the work rejects or the connection is lost. */
+  private async transaction<Result>(
+    world: World,
+    process: SimProcess,
+    work: (transaction: RawQueries) => Promise<Result>,
+  ): Promise<Result> {
+    const transaction = new SimTransaction(world, process, {
+      acquire: () => this.acquire(),
+      release: (session) => void this.idle.push(session),
+      rewritten: (statement) => this.rewritten(statement),
+    });
+    return await transaction.run(work);
+  }
+
+  private rewritten({ text, values }: Statement): Statement {
+    return { text: this.rewrite(text), values };
+  }
+
+  private acquire(): SimSession {
+    const session = this.idle.pop();
+    if (session === undefined) throw new Error(`more than ${sessionCount} sessions at once`);
+    return session;
+  }
+}
+
+interface Sessions {
+  acquire(): SimSession;
+  release(session: SimSession): void;
+  rewritten(statement: Statement): Statement;
+}
+
+class SimTransaction {
+  private session: SimSession | null = null;
+  private isGone = false;
+
+  constructor(
+    private readonly world: World,
+    private readonly process: SimProcess,
+    private readonly sessions: Sessions,
+  ) {
+    process.onDeath(() => (this.session?.flight === null ? this.drop() : undefined));
+  }
+
+  async run<Result>(work: (transaction: RawQueries) => Promise<Result>): Promise<Result> {
+    try {
+      const result = await work(new Queries((statement) => this.send(statement)));
+      if (this.session !== null) await this.control('commit');
+      return result;
+    } catch (error) {
+      if (!this.isGone && this.session !== null && !this.process.isDead) {
+        await this.control('rollback').catch(() => undefined);
+      }
+      throw error;
+    }
+  }
+
+  private async send(statement: Statement): Promise<pg.QueryResult> {
+    if (this.isGone) throw new Error('the connection was lost');
+    try {
+      return await this.world.step<pg.QueryResult>(this.process, {
+        label: summary(statement.text),
+        start: () => this.begin(this.sessions.rewritten(statement)),
+        onLost: () => this.drop(),
+      });
+    } catch (error) {
+      report(this.world, error, statement.text);
+      throw error;
+    }
+  }
+
+  private begin(statement: Statement): Flight<pg.QueryResult> {
+    const now = iso(this.world);
+    const session = (this.session ??= this.sessions.acquire());
+    return session.isInTransaction ? session.run(statement, now) : session.beginAndRun(statement, now);
+  }
+
+  private async control(how: 'commit' | 'rollback'): Promise<void> {
+    const { session } = this;
+    if (session === null) return;
+    await this.world.step(this.process, {
+      label: how,
+      start: () => (how === 'commit' ? session.commit() : session.rollback()),
+      onLost: async () => {
+        if (how === 'commit' && !session.isInTransaction) this.world.hadAmbiguousCommit = true;
+        await this.drop();
+      },
+    });
+    this.session = null;
+    this.sessions.release(session);
+  }
+
+  /** The server notices that the process is gone. */
+  private async drop(): Promise<void> {
+    const { session } = this;
+    this.isGone = true;
+    this.session = null;
+    if (session === null) return;
+    if (session.isInTransaction) await session.rollback().landing;
+    this.sessions.release(session);
+  }
+}
+
+class Queries implements RawQueries {
+  constructor(private readonly send: (statement: Statement) => Promise<pg.QueryResult>) {}
+
+  async $queryRaw<Rows = unknown>(template: TemplateStringsArray | Prisma.Sql, ...values: unknown[]): Promise<Rows> {
+    return (await this.send(statementOf(template, values))).rows as Rows;
+  }
+
+  async $executeRaw(template: TemplateStringsArray | Prisma.Sql, ...values: unknown[]): Promise<number> {
+    return (await this.send(statementOf(template, values))).rowCount ?? 0;
+  }
+}
+
+function statementOf(template: TemplateStringsArray | Prisma.Sql, values: unknown[]): Statement {
+  if ('text' in template) return { text: template.text, values: template.values };
+  return { text: template.reduce((left, right, place) => `${left}$${place}${right}`), values };
+}
+
+/** The server says no to nothing that the production code does; what it says no to is a bug. */
+function report(world: World, error: unknown, text: string): void {
+  if (!(error instanceof pg.DatabaseError)) return;
+  // A process that did not hear of its commit tries again, and the key of the row tells it.
+  if (world.hadAmbiguousCommit && error.constraint === 'jobs_pkey') return;
+  if (error.code === '25P02') return;
+  world.problem(`the database refused ${summary(text)}: ${error.code} ${error.message}`);
+}
+
+function iso(world: World): string {
+  return new Date(world.nowMs()).toISOString();
+}
+
+/** The first words that say what a statement does, for the trace. */
+function summary(text: string): string {
+  const known = summaries.get(text);
+  if (known !== undefined) return known;
+  const verb = /\b(ledger_\w+|UPDATE jobs|INSERT INTO jobs|DELETE FROM \w+)\b/.exec(text)?.[0];
+  const made = verb ?? text.replace(/\s+/g, ' ').trim().slice(0, 60);
+  summaries.set(text, made);
+  return made;
+}
+
+const summaries = new Map<string, string>();
+
+function pause(milliseconds: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, milliseconds));
+}

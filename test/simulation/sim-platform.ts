@@ -1,0 +1,139 @@
+import type { JobProducer, MailboxEvent, MailboxWriter, PresenceBeat, QueueTransport } from '#queue';
+import type { SimApi } from './sim-api.js';
+import type { SimDatabase } from './sim-database.js';
+import type { SimOps } from './sim-ops.js';
+import type { SimRequest } from './sim-request.js';
+import type { SimStore } from './sim-store.js';
+import type { SimWorker } from './sim-worker.js';
+import type { Plant } from './plants.js';
+import type { SimProcess, World } from './world.js';
+
+export const modelId = 'sim-model';
+
+/** A process that the others have not heard of for longer is gone, in ms; as in `libs/queue`. */
+export const lostAfterMs = 4_000;
+
+/** Everything that runs in one story, and what lies between the processes. */
+export class SimPlatform {
+  apis: SimApi[] = [];
+  workers: SimWorker[] = [];
+  ops: SimOps[] = [];
+  readonly requests = new Map<string, SimRequest>();
+
+  constructor(
+    readonly world: World,
+    readonly store: SimStore,
+    readonly database: SimDatabase,
+    readonly plant: Plant | null,
+  ) {}
+
+  get processes(): SimProcess[] {
+    return [...this.apis, ...this.workers, ...this.ops].map(({ process }) => process);
+  }
+
+  /** Told of every closing that counted. */
+  readonly hearClosing = ({ requestId }: { requestId: string }): void => {
+    const request = this.requests.get(requestId);
+    if (request) request.isClosed = true;
+  };
+
+  isHeard({ heardAtMs }: SimProcess): boolean {
+    return this.world.nowMs() - heardAtMs <= lostAfterMs;
+  }
+
+  get hasHolder(): boolean {
+    return this.workers.some(({ process }) => this.isHeard(process));
+  }
+
+  /** Time for everybody: live processes are heard, renew what they hold, and see what is over. */
+  passTime(milliseconds: number): void {
+    const { world, store } = this;
+    world.passTime(milliseconds);
+    const nowMs = world.nowMs();
+    world.note(`-- ${milliseconds} ms pass`);
+    for (const process of this.processes) if (process.runs) process.heardAtMs = nowMs;
+    store.renew(nowMs);
+    for (const worker of this.workers) worker.lookAround();
+    for (const api of this.apis) api.lookAround();
+  }
+
+  transportFor(process: SimProcess): QueueTransport {
+    const { world } = this;
+    const transport = {
+      kind: 'redis',
+      producer: this.producerFor(process),
+      mailbox: {
+        address: process.name,
+        writer: (address: string, requestId: string) => this.writerTo(process, address, requestId),
+      },
+      cancelBus: {
+        cancel: (requestId: string) =>
+          world.step(process, {
+            label: `cancel ${requestId}`,
+            start: () => {
+              for (const worker of this.workers) worker.hearCancel(requestId);
+            },
+          }),
+      },
+      presence: { list: () => this.beats() },
+      outcomes: {
+        // A worker tries until it is told: what is lost on the way is the same as what comes late.
+        report: (outcome: Parameters<QueueTransport['outcomes']['report']>[0]) =>
+          process.isDead
+            ? Promise.resolve()
+            : world
+                .step(process, {
+                  label: `report ${outcome.requestId}/${outcome.attempt} ${outcome.error?.code ?? outcome.status}`,
+                  start: () => {
+                    this.store.report(outcome, world.nowMs());
+                    this.requests.get(outcome.requestId)?.reports.push(outcome);
+                  },
+                  mayBeLost: false,
+                })
+                .catch(() => undefined),
+      },
+    };
+    return transport as unknown as QueueTransport;
+  }
+
+  /** Events reach the slot at once, as long as its api lives. */
+  writerTo(sender: SimProcess, address: string, requestId: string): MailboxWriter {
+    const writer = {};
+    let isFirst = true;
+    return {
+      send: (...events: MailboxEvent[]) => {
+        if (sender.isDead) return;
+        const api = this.apis.find(({ process }) => process.name === address && !process.isDead);
+        api?.slots.get(requestId)?.accept(writer, isFirst, events);
+        isFirst = false;
+      },
+    };
+  }
+
+  private producerFor(process: SimProcess): JobProducer {
+    const { world, store } = this;
+    const step = <Result>(label: string, start: () => Result) => world.step<Result>(process, { label, start });
+    return {
+      enqueue: (definition, envelope) =>
+        step(`enqueue ${envelope.requestId}/${envelope.attempt}`, () => store.add(definition, envelope)),
+      enqueueBulk: () => Promise.reject(new Error('nobody adds jobs in bulk')),
+      remove: (_modality, _model, requestId) => step(`remove ${requestId}`, () => store.remove(requestId)),
+      withdraw: (_modality, _model, requestId) => step(`withdraw ${requestId}`, () => store.withdraw(requestId)),
+      holds: (_modality, _model, requestId) => step(`holds ${requestId}`, () => store.jobs.has(requestId)),
+      counts: () => Promise.resolve({ waiting: store.waiting.length, active: 0, delayed: 0, prioritized: 0 }),
+    };
+  }
+
+  private beats(): PresenceBeat[] {
+    const model = { modelId, modalities: ['chat'], state: 'ready' as const, slots: 4, running: 0, provider: 'cpu' };
+    return this.processes
+      .filter((process) => this.isHeard(process))
+      .map(({ name, role }) => ({
+        processId: name,
+        role: role as PresenceBeat['role'],
+        mailboxAddress: role === 'api' ? name : null,
+        models: role === 'worker' ? [model] : [],
+        alive: true,
+      }));
+  }
+}

@@ -1,0 +1,197 @@
+import { randomBytes } from 'node:crypto';
+import { tmpdir } from 'node:os';
+import pg from 'pg';
+import { isSound, LedgerService } from '#billing';
+import { migrate } from '#platform/migrations';
+import { Choices } from './choices.js';
+import type { Plant } from './plants.js';
+import { SimDatabase } from './sim-database.js';
+import { Story, type StoryResult } from './story.js';
+import { simulationSchema } from './story-setup.js';
+import { SimProcess, World } from './world.js';
+
+/** Stories between two proofs of the whole ledger, and between two fresh databases. */
+const storiesPerProof = 20;
+const storiesPerDatabase = 1_000;
+
+/** Sockets of the file system are quicker than those of the network. */
+const socketFolder = tmpdir();
+
+/** Settings for a server that nobody misses: nothing is kept, and plans are made once. */
+export const simulationSettings = {
+  unix_socket_directories: socketFolder,
+  synchronous_commit: 'off',
+  full_page_writes: 'off',
+  autovacuum: 'off',
+  wal_level: 'minimal',
+  max_wal_senders: '0',
+  jit: 'off',
+  plan_cache_mode: 'force_generic_plan',
+  shared_buffers: '256MB',
+  deadlock_timeout: '50ms',
+};
+
+export interface Failure {
+  seed: number;
+  problems: string[];
+  trace: string[];
+  choices: number[];
+}
+
+/** A server with the tables of the project in a template, from which each lane of a simulation copies its own. */
+export class SimulationServer {
+  private constructor(
+    private readonly url: string,
+    private readonly template: string,
+    private readonly plant: Plant | null,
+  ) {}
+
+  /** Rejects when the plant does not fit the code any more. */
+  static async prepare(url: string, plant: Plant | null = null): Promise<SimulationServer> {
+    const template = `sim_${randomBytes(4).toString('hex')}`;
+    await onServer(url, `CREATE DATABASE ${template}`);
+    await migrate({ url: databaseUrl(url, template) });
+    await onServer(databaseUrl(url, template), simulationSchema);
+    if (plant !== null) await plantInto(databaseUrl(url, template), plant);
+    return new SimulationServer(url, template, plant);
+  }
+
+  async openLane(): Promise<SimulationLane> {
+    return new SimulationLane(this.plant, async () => {
+      const name = `${this.template}_${randomBytes(4).toString('hex')}`;
+      await onServer(this.url, `CREATE DATABASE ${name} TEMPLATE ${this.template}`);
+      const { port, username: user } = new URL(this.url);
+      const connection = { host: socketFolder, port: Number(port), user, database: name };
+      const database = await SimDatabase.connect(connection, this.plant?.rewrite);
+      return { database, drop: () => onServer(this.url, `DROP DATABASE ${name} WITH (FORCE)`) };
+    });
+  }
+}
+
+interface LaneDatabase {
+  database: SimDatabase;
+  drop(): Promise<void>;
+}
+
+/** Runs stories one after the other on a database of its own. */
+export class SimulationLane {
+  steps = 0;
+  private current: LaneDatabase | null = null;
+  private stories = 0;
+  private unproven: number[] = [];
+
+  constructor(
+    private readonly plant: Plant | null,
+    private readonly openDatabase: () => Promise<LaneDatabase>,
+  ) {}
+
+  /** The failure of this story, or of one shortly before it that only the proof of the ledger has shown. */
+  async run(seed: number): Promise<Failure | null> {
+    const result = await this.tell(Choices.seeded(seed));
+    this.steps += result.steps;
+    if (result.problems.length > 0) return await this.failed(seed, result);
+    this.unproven.push(seed);
+    if (this.unproven.length < storiesPerProof) return null;
+    return await this.prove();
+  }
+
+  /** Proves what was not yet; resolves to the failure found. */
+  async prove(): Promise<Failure | null> {
+    const seeds = this.unproven.splice(0);
+    if (seeds.length === 0 || (await this.proof()).length === 0) return null;
+    await this.renew();
+    for (const seed of seeds) {
+      const failure = await this.replay(Choices.seeded(seed), seed);
+      if (failure !== null) return failure;
+    }
+    throw new Error(
+      `the ledger is broken after the seeds ${seeds[0]} to ${seeds.at(-1)}, and after none of them alone`,
+    );
+  }
+
+  /** One story on a sound database, with the proof of the ledger after it. */
+  async replay(choices: Choices, seed: number): Promise<Failure | null> {
+    const result = await this.tell(choices);
+    if (result.problems.length === 0) result.problems.push(...(await this.proof()));
+    return result.problems.length === 0 ? null : await this.failed(seed, result);
+  }
+
+  async close(): Promise<void> {
+    await this.renew();
+  }
+
+  private async failed(seed: number, result: StoryResult): Promise<Failure> {
+    await this.renew();
+    return { seed, ...result };
+  }
+
+  private async tell(choices: Choices): Promise<StoryResult> {
+    if (this.stories >= storiesPerDatabase) {
+      if ((await this.proof()).length > 0) throw new Error('the ledger is broken, and no story has shown it');
+      await this.renew();
+    }
+    this.current ??= await this.openDatabase();
+    this.stories += 1;
+    return await new Story({ database: this.current.database, choices, story: this.stories, plant: this.plant }).run();
+  }
+
+  /** What `ledger verify` says, in words. */
+  private async proof(): Promise<string[]> {
+    if (this.current === null) return [];
+    const { database } = this.current;
+    const world = new World(Choices.recorded([]), Date.UTC(2026, 0, 20), database.quiesce);
+    const prisma = database.prismaFor(world, new SimProcess('operator', 'operator', 0));
+    const verifying = new LedgerService(prisma).verify();
+    await world.settle();
+    for (const { id } of world.ready) await world.perform(id);
+    const report = await verifying;
+    if (isSound(report)) return [];
+    const broken = Object.entries(report.breaks).filter(([, count]) => BigInt(count) !== 0n);
+    return broken.map(([name, count]) => `ledger verify: ${name} = ${String(count)}`);
+  }
+
+  private async renew(): Promise<void> {
+    const { current } = this;
+    this.current = null;
+    this.stories = 0;
+    this.unproven = [];
+    if (current === null) return;
+    await current.database.close();
+    await current.drop();
+  }
+}
+
+async function plantInto(url: string, { functions = [], schema = [] }: Plant): Promise<void> {
+  for (const statement of schema) await onServer(url, statement);
+  for (const { name, find, replace } of functions) {
+    const client = new pg.Client(url);
+    await client.connect();
+    try {
+      const { rows } = await client.query<{ text: string }>(
+        `SELECT pg_get_functiondef(oid) AS text FROM pg_proc WHERE proname = $1`,
+        [name],
+      );
+      const text = rows[0]?.text ?? '';
+      if (!text.includes(find)) throw new Error(`${name} has no "${find}" to plant a bug into`);
+      await client.query(text.replace(find, replace));
+    } finally {
+      await client.end();
+    }
+  }
+}
+
+function databaseUrl(serverUrl: string, name: string): string {
+  const url = new URL(serverUrl);
+  url.pathname = `/${name}`;
+  return url.href;
+}
+
+async function onServer(url: string, statement: string): Promise<void> {
+  const client = new pg.Client(url);
+  await client.connect();
+  try {
+    await client.query(statement);
+  } finally {
+    await client.end();
+  }
+}

@@ -1,0 +1,250 @@
+import { LedgerService, type ModelPrice } from '#billing';
+import type { Choices } from './choices.js';
+import type { Plant } from './plants.js';
+import { SimApi } from './sim-api.js';
+import type { SimDatabase } from './sim-database.js';
+import { SimOps } from './sim-ops.js';
+import { SimPlatform } from './sim-platform.js';
+import { quoteNano, type SimRequest } from './sim-request.js';
+import { SimStore } from './sim-store.js';
+import { SimWorker } from './sim-worker.js';
+import { auditStory, readStoryBooks } from './story-books.js';
+import { chaosOptions } from './story-events.js';
+import { beginStory, type StoryAccounts } from './story-setup.js';
+import { SimProcess, World } from './world.js';
+
+export interface StoryResult {
+  problems: string[];
+  /** What happened, line by line. */
+  trace: string[];
+  /** The choices that make this story again. */
+  choices: number[];
+  /** Choices of the scheduler. */
+  steps: number;
+}
+
+export interface StoryOptions {
+  database: SimDatabase;
+  choices: Choices;
+  /** Makes the ids of this story its own in its database. */
+  story: number;
+  plant: Plant | null;
+}
+
+/** Free choices of one story; then everything is repaired and must come to its end. */
+const chaosSteps = 90;
+
+/** Pauses of 4 s that the end may take: a deadline, its grace, and the looks of the sweeps. */
+const mostRepairs = 40;
+
+const price: ModelPrice = {
+  id: 1n,
+  modelId: 'sim-model',
+  pricing: { input: { usd: 1, diem: 1 }, output: { usd: 2, diem: 2 } },
+};
+
+/** Noon, or half a minute before the day ends. */
+const noonMs = Date.UTC(2026, 0, 15, 12);
+const eveningMs = Date.UTC(2026, 0, 15, 23, 59, 30);
+
+/** One interleaving of everything that can happen to a few requests, from the first to the last row. */
+export class Story {
+  readonly platform: SimPlatform;
+  readonly world: World;
+  readonly choices: Choices;
+  readonly requests: SimRequest[] = [];
+  requestsLeft: number;
+  operationsLeft: number;
+  private accounts: StoryAccounts = { accountIds: ['', ''], keyIds: ['', ''] };
+  private readonly operator: SimProcess;
+  private generations = 0;
+
+  constructor(private readonly options: StoryOptions) {
+    const { database, choices, plant } = options;
+    this.choices = choices;
+    const startMs = choices.chance(200) ? eveningMs : noonMs;
+    this.world = new World(choices, startMs, database.quiesce);
+    this.platform = new SimPlatform(this.world, new SimStore(), database, plant);
+    this.operator = new SimProcess('operator', 'operator', startMs);
+    this.requestsLeft = 1 + choices.below(4);
+    this.operationsLeft = choices.below(3);
+  }
+
+  async run(): Promise<StoryResult> {
+    await this.begin();
+    let steps = 0;
+    for (; steps < chaosSteps && !this.choices.areOver; steps += 1) {
+      const options = chaosOptions(this);
+      if (options.length === 0) break;
+      await this.choices.pick(options).run();
+      await this.world.settle();
+    }
+    await this.end();
+    return { problems: this.world.problems, trace: this.world.trace, choices: this.choices.taken, steps };
+  }
+
+  /** Nothing is left that could happen. */
+  get isQuiet(): boolean {
+    const { store, apis } = this.platform;
+    const isAsked = this.requestsLeft === 0 && this.operationsLeft === 0;
+    const isDone = this.requests.every(
+      ({ isClosed, admission }) => isClosed || (admission ?? 'admitted') !== 'admitted',
+    );
+    const isEmpty = store.jobs.size === 0 && store.outcomes.length === 0;
+    return isAsked && isDone && isEmpty && this.world.isIdle && apis.every(({ exchanges }) => exchanges.size === 0);
+  }
+
+  addApi(): SimApi {
+    const api = new SimApi(this.platform, `api-${this.nextGeneration()}`);
+    this.platform.apis.push(api);
+    return api;
+  }
+
+  addWorker(): SimWorker {
+    const worker = new SimWorker(this.platform, `worker-${this.nextGeneration()}`);
+    // Those already there tell a newcomer at once.
+    for (const process of this.platform.processes) if (process.runs) process.heardAtMs = this.world.nowMs();
+    this.platform.workers.push(worker);
+    return worker;
+  }
+
+  addOps(): SimOps {
+    const ops = new SimOps(this.platform, `ops-${this.nextGeneration()}`);
+    this.platform.ops.push(ops);
+    return ops;
+  }
+
+  /** Some requests at the same moment, to one replica. */
+  ask(api: SimApi, count: number): void {
+    for (let index = 0; index < count && this.requestsLeft > 0; index += 1) {
+      this.requestsLeft -= 1;
+      const request = this.newRequest();
+      this.requests.push(request);
+      this.platform.requests.set(request.id, request);
+      this.world.note(`${api.process.name}: asked for ${request.id} (${request.kind}, ${request.tokens} tokens)`);
+      api.process.onDeath(() => void (request.hasLostApi = true));
+      void api.serve(request, price, 2);
+    }
+  }
+
+  /** The operator gives credit, perhaps twice by the same reference, or takes it back. */
+  operate(): void {
+    this.operationsLeft -= 1;
+    const { database } = this.options;
+    const ledger = new LedgerService(database.prismaFor(this.world, this.operator));
+    const place = this.choices.below(2);
+    const accountId = this.accounts.accountIds[place] ?? '';
+    const amountNano = quoteNano(1);
+    const reference = `${accountId}/${this.choices.below(2)}`;
+    const post = (kind: 'grant' | 'revoke') =>
+      ledger.credit(kind, { accountId, currency: 'USD', amountNano, reference });
+    const kind = this.choices.chance(300) ? 'revoke' : 'grant';
+    this.world.note(`operator: ${kind} by ${reference}`);
+    // What the balance does not cover is not taken back; a reference that is known posts nothing.
+    void post(kind).catch(() => undefined);
+    if (this.choices.chance(300)) void post(kind).catch(() => undefined);
+  }
+
+  private nextGeneration(): number {
+    this.generations += 1;
+    return this.generations;
+  }
+
+  private newRequest(): SimRequest {
+    const place = this.choices.below(2);
+    const kinds = ['stream', 'whole', 'async'] as const;
+    return {
+      // Rows are locked in the order of their ids, which is not that of their arrival.
+      id: `S${this.options.story}-${this.choices.below(10)}${this.requests.length}`,
+      accountId: this.accounts.accountIds[place] ?? '',
+      apiKeyId: this.accounts.keyIds[place] ?? '',
+      kind: kinds[this.choices.below(3)] ?? 'stream',
+      // 2 are quoted: an engine that makes far more must not cost more than was reserved.
+      tokens: [1, 2, 0, 9][this.choices.below(4)] ?? 1,
+      admission: null,
+      answer: null,
+      quotedNano: 0n,
+      reports: [],
+      hasLeft: false,
+      hasLostApi: false,
+      isClosed: false,
+    };
+  }
+
+  private async begin(): Promise<void> {
+    const { database, story } = this.options;
+    const { choices, world } = this;
+    const covers = () => quoteNano(2) * BigInt([4, 2, 8, 1][choices.below(4)] ?? 1);
+    const usdNano = [covers(), covers()] as const;
+    const stakeNano = choices.chance(250) ? 100_000_000n : null;
+    const keyLimitNano = choices.chance(300) ? quoteNano(2) * BigInt(1 + choices.below(2)) : null;
+    const nowIso = new Date(world.nowMs()).toISOString();
+    const means = { usdNano, stakeNano, keyLimitNano };
+    this.accounts = await beginStory(database, { ...means, story, nowIso });
+    world.note(
+      `balances ${usdNano.join(', ')}; stake ${stakeNano ?? 0n}; limit of the first key ${keyLimitNano ?? 'none'}`,
+    );
+    for (let replica = 0; replica < 2; replica += 1) {
+      this.addApi();
+      this.addWorker();
+      this.addOps();
+    }
+  }
+
+  /** Nothing breaks any more: what was asked for must end, and the books must be right. */
+  private async end(): Promise<void> {
+    const { world, platform } = this;
+    world.note('-- from here on nothing breaks');
+    for (const process of platform.processes) process.isFrozen = false;
+    if (!platform.apis.some(({ process }) => process.runs)) this.addApi();
+    if (!platform.workers.some(({ process }) => process.runs)) this.addWorker();
+    if (!platform.ops.some(({ process }) => process.runs)) this.addOps();
+    let repairs = 0;
+    for (; repairs < mostRepairs; repairs += 1) {
+      await this.finishWork();
+      if (!(await this.hasOpenRows())) break;
+      platform.passTime(4_000);
+      await world.settle();
+      for (const place of [0, 1, 2]) await this.sweep(place);
+    }
+    if (repairs === mostRepairs) world.problem('rows are still open after their deadline and its grace');
+    if (!world.isIdle) world.problem('something still waits at the end');
+    const { accountIds } = this.accounts;
+    const facts = { requests: this.requests, wasFlushed: platform.store.flushes > 0 };
+    for (const problem of auditStory(await readStoryBooks(this.options.database, accountIds), facts))
+      world.problem(problem);
+  }
+
+  private async finishWork(): Promise<void> {
+    const { world, platform } = this;
+    for (let more = true; more;) {
+      more = false;
+      for (let step = world.ready[0]; step !== undefined; step = world.ready[0]) {
+        await world.perform(step.id);
+        more = true;
+      }
+      if (platform.store.hasStalled(world.nowMs())) platform.store.takeBackStalled(world.nowMs());
+      const worker = platform.workers.find(({ process, isBusy }) => process.runs && !isBusy);
+      const [job] = platform.store.waiting;
+      const ops = platform.ops.find(({ process }) => process.runs);
+      const outcomes = platform.store.deliverable(world.nowMs());
+      if (job !== undefined && worker !== undefined) void worker.take(job, 0);
+      if (ops !== undefined && outcomes.length > 0) void ops.settle(outcomes);
+      if (job !== undefined || outcomes.length > 0) more = true;
+      await world.settle();
+    }
+  }
+
+  private async sweep(place: number): Promise<void> {
+    const ops = this.platform.ops.find(({ maySweep }) => maySweep);
+    if (ops === undefined) return;
+    void ops.sweep(place);
+    await this.world.settle();
+    await this.finishWork();
+  }
+
+  private async hasOpenRows(): Promise<boolean> {
+    const open = await this.options.database.look(`SELECT 1 FROM jobs WHERE state IN ('queued', 'running') LIMIT 1`);
+    return open.length > 0 || this.platform.store.outcomes.length > 0;
+  }
+}
