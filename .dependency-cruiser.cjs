@@ -41,8 +41,9 @@ module.exports = {
     {
       name: 'no-cycles',
       severity: 'error',
-      comment: 'Two files that need each other are one idea, or hide a third.',
-      from: {},
+      comment:
+        'Two files that need each other are one idea, or hide a third. The parts of the simulation name the types of the whole.',
+      from: { pathNot: '^test/simulation/' },
       to: { circular: true },
     },
     {

@@ -3,15 +3,11 @@ import { resolve } from 'node:path';
 import { splitSentences } from '#inference/host';
 import type { InstalledModel } from '#model-store';
 import type { Platform } from '#test/platform';
-import { kokoroPhonemes } from '../../libs/inference/src/families/kokoro/kokoro.phonemes.js';
-import { padId, symbolIds } from '../../libs/inference/src/families/kokoro/kokoro.vocabulary.js';
-import { KokoroVoices } from '../../libs/inference/src/families/kokoro/kokoro.voices.js';
-import { spokenText } from '../../libs/inference/src/speech/english/spoken-text.js';
-import { loadPronouncer } from '../../libs/inference/src/speech/load-pronouncer.js';
 import type { Contestant, Figures } from '../report.js';
 import { BenchChild } from '../text/child.contender.js';
 import { peakMebibytes } from '../transcription/peak-memory.js';
 import { type BenchText, benchTexts } from './texts.js';
+import { kokoroPhonemes, padId, symbolIds, KokoroVoices, spokenText, loadPronouncer } from '#inference';
 
 interface Said {
   seconds: number;

@@ -2,7 +2,7 @@ import OpenAI, { toFile } from 'openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { expectInvariant } from '#test/invariant';
 import { type Platform, startPlatform } from '#test/platform';
-import { normalizeText } from '../../libs/inference/src/speech/english/normalize-text.js';
+import { normalizeText } from '#inference';
 import { installedWeights, weightsHome } from './starter-weights.js';
 
 /*
