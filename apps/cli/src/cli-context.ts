@@ -64,6 +64,10 @@ export class CliContext {
     return (await this.database()) ?? refuseWithoutDatabase();
   }
 
+  async requireDatabaseUrl(): Promise<string> {
+    return (await this.databaseUrl()) ?? refuseWithoutDatabase();
+  }
+
   async requireAccounts(): Promise<AccountsService> {
     const prisma = await this.requireDatabase();
     const { AccountsService } = await import('#accounts');
@@ -80,11 +84,15 @@ export class CliContext {
   }
 
   private async database(): Promise<PrismaService | null> {
-    const url = this.config.databaseUrl ?? (await this.runtime())?.databaseUrl;
+    const url = await this.databaseUrl();
     if (url === undefined) return null;
     const { PrismaService } = await import('#platform/prisma');
     this.prisma ??= new PrismaService({ url, applicationName: 'sluice-cli', poolSize: 2 });
     return this.prisma;
+  }
+
+  private async databaseUrl(): Promise<string | undefined> {
+    return this.config.databaseUrl ?? (await this.runtime())?.databaseUrl;
   }
 
   private async runtime(): Promise<RuntimeFile | null> {

@@ -7,7 +7,7 @@ import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { bundledManifestFolder, listedManifests, loadManifestFolder } from '#model-registry/manifest';
 import { CliConfig, parseConfig } from '#platform/config';
-import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
+import { createMigratedDatabase, createTestDatabase, type TestDatabase } from '#test/postgres';
 import { exampleManifest } from '#test/example-manifest';
 import { installTinyModel } from '#test/tiny-models';
 import { WeightsServer } from '#test/weights-server';
@@ -281,5 +281,23 @@ describe('sluice credits, diem and ledger', () => {
   ])('refuses %j', async (line, message) => {
     await runJson('accounts', 'create', 'first');
     await expect(run(line)).rejects.toThrow(message);
+  });
+});
+
+describe('sluice migrate', () => {
+  it('brings an empty database to this version, and finds nothing to do there afterwards', async () => {
+    const empty = await createTestDatabase();
+    try {
+      const url = { DATABASE_URL: empty.url };
+      expect(await run(['migrate'], url)).toMatch(/^\d+_\w+: applied$/m);
+      expect(await run(['migrate'], url)).toBe('The database is up to date.\n');
+      expect(JSON.parse(await run(['migrate', '--json'], url))).toEqual({ applied: [] });
+    } finally {
+      await empty.drop();
+    }
+  });
+
+  it('says what it needs where no database is known', async () => {
+    await expect(run(['migrate'], withoutDatabase)).rejects.toThrow('set DATABASE_URL');
   });
 });

@@ -2,6 +2,7 @@ import { Command } from 'commander';
 import { addAccountCommands } from './accounts/account-commands.js';
 import { addKeyCommands } from './accounts/key-commands.js';
 import type { CliContext } from './cli-context.js';
+import { addMigrateCommand } from './database/migrate-command.js';
 import { addLimitCommands } from './limits/limit-commands.js';
 import { addModelCommands } from './models/model-commands.js';
 import { addMoneyCommands } from './money/money-commands.js';
@@ -13,6 +14,7 @@ export function createProgram(context: CliContext): Command {
     .helpCommand(false)
     .showHelpAfterError('Add --help for what there is.')
     .exitOverride();
+  addMigrateCommand(program, context);
   addModelCommands(program, context);
   addAccountCommands(program, context);
   addKeyCommands(program, context);

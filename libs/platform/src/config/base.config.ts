@@ -82,6 +82,7 @@ export class StorageConfig extends BaseConfig {
   @TextVariable('SLUICE_S3_ACCESS_KEY_ID', {
     about: 'Access key for `s3:` storage; default: what the machine or its environment gives.',
     optional: true,
+    secret: true,
   })
   s3AccessKeyId?: string;
 

@@ -2,8 +2,8 @@ import { BaseConfig, type LogLevel } from './base.config.js';
 import { loadConfig } from './load-config.js';
 
 /**
- * The environment of a child process: ours over `defaults`, and `overrides` over both; null takes a variable away. A
- * worker must not inherit the password of the database, for example.
+ * The environment of a child process: ours over `defaults`, and `overrides` over both; null takes a variable away, and
+ * with it the file that holds it. A worker must not inherit the password of the database, for example.
  */
 export function childEnvironment(
   overrides: Record<string, string | null> = {},
@@ -12,6 +12,7 @@ export function childEnvironment(
   const set = Object.entries(process.env).filter(([, value]) => value !== '');
   const environment: NodeJS.ProcessEnv = { ...defaults, ...Object.fromEntries(set) };
   for (const [name, value] of Object.entries(overrides)) {
+    delete environment[`${name}_FILE`];
     if (value === null) delete environment[name];
     else environment[name] = value;
   }

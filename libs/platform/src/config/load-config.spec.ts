@@ -1,7 +1,10 @@
-import { resolve } from 'node:path';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
 import prettier from 'prettier';
-import { describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it, vi } from 'vitest';
 import { ApiConfig, LocalConfig, OpsConfig, WorkerConfig } from './app.configs.js';
+import { childEnvironment } from './child-environment.js';
 import { configurationDocument } from './configuration.document.js';
 import { ConfigError, type Environment, parseConfig } from './load-config.js';
 
@@ -104,6 +107,60 @@ describe('parseConfig', () => {
       'SLUICE_REGION_HEADER',
       'SLUICE_BETA_MODELS',
     ]);
+  });
+
+  describe('with secrets in files', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'sluice-secrets-'));
+    const file = (name: string, text: string) => {
+      writeFileSync(join(folder, name), text);
+      return join(folder, name);
+    };
+    afterAll(() => rmSync(folder, { recursive: true }));
+
+    const database = file('database-url', `${complete.DATABASE_URL}\n`);
+
+    it('reads them less the line end', () => {
+      const environment = { DATABASE_URL_FILE: database, SLUICE_SECRET_KEY_FILE: file('key', 'cd'.repeat(32)) };
+      const config = parseConfig(OpsConfig, environment);
+      expect(config).toMatchObject({ databaseUrl: complete.DATABASE_URL, secretKey: 'cd'.repeat(32) });
+    });
+
+    it('checks what stands there and tells none of it', () => {
+      const short = { ...complete, SLUICE_SECRET_KEY: '', SLUICE_SECRET_KEY_FILE: file('short', 'hunter2\n') };
+      expect(problemsOf(OpsConfig, short)).toEqual([
+        expect.stringMatching(/^SLUICE_SECRET_KEY is a value that is not shown; expected 64 hex digits/),
+      ]);
+    });
+
+    it('names a file that cannot be read or is empty, once', () => {
+      const missing = join(folder, 'missing');
+      const wrong = { DATABASE_URL_FILE: missing, SLUICE_SECRET_KEY_FILE: file('empty', '\n') };
+      expect(problemsOf(OpsConfig, wrong)).toEqual([
+        `DATABASE_URL_FILE cannot be used: ${missing} cannot be read (ENOENT).`,
+        expect.stringMatching(/^SLUICE_SECRET_KEY_FILE cannot be used: .*empty is empty\.$/),
+      ]);
+    });
+
+    it('refuses a secret that is set twice, and knows no file for what is no secret', () => {
+      expect(problemsOf(OpsConfig, { ...complete, DATABASE_URL_FILE: database })).toEqual([
+        expect.stringMatching(/^DATABASE_URL_FILE cannot be used: the variable without _FILE is set too/),
+      ]);
+      expect(parseConfig(ApiConfig, { ...complete, PORT_FILE: file('port', '1') }).port).toBe(3000);
+    });
+
+    it('names them for the children of an app too', () => {
+      const environment = { SLUICE_S3_SECRET_ACCESS_KEY_FILE: join(folder, 'missing') };
+      expect(() => parseConfig(LocalConfig, environment, [WorkerConfig])).toThrow(
+        expect.objectContaining({ problems: [expect.stringMatching(/^SLUICE_S3_SECRET_ACCESS_KEY_FILE/)] }),
+      );
+    });
+
+    it('takes the file away from a child that must not have the secret', () => {
+      vi.stubEnv('DATABASE_URL_FILE', database);
+      expect(childEnvironment({ DATABASE_URL: null })).not.toHaveProperty('DATABASE_URL_FILE');
+      expect(childEnvironment()).toHaveProperty('DATABASE_URL_FILE', database);
+      vi.unstubAllEnvs();
+    });
   });
 
   it('keeps the home absolute', () => {

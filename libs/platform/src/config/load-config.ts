@@ -1,5 +1,6 @@
 import { plainToInstance } from 'class-transformer';
 import { validateSync } from 'class-validator';
+import { readSecretFiles } from './secret-files.js';
 import { variablesOf, type VariableDescription } from './variable.js';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -27,7 +28,9 @@ export function parseConfig<T extends object>(
 ): T {
   const { config, problems } = read(configClass, environment);
   for (const child of children) {
-    const wrong = read(child, environment).problems.filter(({ variable }) => environment[variable]);
+    // What comes from a file reaches a child as the file's name; it reads the file itself.
+    const isSet = (variable: string) => environment[variable] || environment[`${variable}_FILE`];
+    const wrong = read(child, environment).problems.filter(({ variable }) => isSet(variable));
     problems.push(...wrong);
   }
   const told = new Set(problems.map(({ text }) => text));
@@ -45,22 +48,26 @@ function read<T extends object>(
   environment: Environment,
 ): { config: T; problems: Problem[] } {
   const variables = variablesOf(configClass);
+  const files = readSecretFiles(variables, environment);
   const plain: Record<string, string> = {};
   for (const variable of variables) {
-    const value = environment[variable.name] || variable.defaultText;
+    const value = files.values[variable.name] ?? (environment[variable.name] || variable.defaultText);
     if (value !== null && value !== undefined) plain[variable.property] = value;
   }
   const config = plainToInstance(configClass, plain);
   const problems = validateSync(config).map((error) => {
     const variable = variables.find((candidate) => candidate.property === error.property);
-    const text = variable ? describe(variable, environment) : Object.values(error.constraints ?? {}).join(' ');
+    const text = variable
+      ? describe(variable, environment[variable.name] || files.values[variable.name])
+      : Object.values(error.constraints ?? {}).join(' ');
     return { variable: variable?.name ?? '', text };
   });
-  return { config, problems };
+  // A file that cannot be read leaves its variable unset; that would be told twice.
+  const told = new Set(files.problems.map(({ variable }) => variable));
+  return { config, problems: [...files.problems, ...problems.filter(({ variable }) => !told.has(variable))] };
 }
 
-function describe(variable: VariableDescription, environment: Environment): string {
-  const value = environment[variable.name];
+function describe(variable: VariableDescription, value: string | undefined): string {
   if (!value) return `${variable.name} is not set; expected ${variable.expected}. ${variable.about}`;
   const shown = variable.secret ? 'a value that is not shown' : JSON.stringify(value);
   return `${variable.name} is ${shown}; expected ${variable.expected}.`;

@@ -1,0 +1,19 @@
+import type { Command } from 'commander';
+import type { CliContext } from '../cli-context.js';
+
+/** `sluice migrate`: the step of a deployment that comes before the new version starts. */
+export function addMigrateCommand(program: Command, context: CliContext): void {
+  program
+    .command('migrate')
+    .description('bring the database to this version; what is applied already is left alone')
+    .option('--json', 'answer with one JSON document on stdout')
+    .action(async ({ json }: { json?: boolean }) => migrateDatabase(context, json === true));
+}
+
+async function migrateDatabase(context: CliContext, json: boolean): Promise<void> {
+  const { migrate } = await import('#platform/migrations');
+  const applied = await migrate({ url: await context.requireDatabaseUrl() });
+  if (json) return context.output.json({ applied });
+  for (const name of applied) context.output.line(`${name}: applied`);
+  if (applied.length === 0) context.output.line('The database is up to date.');
+}
