@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { PrismaService } from '#platform/prisma';
 import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
 import { ModelsController } from '../api/models.controller.js';
-import { bundledManifestFolder, listedManifests, loadManifestFolder } from '../manifest/index.js';
+import { bundledManifestFolder, loadManifestFolder, selectManifests } from '../manifest/index.js';
 import { ModelRegistryService } from './model-registry.service.js';
 import { PresenceOnlineModels } from './online-models.js';
 import { exampleEmbeddingManifest, exampleManifest } from '#test/example-manifest';
@@ -13,7 +13,8 @@ let held: { modelId: string; state: string }[];
 let registry: ModelRegistryService;
 let controller: ModelsController;
 
-const starters = listedManifests(await loadManifestFolder(bundledManifestFolder()), 'starter');
+const bundled = await loadManifestFolder(bundledManifestFolder());
+const starters = selectManifests(bundled, 'stories-15m,tinyllama-1.1b-chat');
 
 beforeAll(async () => {
   database = await createMigratedDatabase();
@@ -52,7 +53,7 @@ describe('ModelRegistryService', () => {
   });
 
   it('gives a manifest back as it was written', async () => {
-    const [story] = starters;
+    const story = starters.find(({ id }) => id === 'stories-15m');
     await registry.upsert(starters);
     held = [{ modelId: story?.id ?? '', state: 'ready' }];
     const resolved = await registry.resolve({ name: 'stories', type: 'text' });
