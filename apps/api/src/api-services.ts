@@ -21,15 +21,16 @@ import { ModelRegistryService, PresenceOnlineModels } from '#model-registry';
 import type { ApiConfig } from '#platform/config';
 import { Readiness } from '#platform/health';
 import type { Logger } from '#platform/logging';
-import { Metrics, registerQueueGauges } from '#platform/metrics';
+import { Metrics } from '#platform/metrics';
 import { PrismaService } from '#platform/prisma';
 import { createTransport, type QueueTransport } from '#queue';
 import { type ArtifactStore, createArtifactStore, DownloadLinks } from '#storage';
-import { meterJob, modalitiesOf } from '#modalities';
+import { meterJob } from '#modalities';
 import { VoicesService } from '#modalities/speech/api';
 import { type AccountServices, openAccountServices } from './account-services.js';
 import { HolderWatch } from './holder-watch.js';
 import { Drain } from './http/drain.js';
+import { registerApiMetrics } from './api-metrics.js';
 import { type LimitServices, openLimitServices } from './limit-services.js';
 
 /** Everything the api's routes stand on, made once per process. */
@@ -71,7 +72,6 @@ export async function openServices(config: ApiConfig, logger: Logger): Promise<A
   const jobs = new JobsRepository(prisma);
   const registry = new ModelRegistryService(prisma, new PresenceOnlineModels(() => transport.presence.list()));
   const metrics = new Metrics('api');
-  watchQueues(metrics, registry, transport);
   const accounts = new AccountsService(prisma);
   const ledger = new LedgerService(prisma);
   const idempotency = new IdempotencyService({
@@ -86,6 +86,11 @@ export async function openServices(config: ApiConfig, logger: Logger): Promise<A
   const correction = correctReservedTokens(limitServices.limits.corrector);
   const artifacts = createArtifactStore(config.storage);
   const links = new DownloadLinks(config.secretKey);
+  const readiness = new Readiness([
+    { name: 'database', check: () => prisma.ping() },
+    { name: 'queue', check: () => transport.ping() },
+  ]);
+  registerApiMetrics(metrics, { registry, transport, readiness });
   return {
     config,
     logger,
@@ -116,10 +121,7 @@ export async function openServices(config: ApiConfig, logger: Logger): Promise<A
     egress: new Egress({ allowedNetworks: config.egressNetworks }),
     holders: new HolderWatch(transport.presence),
     metrics,
-    readiness: new Readiness([
-      { name: 'database', check: () => prisma.ping() },
-      { name: 'queue', check: () => transport.ping() },
-    ]),
+    readiness,
     drain: new Drain(),
   };
 }
@@ -141,19 +143,4 @@ async function joinPresence(transport: QueueTransport): Promise<void> {
   const processId = randomUUID();
   const mailboxAddress = transport.mailbox.address;
   await transport.presence.join(() => ({ processId, role: 'api', mailboxAddress, models: [] }));
-}
-
-function watchQueues(metrics: Metrics, registry: ModelRegistryService, transport: QueueTransport): void {
-  registerQueueGauges(metrics, async () => {
-    const models = await registry.inventory();
-    const queues = models.flatMap(({ manifest }) =>
-      modalitiesOf(manifest).map((modality) => ({ modality, modelId: manifest.id })),
-    );
-    return await Promise.all(
-      queues.map(async ({ modality, modelId }) => {
-        const { waiting, active, delayed, prioritized } = await transport.producer.counts(modality, modelId);
-        return { modality, modelId, waiting: waiting + delayed + prioritized, active };
-      }),
-    );
-  });
 }

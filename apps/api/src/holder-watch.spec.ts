@@ -21,6 +21,7 @@ function presence(): PresenceBus {
   return {
     join: async () => undefined,
     announce: async () => undefined,
+    lagMs: null,
     list: () => beats,
     onChange: (listener) => {
       notify = listener;

@@ -118,6 +118,16 @@ function registerJobGauges({ transport, metrics }: OpsParts, jobs: JobsRepositor
       }
     },
   });
+  metrics.observedGauge({
+    name: 'sluice_jobs_oldest_age_seconds',
+    help: 'Time since the oldest open row of a state entered the queue.',
+    labelNames: ['modality', 'model', 'state'],
+    read: async (observe) => {
+      for (const { modality, modelId, state, oldestSeconds } of await jobs.countOpen()) {
+        observe({ modality, model: modelId, state }, oldestSeconds);
+      }
+    },
+  });
   registerQueueGauges(metrics, async () => {
     const held = transport.presence.list().flatMap((beat) => beat.models);
     const ofHeld = held.flatMap(({ modalities, modelId }) => modalities.map((modality) => ({ modality, modelId })));
@@ -127,8 +137,7 @@ function registerJobGauges({ transport, metrics }: OpsParts, jobs: JobsRepositor
     }
     return Promise.all(
       [...queues.values()].map(async ({ modality, modelId }) => {
-        const { waiting, active } = await transport.producer.counts(modality, modelId);
-        return { modality, modelId, waiting, active };
+        return { modality, modelId, counts: await transport.producer.counts(modality, modelId) };
       }),
     );
   });

@@ -1,5 +1,5 @@
 import type { OpsConfig } from '#platform/config';
-import { Readiness, startHealthServer } from '#platform/health';
+import { Readiness, registerReadinessGauges, startHealthServer } from '#platform/health';
 import { createLogger } from '#platform/logging';
 import { Metrics } from '#platform/metrics';
 import { PrismaService } from '#platform/prisma';
@@ -40,6 +40,7 @@ export async function runOps(config: OpsConfig): Promise<void> {
     { name: 'database', check: () => prisma.ping() },
     { name: 'queue', check: () => transport.ping() },
   ]);
+  registerReadinessGauges(metrics, readiness);
   const http = await startHealthServer({ host: config.host, port: config.port, readiness, metrics });
   await outcomes.start();
   sweeps.start();

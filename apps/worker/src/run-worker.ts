@@ -1,9 +1,9 @@
 import { forkHost, type HostLauncher, type HostTimings } from '#inference/host';
 import { MediaTools } from '#media';
 import { childEnvironment, type WorkerConfig } from '#platform/config';
-import { Readiness, startHealthServer } from '#platform/health';
+import { Readiness, registerReadinessGauges, startHealthServer } from '#platform/health';
 import { createLogger } from '#platform/logging';
-import { Metrics } from '#platform/metrics';
+import { Metrics, registerBusLag } from '#platform/metrics';
 import { createTransport } from '#queue';
 import { createArtifactStore } from '#storage';
 import { registerWorkerMetrics } from './worker-metrics.js';
@@ -47,6 +47,8 @@ export async function runWorker(config: WorkerConfig, overrides: WorkerOverrides
   const metrics = new Metrics('worker');
   registerWorkerMetrics(metrics, () => worker.models);
   const readiness = new Readiness([{ name: 'queue', check: () => transport.ping() }]);
+  registerReadinessGauges(metrics, readiness);
+  registerBusLag(metrics, () => transport.presence.lagMs);
   const http = await startHealthServer({ host: config.host, port: config.port, readiness, metrics });
   logger.info({ port: http.port }, `worker ${worker.processId} answers health and metrics on port ${http.port}`);
   await worker.start();

@@ -6,4 +6,5 @@ export * from './float16.js';
 export * from './money.js';
 export * from './process-alive.js';
 export * from './request-id.js';
+export * from './tally.js';
 export * from './usage.js';

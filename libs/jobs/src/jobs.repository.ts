@@ -28,6 +28,15 @@ export interface OpenJob {
   deadlineAtMs: number;
 }
 
+/** Open rows of one queue in one state. */
+export interface OpenCount {
+  modality: string;
+  modelId: string;
+  state: JobState;
+  count: number;
+  oldestSeconds: number;
+}
+
 interface ClosedRow {
   request_id: string;
   account_id: string;
@@ -180,10 +189,11 @@ export class JobsRepository {
     return rows[0]?.ciphertext ?? null;
   }
 
-  /** How many rows are open, by queue and state. */
-  async countOpen(): Promise<{ modality: string; modelId: string; state: JobState; count: number }[]> {
+  /** How many rows are open, by queue and state, and how long the oldest has been in the queue, in seconds. */
+  async countOpen(): Promise<OpenCount[]> {
     return this.prisma.$queryRaw`
-      SELECT modality, model_id AS "modelId", state::text AS state, count(*)::int AS count
+      SELECT modality, model_id AS "modelId", state::text AS state, count(*)::int AS count,
+             GREATEST(EXTRACT(EPOCH FROM now() - min(enqueued_at)), 0)::float8 AS "oldestSeconds"
         FROM jobs WHERE state IN ('queued', 'running') GROUP BY 1, 2, 3`;
   }
 

@@ -90,6 +90,9 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
   private async process(job: BullJob<JobEnvelope>, token: string): Promise<void> {
     const { outcomes, clock } = this.parts;
     const requestId = job.id ?? job.data.requestId;
+    if (job.attemptsMade === 0 && job.stalledCounter === 0) {
+      this.options.onPickup?.(Math.max(0, clock.nowMs() - job.timestamp));
+    }
     const delivered = this.deliveredJob(job, token);
     const delivery = new JobDelivery(delivered, outcomes, clock);
     this.running.set(requestId, { envelope: job.data, delivery });

@@ -7,6 +7,8 @@ const channel = 'presence';
 /** Addresses of vanished processes kept, so that a job found later in the queue is known to have no reader. */
 const rememberedAddresses = 1_000;
 
+const mostUnderWay = 16;
+
 /** `beatMs` between heartbeats; a process silent for `lostAfterMs` is gone. */
 export interface PresenceTiming {
   readonly beatMs: number;
@@ -32,6 +34,9 @@ export class BusPresence implements PresenceBus {
   private describe: (() => Omit<PresenceBeat, 'alive'>) | null = null;
   private lastBeatMs = -Infinity;
   private lastTickMs: number;
+  /** When our own beats left that are not back yet, oldest first. */
+  private underWay: number[] = [];
+  private lastLagMs: number | null = null;
 
   constructor(
     private readonly bus: MessageBus,
@@ -43,7 +48,13 @@ export class BusPresence implements PresenceBus {
 
   async start(): Promise<void> {
     this.stops.push(await this.bus.subscribe(channel, (text) => this.receive(text)));
-    this.stops.push(this.bus.onReconnect(() => this.forgiveSilence()));
+    this.stops.push(
+      this.bus.onReconnect(() => {
+        // What was sent before is lost: nobody must wait for it.
+        this.underWay = [];
+        this.forgiveSilence();
+      }),
+    );
     const tickMs = Math.min(this.timing.beatMs / 4, 250);
     const timer = setInterval(() => this.tick(tickMs), tickMs);
     this.stops.push(() => clearInterval(timer));
@@ -57,7 +68,16 @@ export class BusPresence implements PresenceBus {
   async announce(): Promise<void> {
     if (this.describe === null) return;
     this.lastBeatMs = this.clock.monotonicMs();
+    this.underWay.push(this.lastBeatMs);
+    // While nothing comes back, the oldest says how long that has been; more need not be kept.
+    if (this.underWay.length > mostUnderWay) this.underWay.splice(1, 1);
     await this.publish({ ...this.describe(), alive: true });
+  }
+
+  get lagMs(): number | null {
+    if (this.lastLagMs === null) return null;
+    const [oldest] = this.underWay;
+    return oldest === undefined ? this.lastLagMs : Math.max(this.lastLagMs, this.clock.monotonicMs() - oldest);
   }
 
   list(): PresenceBeat[] {
@@ -102,8 +122,14 @@ export class BusPresence implements PresenceBus {
     }
     this.heard.set(beat.processId, { beat, atMs: this.clock.monotonicMs(), text });
     if (beat.mailboxAddress !== null) this.goneAddresses.delete(beat.mailboxAddress);
-    if (!known && beat.processId !== this.describe?.().processId) void this.announce();
+    if (beat.processId === this.describe?.().processId) this.ownBeatCame();
+    else if (!known) void this.announce();
     if (known?.text !== text) this.notify();
+  }
+
+  private ownBeatCame(): void {
+    const sentAtMs = this.underWay.shift();
+    if (sentAtMs !== undefined) this.lastLagMs = this.clock.monotonicMs() - sentAtMs;
   }
 
   private tick(tickMs: number): void {

@@ -65,6 +65,8 @@ export interface ConsumerOptions<Payload extends object, Result extends object> 
   handler: (job: RunningJob<Payload>) => Promise<JobReport>;
   /** Overrides the policy's concurrency, for hosts with fewer slots. */
   concurrency?: number;
+  /** Told for each job at its first delivery: ms from enqueueing, by the clocks of both hosts, to now. Must not throw. */
+  onPickup?: (waitedMs: number) => void;
 }
 
 /** A job in a worker's hands. */
@@ -219,6 +221,11 @@ export interface PresenceBus {
   /** Starts sending `describe()` at every beat, and at once when `announce` is called. */
   join(describe: () => Omit<PresenceBeat, 'alive'>): Promise<void>;
   announce(): Promise<void>;
+  /**
+   * Ms that the newest beat of this process took over the bus and back, or how long one has been on its way by now; null
+   * until the first one is back. One clock measures it.
+   */
+  readonly lagMs: number | null;
   /** The processes heard of within `lostAfterMs`. */
   list(): PresenceBeat[];
   /** Called when a process appears, changes its models, says good-bye, or falls silent. */

@@ -9,10 +9,12 @@ let server: FastifyInstance;
 let drain: Drain;
 let observed: { route: string; status: number }[];
 let onObserved: () => void;
+let inFlight: number;
 
 beforeEach(async () => {
   drain = new Drain();
   observed = [];
+  inFlight = 0;
   onObserved = () => undefined;
   const observeHttpRequest = ({ route, status }: { route: string; status: number }): void => {
     observed.push({ route, status });
@@ -21,10 +23,15 @@ beforeEach(async () => {
   server = fastify();
   addRequestTracking(server, {
     drain,
-    metrics: { observeHttpRequest } as unknown as Metrics,
+    metrics: {
+      observeHttpRequest,
+      httpRequestStarted: () => (inFlight += 1),
+      httpRequestEnded: () => (inFlight -= 1),
+    } as unknown as Metrics,
     logger: createLogger('test', { level: 'silent' }),
   });
   server.get('/quick', () => 'done');
+  server.get('/metrics', () => String(inFlight));
   server.get('/endless', (_request, reply) => {
     reply.hijack();
     reply.raw.writeHead(200).write('x');
@@ -45,12 +52,16 @@ function get(path: string): Promise<Response> {
 describe('requests in flight', () => {
   it('are over when their answer is out, and when their caller has left', async () => {
     await (await get('/quick')).text();
+    expect(await (await get('/metrics')).text()).toBe('0');
     const response = await get('/endless');
+    expect(inFlight).toBe(1);
     const told = new Promise<void>((resolve) => (onObserved = resolve));
     await response.body?.cancel();
     await told;
+    expect(inFlight).toBe(0);
     expect(observed).toEqual([
       { route: '/quick', status: 200 },
+      { route: '/metrics', status: 200 },
       { route: '/endless', status: 499 },
     ]);
     // Nobody is left to wait for: a grace of an hour ends at once.

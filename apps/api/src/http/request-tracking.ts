@@ -17,17 +17,20 @@ export function addRequestTracking(
 ): void {
   const { drain, metrics, logger } = services;
   server.addHook('onRequest', (request, reply, done) => {
+    const isOperation = operations.some((path) => request.url.startsWith(path));
     drain.enter();
+    if (!isOperation) metrics.httpRequestStarted();
     // Not `onResponse`: that is not called for answers whose caller left, and such a request would count for ever.
     reply.raw.once('close', () => {
       drain.leave();
+      if (!isOperation) metrics.httpRequestEnded();
       const route = request.routeOptions.url ?? 'unmatched';
       const { method } = request;
       const status = reply.raw.writableFinished ? reply.raw.statusCode : callerLeft;
       metrics.observeHttpRequest({ method, route, status, seconds: reply.elapsedTime / 1000 });
       logger.debug({ requestId: request.id, method, route, status, ms: Math.round(reply.elapsedTime) }, 'answered');
     });
-    if (!drain.draining || operations.some((path) => request.url.startsWith(path))) return done();
+    if (!drain.draining || isOperation) return done();
     void reply.header('connection', 'close');
     done(new PlatformError('SERVICE_UNAVAILABLE', 'The service is restarting.'));
   });

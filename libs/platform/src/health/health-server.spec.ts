@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Metrics } from '#platform/metrics';
 import { type HealthServer, startHealthServer } from './health-server.js';
 import { Readiness } from './readiness.js';
+import { registerReadinessGauges } from './readiness-gauges.js';
 
 describe('startHealthServer', () => {
   let server: HealthServer;
@@ -15,6 +16,7 @@ describe('startHealthServer', () => {
       { name: 'queue', check: () => Promise.resolve() },
     ]);
     const metrics = new Metrics('ops', { processMetrics: false });
+    registerReadinessGauges(metrics, readiness);
     server = await startHealthServer({ host: '127.0.0.1', port: 0, readiness, metrics });
   });
 
@@ -39,6 +41,14 @@ describe('startHealthServer', () => {
   it('is not ready while it drains', async () => {
     readiness.drain();
     expect((await get('/health/ready')).status).toBe(503);
+  });
+
+  it('tells over time what was not ready', async () => {
+    databaseIsUp = false;
+    const text = await (await get('/metrics')).text();
+    expect(text).toContain('sluice_ready{app="ops"} 0');
+    expect(text).toContain('sluice_dependency_up{dependency="database",app="ops"} 0');
+    expect(text).toContain('sluice_dependency_up{dependency="queue",app="ops"} 1');
   });
 
   it('gives metrics as Prometheus text and knows nothing else', async () => {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { Tally } from '#common';
 import { Metrics } from './metrics.js';
 import { registerQueueGauges } from './standard-gauges.js';
 
@@ -17,13 +18,53 @@ describe('Metrics', () => {
 
   it('drops the labels that a later reading no longer has', async () => {
     const metrics = new Metrics('ops', { processMetrics: false });
-    let readings = [{ modality: 'chat', modelId: 'a', waiting: 3, active: 1 }];
+    const counts = { waiting: 3, prioritized: 2, active: 1, delayed: 0 };
+    let readings = [{ modality: 'chat', modelId: 'a', counts }];
     registerQueueGauges(metrics, () => Promise.resolve(readings));
     expect(await metrics.render()).toContain(
       'sluice_queue_jobs{modality="chat",model="a",state="waiting",app="ops"} 3',
     );
+    expect(await metrics.render()).toContain(
+      'sluice_queue_jobs{modality="chat",model="a",state="prioritized",app="ops"} 2',
+    );
     readings = [];
     expect(await metrics.render()).not.toContain('model="a"');
+  });
+
+  it('shows totals and tallies of others in their own types', async () => {
+    const metrics = new Metrics('worker', { processMetrics: false });
+    const tally = new Tally([0.1, 1]);
+    for (const seconds of [0.05, 0.5, 5]) tally.add(seconds);
+    metrics.observedHistogram({
+      name: 'sluice_step_seconds',
+      help: 'Steps.',
+      labelNames: ['model'],
+      read: (observe) => observe({ model: 'a' }, tally),
+    });
+    metrics.observedCounter({
+      name: 'sluice_steps_total',
+      help: 'Steps.',
+      labelNames: ['model'],
+      read: (observe) => observe({ model: 'a' }, 3),
+    });
+    const text = await metrics.render();
+    expect(text).toContain('# TYPE sluice_step_seconds histogram');
+    expect(text).toContain('sluice_step_seconds_bucket{le="0.1",model="a",app="worker"} 1');
+    expect(text).toContain('sluice_step_seconds_bucket{le="1",model="a",app="worker"} 2');
+    expect(text).toContain('sluice_step_seconds_bucket{le="+Inf",model="a",app="worker"} 3');
+    expect(text).toContain('sluice_step_seconds_sum{model="a",app="worker"} 5.55');
+    expect(text).toContain('sluice_step_seconds_count{model="a",app="worker"} 3');
+    expect(text).toContain('# TYPE sluice_steps_total counter');
+    // Asked again, a total is what it is, not twice that.
+    expect(await metrics.render()).toContain('sluice_steps_total{model="a",app="worker"} 3');
+  });
+
+  it('counts requests in flight', async () => {
+    const metrics = new Metrics('api', { processMetrics: false });
+    metrics.httpRequestStarted();
+    metrics.httpRequestStarted();
+    metrics.httpRequestEnded();
+    expect(await metrics.render()).toContain('sluice_http_requests_in_flight{app="api"} 1');
   });
 
   it('answers a scrape although the store behind a gauge is away, and counts it', async () => {

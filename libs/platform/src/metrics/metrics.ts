@@ -1,7 +1,17 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { ObservedHistogram, type ObservedHistogramOptions } from './observed-histogram.js';
 
 /** How a gauge whose value is asked for at scrape time reports: one call per label set. */
 export type Observe<Label extends string> = (labels: Record<Label, string>, value: number) => void;
+
+/** A figure that is asked for at every scrape. */
+export interface ObservedOptions<Label extends string> {
+  name: string;
+  help: string;
+  labelNames: readonly Label[];
+  /** Reports each current label set; one that it no longer reports disappears. */
+  read: (observe: Observe<Label>) => void | Promise<void>;
+}
 
 const requestBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 
@@ -12,6 +22,7 @@ const requestBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 export class Metrics {
   private readonly registry = new Registry();
   private readonly httpRequests: Histogram<'method' | 'route' | 'status'>;
+  private inFlight = 0;
 
   constructor(app: string, options: { processMetrics?: boolean } = {}) {
     this.registry.setDefaultLabels({ app });
@@ -23,6 +34,20 @@ export class Metrics {
       buckets: requestBuckets,
       registers: [this.registry],
     });
+    this.observedGauge({
+      name: 'sluice_http_requests_in_flight',
+      help: 'Requests that are being answered, but for those of operators (health, metrics).',
+      labelNames: [],
+      read: (observe) => observe({}, this.inFlight),
+    });
+  }
+
+  httpRequestStarted(): void {
+    this.inFlight++;
+  }
+
+  httpRequestEnded(): void {
+    this.inFlight--;
   }
 
   /** `route` is the pattern (`/api/v1/chat/completions`), never the path of a request. */
@@ -49,40 +74,56 @@ export class Metrics {
     return new Histogram({ name, help, labelNames: [...labelNames], buckets, registers: [this.registry] });
   }
 
-  /**
-   * A gauge that is asked at every scrape. `read` reports each current label set; one that it no longer reports
-   * disappears. A rejection leaves the gauge out of this scrape and of nothing else.
-   */
-  observedGauge<Label extends string>(options: {
-    name: string;
-    help: string;
-    labelNames: readonly Label[];
-    read: (observe: Observe<Label>) => void | Promise<void>;
-  }): void {
-    const failures = this.scrapeFailures();
+  /** A gauge that is asked at every scrape. A rejection leaves it out of this scrape and of nothing else. */
+  observedGauge<Label extends string>(options: ObservedOptions<Label>): void {
+    const collect = this.reader(options);
     new Gauge<Label>({
-      name: options.name,
-      help: options.help,
-      labelNames: [...options.labelNames],
-      registers: [this.registry],
-      async collect() {
-        this.reset();
-        try {
-          await options.read((labels, value) => this.set(labels as never, value));
-        } catch {
-          // The scrape must not fail with the store it reads; the counter tells that the gauge is missing.
-          this.reset();
-          failures.inc({ metric: options.name });
-        }
+      ...this.describe(options),
+      collect() {
+        return collect(this, (labels, value) => this.set(labels, value));
       },
     });
+  }
+
+  /** The same for a total that only grows, and is counted elsewhere. */
+  observedCounter<Label extends string>(options: ObservedOptions<Label>): void {
+    const collect = this.reader(options);
+    new Counter<Label>({
+      ...this.describe(options),
+      collect() {
+        return collect(this, (labels, value) => this.inc(labels, value));
+      },
+    });
+  }
+
+  /** The same for a histogram that is counted elsewhere. */
+  observedHistogram<Label extends string>(options: ObservedHistogramOptions<Label>): void {
+    new ObservedHistogram(options, this.registry);
+  }
+
+  private describe<Label extends string>({ name, help, labelNames }: ObservedOptions<Label>) {
+    return { name, help, labelNames: [...labelNames], registers: [this.registry] };
+  }
+
+  private reader<Label extends string>({ name, read }: ObservedOptions<Label>) {
+    const failures = this.scrapeFailures();
+    return async (metric: { reset(): void }, observe: Observe<Label>): Promise<void> => {
+      metric.reset();
+      try {
+        await read(observe);
+      } catch {
+        // The scrape must not fail with the store it reads; the counter tells that the figure is missing.
+        metric.reset();
+        failures.inc({ metric: name });
+      }
+    };
   }
 
   private scrapeFailures(): Counter<'metric'> {
     const name = 'sluice_metrics_read_failures_total';
     const known = this.registry.getSingleMetric(name);
     if (known instanceof Counter) return known as Counter<'metric'>;
-    return this.counter(name, 'Gauges left out of a scrape because their source did not answer.', ['metric']);
+    return this.counter(name, 'Figures left out of a scrape because their source did not answer.', ['metric']);
   }
 
   get contentType(): string {

@@ -4,9 +4,12 @@ import type { Metrics } from './metrics.js';
 export interface QueueReading {
   modality: string;
   modelId: string;
-  waiting: number;
-  active: number;
+  counts: Record<QueueJobState, number>;
 }
+
+/** `waiting`, `prioritized` and `active` together are what a pool of workers has to do. */
+export const queueJobStates = ['waiting', 'prioritized', 'active', 'delayed'] as const;
+export type QueueJobState = (typeof queueJobStates)[number];
 
 /** One loaded model of a worker. */
 export interface EngineReading {
@@ -18,18 +21,29 @@ export interface EngineReading {
   residentBytes?: number;
 }
 
-/** `sluice_queue_jobs{modality,model,state}`. */
+/** `sluice_queue_jobs{modality,model,state}`. Every replica reads the same store: aggregate with `max by`, never `sum`. */
 export function registerQueueGauges(metrics: Metrics, read: () => Promise<QueueReading[]>): void {
   metrics.observedGauge({
     name: 'sluice_queue_jobs',
-    help: 'Jobs in the queue of a model.',
+    help: 'Jobs in the queue of a model; the same from every replica.',
     labelNames: ['modality', 'model', 'state'],
     read: async (observe) => {
-      for (const reading of await read()) {
-        const labels = { modality: reading.modality, model: reading.modelId };
-        observe({ ...labels, state: 'waiting' }, reading.waiting);
-        observe({ ...labels, state: 'active' }, reading.active);
+      for (const { modality, modelId, counts } of await read()) {
+        for (const state of queueJobStates) observe({ modality, model: modelId, state }, counts[state]);
       }
+    },
+  });
+}
+
+/** `sluice_bus_lag_seconds`; `read` gives ms, null while nothing is known. */
+export function registerBusLag(metrics: Metrics, read: () => number | null): void {
+  metrics.observedGauge({
+    name: 'sluice_bus_lag_seconds',
+    help: 'Time that the newest heartbeat of this process took over the bus and back, or has been on its way.',
+    labelNames: [],
+    read: (observe) => {
+      const lagMs = read();
+      if (lagMs !== null) observe({}, lagMs / 1_000);
     },
   });
 }

@@ -44,6 +44,16 @@ export function describePresence(world: () => World): void {
       await until(() => api.presence.list().length === 0);
     });
 
+    it('measures how long its own beats take over the bus, once there are some', async () => {
+      const { api, worker } = await world().openPair();
+      expect(worker.presence.lagMs).toBeNull();
+      await worker.presence.join(() => beat('w1', null));
+      await until(() => worker.presence.lagMs !== null);
+      expect(worker.presence.lagMs).toBeGreaterThanOrEqual(0);
+      // Those of others are no measure: another clock sent them.
+      expect(api.presence.lagMs).toBeNull();
+    });
+
     it('shows those already there to one that comes later', async () => {
       const { api, worker } = await world().openPair();
       await worker.presence.join(() => beat('w1', null));

@@ -1,0 +1,53 @@
+import type { ModelRegistryService } from '#model-registry';
+import { modalitiesOf } from '#modalities';
+import { type Readiness, registerReadinessGauges } from '#platform/health';
+import { type Metrics, registerBusLag, registerQueueGauges } from '#platform/metrics';
+import type { QueueTransport } from '#queue';
+
+interface ApiMetricsSources {
+  registry: ModelRegistryService;
+  transport: QueueTransport;
+  readiness: Readiness;
+}
+
+/**
+ * What every replica of the api tells of the whole fleet, beside its own figures. Queues of models that no worker holds
+ * are among them: a pool at zero is started by them.
+ */
+export function registerApiMetrics(metrics: Metrics, { registry, transport, readiness }: ApiMetricsSources): void {
+  registerReadinessGauges(metrics, readiness);
+  registerBusLag(metrics, () => transport.presence.lagMs);
+  registerQueueGauges(metrics, async () => {
+    const models = await registry.inventory();
+    const queues = models.flatMap(({ manifest }) =>
+      modalitiesOf(manifest).map((modality) => ({ modality, modelId: manifest.id })),
+    );
+    return await Promise.all(
+      queues.map(async ({ modality, modelId }) => {
+        return { modality, modelId, counts: await transport.producer.counts(modality, modelId) };
+      }),
+    );
+  });
+  metrics.observedGauge({
+    name: 'sluice_model_workers',
+    help: 'Workers that hold a model, by state, as this process hears of them.',
+    labelNames: ['model', 'state'],
+    read: async (observe) => {
+      for (const { manifest } of await registry.inventory()) {
+        if (modalitiesOf(manifest).length > 0) observeHolders(manifest.id, transport, observe);
+      }
+    },
+  });
+}
+
+const heldStates = ['loading', 'ready', 'draining'] as const;
+
+/** A model that nobody holds counts zero: an alert must tell that from one that does not exist. */
+function observeHolders(
+  model: string,
+  { presence }: QueueTransport,
+  observe: (labels: { model: string; state: string }, value: number) => void,
+): void {
+  const held = presence.list().flatMap(({ models }) => models.filter(({ modelId }) => modelId === model));
+  for (const state of heldStates) observe({ model, state }, held.filter((copy) => copy.state === state).length);
+}

@@ -1,0 +1,52 @@
+import type { TallyReading } from '#common';
+import { Histogram, type Registry } from 'prom-client';
+
+export interface ObservedHistogramOptions<Label extends string> {
+  name: string;
+  help: string;
+  labelNames: readonly Label[];
+  /** Reports each current label set; called at every scrape. */
+  read: (observe: (labels: Record<Label, string>, tally: TallyReading) => void) => void;
+}
+
+interface Sample {
+  metricName: string;
+  value: number;
+  labels: Record<string, string>;
+}
+
+/**
+ * A histogram counted elsewhere: by a `Tally` on a hot path, or in another process. prom-client's own looks its labels
+ * up at every value, also through `labels()`.
+ */
+export class ObservedHistogram<Label extends string> extends Histogram<Label> {
+  constructor(
+    private readonly options: ObservedHistogramOptions<Label>,
+    registry: Registry,
+  ) {
+    const { name, help, labelNames } = options;
+    super({ name, help, labelNames: [...labelNames], registers: [registry] });
+  }
+
+  /** What prom-client's registry asks every histogram for; its types leave it out. */
+  async getForPromString() {
+    const { name, help, read } = this.options;
+    const values: Sample[] = [];
+    read((labels, tally) => values.push(...samplesOf(name, labels, tally)));
+    return { name, help, type: 'histogram', aggregator: 'sum', values };
+  }
+}
+
+function samplesOf(name: string, labels: Record<string, string>, { bounds, counts, sum }: TallyReading): Sample[] {
+  let total = 0;
+  const buckets = counts.map((count, place) => {
+    total += count;
+    const le = place < bounds.length ? String(bounds[place]) : '+Inf';
+    return { metricName: `${name}_bucket`, value: total, labels: { le, ...labels } };
+  });
+  return [
+    ...buckets,
+    { metricName: `${name}_sum`, value: sum, labels },
+    { metricName: `${name}_count`, value: total, labels },
+  ];
+}
