@@ -1,4 +1,5 @@
 import { assertModelPrivacy, type InferenceServices } from '#jobs';
+import type { Metrics } from '#platform/metrics';
 import type { ApiServices } from './api-services.js';
 import { openaiError } from './http/error-envelope.js';
 import { regionOf } from './http/caller-region.js';
@@ -9,15 +10,19 @@ import { rewriteText } from './rewrite-text.js';
 export function inferenceServicesOf(services: ApiServices): InferenceServices {
   const { registry, prices, transport, admission, jobs, holders, drain, logger, config } = services;
   const { artifacts, links, media, mediaJobs, egress } = services;
+  const missed = missedModels(services.metrics);
   const inference: InferenceServices = {
-    resolve: (name, type, headers) =>
-      registry.resolve({
+    resolve: async (name, type, headers) => {
+      const resolved = await registry.resolve({
         name,
         type,
         allowOffline: true,
         betaAccess: config.betaModels,
         region: regionOf(headers, config.regionHeader),
-      }),
+      });
+      if (resolved.offline) missed.setToCurrentTime({ model: resolved.manifest.id });
+      return resolved;
+    },
     rewrite: (text, options) => rewriteText({ services: inference, site: config.site, logger }, text, options),
     price: (modelId) => prices.current(modelId),
     limit: (exchange, demand) => holdToModel(services.limits.limiter, exchange, demand),
@@ -49,4 +54,13 @@ export function inferenceServicesOf(services: ApiServices): InferenceServices {
     },
   };
   return inference;
+}
+
+/**
+ * Nothing is queued for a model that no worker holds, so its queue never says that a pool at zero is wanted; this does.
+ * A time and not a count, because the first step of a new counter is one that no rate shows.
+ */
+function missedModels(metrics: Metrics) {
+  const help = 'When a caller last asked for a model that no worker held, as seconds since 1970.';
+  return metrics.gauge('sluice_model_missed_timestamp_seconds', help, ['model']);
 }
