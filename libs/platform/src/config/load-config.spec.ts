@@ -6,7 +6,8 @@ import { afterAll, describe, expect, it, vi } from 'vitest';
 import { ApiConfig, LocalConfig, OpsConfig, WorkerConfig } from './app.configs.js';
 import { childEnvironment } from './child-environment.js';
 import { configurationDocument } from './configuration.document.js';
-import { ConfigError, type Environment, parseConfig } from './load-config.js';
+import { ConfigError, parseConfig } from './load-config.js';
+import type { Environment } from './variable.js';
 
 const complete: Environment = {
   DATABASE_URL: 'postgresql://user:secret@host:5432/sluice',

@@ -1,9 +1,7 @@
 import { plainToInstance } from 'class-transformer';
 import { validateSync } from 'class-validator';
 import { readSecretFiles } from './secret-files.js';
-import { variablesOf, type VariableDescription } from './variable.js';
-
-export type Environment = Readonly<Record<string, string | undefined>>;
+import { type Environment, variablesOf, type VariableDescription } from './variable.js';
 
 /** A bad environment; `problems` names every bad variable. */
 export class ConfigError extends Error {

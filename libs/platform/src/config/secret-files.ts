@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { Environment } from './load-config.js';
-import type { VariableDescription } from './variable.js';
+import type { Environment, VariableDescription } from './variable.js';
 
 /** What stood in the files that `<VARIABLE>_FILE` names; `problems` names those that cannot be used. */
 export interface SecretFiles {

@@ -1,6 +1,8 @@
 import { Transform } from 'class-transformer';
 import { IsBoolean, IsIn, IsInt, IsOptional, IsString, Matches, Max, Min, MinLength } from 'class-validator';
 
+export type Environment = Readonly<Record<string, string | undefined>>;
+
 /** What `docs/configuration.md` and the messages of a bad environment say of a variable. */
 export interface VariableDescription {
   /** Name in the environment. */
