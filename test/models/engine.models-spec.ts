@@ -30,12 +30,14 @@ describe.each(models)('the engine with $id', ({ id, maxTokens }) => {
 
   it('gives greedy streams in a batch the text they get alone', async () => {
     const lengths = openings.map((_, index) => Math.max(4, maxTokens - 3 * index));
+    // With a seed, so that what the first runs leave in the cache cannot round the second ones otherwise.
+    const sampling = { temperature: 0, seed: 1 };
     const alone = [];
     for (const [index, opening] of openings.entries()) {
-      alone.push((await engine.generate(opening, { maxTokens: lengths[index] })).text);
+      alone.push((await engine.generate(opening, { sampling, maxTokens: lengths[index] })).text);
     }
     const together = await Promise.all(
-      openings.map((opening, index) => engine.generate(opening, { maxTokens: lengths[index] })),
+      openings.map((opening, index) => engine.generate(opening, { sampling, maxTokens: lengths[index] })),
     );
     expect(together.map(({ text }) => text)).toEqual(alone);
   });
@@ -48,6 +50,15 @@ describe.each(models)('the engine with $id', ({ id, maxTokens }) => {
       ...openings.slice(1, 5).map((opening, seed) => engine.generate(opening, { sampling: { seed }, maxTokens })),
     ]);
     expect(together?.text).toBe(alone.text);
+  });
+
+  it('gives a seed the same scores to the last bit, whatever of its prompt was seen before', async () => {
+    const asked = { sampling: { temperature: 0.7, seed: 11 }, maxTokens: 4, topLogprobs: 0 };
+    const prompt = `${openings[0]}. ${openings.join('; ')}. What happened then?`;
+    const first = await engine.generate(prompt, asked);
+    for (const turn of [prompt, `${prompt} And where?`]) await engine.generate(turn, { maxTokens: 4 });
+    const again = await engine.generate(prompt, asked);
+    expect(again.logprobs).toEqual(first.logprobs);
   });
 
   it('finds a prompt it has seen in its cache', async () => {

@@ -178,6 +178,20 @@ describe('BatchScheduler', () => {
     expect(harness.scheduler.stats().cachedTokensTotal).toBe(302 + 313);
   });
 
+  it('copies for a seeded sequence only whole chunks that were computed as it would compute them', async () => {
+    const harness = start();
+    const seeded = { sampling: { temperature: 0, seed: 1 }, maxNewTokens: 3 };
+    const shared = promptOf(100);
+    await harness.submit([...shared, 1], { maxNewTokens: 3 }).done;
+    // Begins in the middle of a chunk, so nothing that follows its first 64 tokens is as it would be from nothing.
+    const turn = [...shared, 1, ...promptOf(200, 2)];
+    expect((await harness.submit(turn, { maxNewTokens: 3 }).done).cachedTokens).toBe(101);
+    expect((await harness.submit(turn, seeded).done).cachedTokens).toBe(64);
+    expect((await harness.submit(turn, seeded).done).cachedTokens).toBe(256);
+    expect((await harness.submit(shared.slice(0, 60), seeded).done).cachedTokens).toBe(0);
+    expect((await harness.submit(turn, { maxNewTokens: 3 }).done).cachedTokens).toBe(300);
+  });
+
   it('copies from a running sequence, and always computes the last token', async () => {
     const harness = start();
     const prompt = promptOf(120);

@@ -6,7 +6,14 @@ import { scoreToken } from '../sampling/token-score.js';
 import type { CacheRow, Decoder, LogitsWanted } from './decoder.js';
 import { defaultChunkTokens } from './open-decoder.js';
 import { PrefillPlanner, waitsForOlder } from './prefill-planner.js';
-import { type FoundPrefix, type HeldPrefix, longestPrefix, minimumReuse, PrefixStore } from './prefix-store.js';
+import {
+  type FoundPrefix,
+  type HeldPrefix,
+  longestPrefix,
+  minimumReuse,
+  PrefixStore,
+  type ReuseRule,
+} from './prefix-store.js';
 import { RunningSequence } from './running-sequence.js';
 import type { SchedulerOptions, SequenceScheduler } from './sequence-scheduler.js';
 import type { SequenceEnd, SequenceRequest } from './sequence.js';
@@ -186,7 +193,7 @@ export class BatchScheduler implements SequenceScheduler {
       const longest = Math.max(...parts.map(({ tokenIds }) => tokenIds.length));
       this.planner.observe(parts.length * longest, this.decoder.runMs - msBefore);
       chosen.forEach((sequence, index) => {
-        sequence.prefilled += parts[index]?.tokenIds.length ?? 0;
+        sequence.computed(parts[index]?.tokenIds.length ?? 0, this.chunkTokens);
         if (sequence.remainingPrompt === 0) this.finishPrompt(sequence, batch, index);
       });
     } catch (error) {
@@ -200,7 +207,7 @@ export class BatchScheduler implements SequenceScheduler {
     [...this.prefilling].forEach((sequence, index, all) => {
       if (sequence.hasStarted) return;
       const found = this.findPrefix(sequence);
-      if (waitsForOlder(sequence, all.slice(0, index), found?.length ?? 0)) return;
+      if (waitsForOlder(sequence, all.slice(0, index), this.ruleFor(sequence), found?.length ?? 0)) return;
       sequence.hasStarted = true;
       if (found) this.reuse(sequence, found);
     });
@@ -215,8 +222,7 @@ export class BatchScheduler implements SequenceScheduler {
       return this.fail(sequence, error);
     }
     this.prefixes.touch(holder);
-    sequence.prefilled = length;
-    sequence.cachedTokens = length;
+    sequence.copied(length, holder, this.chunkTokens);
   }
 
   private async decodeStep(): Promise<void> {
@@ -258,7 +264,11 @@ export class BatchScheduler implements SequenceScheduler {
   private findPrefix(sequence: RunningSequence): FoundPrefix | null {
     const live = [...this.decoding, ...this.prefilling].filter((other) => other !== sequence);
     const holders = [...this.prefixes.list(), ...live.flatMap((other) => other.held() ?? [])];
-    return longestPrefix(sequence.request.promptIds, holders, this.decoder.prefixGrain);
+    return longestPrefix(sequence.request.promptIds, holders, this.ruleFor(sequence));
+  }
+
+  private ruleFor({ isRepeatable }: RunningSequence): ReuseRule {
+    return { grain: isRepeatable ? this.chunkTokens : this.decoder.prefixGrain, isExact: isRepeatable };
   }
 
   private finishPrompt(sequence: RunningSequence, batch: LogitsBatch, index: number): void {
@@ -323,10 +333,10 @@ export class BatchScheduler implements SequenceScheduler {
   }
 
   /** What a finished row holds was reserved for it, so there is room to keep it until somebody needs the place. */
-  private keepOrRelease({ row, ids }: HeldPrefix): void {
+  private keepOrRelease({ row, ids, exactLength }: HeldPrefix): void {
     if (row.reusableLength < minimumReuse) return this.decoder.release(row);
     const kept = this.retained(row);
-    if (kept) this.prefixes.add({ ids: ids.slice(), row: kept });
+    if (kept) this.prefixes.add({ ids: ids.slice(), row: kept, exactLength });
     else this.decoder.release(row);
   }
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { PrefillPlanner, waitsForOlder } from './prefill-planner.js';
+import type { ReuseRule } from './prefix-store.js';
 import { RecordingListener, sequenceRequest } from './recording-listener.js';
 import { RunningSequence } from './running-sequence.js';
 
@@ -56,14 +57,22 @@ describe('PrefillPlanner', () => {
 describe('waitsForOlder', () => {
   const shared = Array.from({ length: 40 }, (_, index) => index);
   const later = sequenceOf([...shared, 91, 92]);
+  const any: ReuseRule = { grain: 1, isExact: false };
 
   it('waits while an older prompt computes what they share', () => {
-    expect(waitsForOlder(later, [sequenceOf([...shared, 99], 10)], 0)).toBe(true);
+    expect(waitsForOlder(later, [sequenceOf([...shared, 99], 10)], any, 0)).toBe(true);
   });
 
   it('goes on when the older one has passed it, when as much is held elsewhere, or when little is shared', () => {
-    expect(waitsForOlder(later, [sequenceOf([...shared, 99], 40)], 0)).toBe(false);
-    expect(waitsForOlder(later, [sequenceOf([...shared, 99], 10)], 40)).toBe(false);
-    expect(waitsForOlder(later, [sequenceOf([0, 1, 2, 99])], 0)).toBe(false);
+    expect(waitsForOlder(later, [sequenceOf([...shared, 99], 40)], any, 0)).toBe(false);
+    expect(waitsForOlder(later, [sequenceOf([...shared, 99], 10)], any, 40)).toBe(false);
+    expect(waitsForOlder(later, [sequenceOf([0, 1, 2, 99])], any, 0)).toBe(false);
+  });
+
+  it('does not wait for what cannot be taken over: less than a chunk, or computed from the middle of one', () => {
+    const exact: ReuseRule = { grain: 16, isExact: true };
+    expect(waitsForOlder(later, [sequenceOf([...shared.slice(0, 20), 99])], exact, 0)).toBe(true);
+    expect(waitsForOlder(later, [sequenceOf([...shared.slice(0, 20), 99])], exact, 16)).toBe(false);
+    expect(waitsForOlder(later, [sequenceOf([...shared, 99], 10)], exact, 0)).toBe(false);
   });
 });

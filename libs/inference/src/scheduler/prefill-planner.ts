@@ -1,4 +1,4 @@
-import { commonPrefix, minimumReuse } from './prefix-store.js';
+import { commonPrefix, minimumReuse, type ReuseRule } from './prefix-store.js';
 import type { RunningSequence } from './running-sequence.js';
 
 /** Short prompts may share a run of up to this many chunks, as long as it takes no longer than `sharedRunMs`. */
@@ -62,12 +62,20 @@ export class PrefillPlanner {
 
 /**
  * Whether a prompt should wait because an older one is just computing the beginning they share, more of it than the
- * `held` tokens that could be copied now.
+ * `held` tokens that could be copied now, by the same rule.
  */
-export function waitsForOlder(sequence: RunningSequence, older: readonly RunningSequence[], held: number): boolean {
+export function waitsForOlder(
+  sequence: RunningSequence,
+  older: readonly RunningSequence[],
+  { grain, isExact }: ReuseRule,
+  held: number,
+): boolean {
   const prompt = sequence.request.promptIds;
   return older.some((other) => {
-    const shared = commonPrefix(prompt, other.request.promptIds, prompt.length - 1);
+    const common = commonPrefix(prompt, other.request.promptIds, prompt.length - 1);
+    const shared = common - (common % grain);
+    // What the older one computes from the middle of a chunk on is of no use to one that must be exact.
+    if (isExact && other.exactLength < other.prefilled) return false;
     return shared >= minimumReuse && shared > Math.max(held, other.prefilled);
   });
 }

@@ -4,6 +4,16 @@ import type { CacheRow, Decoder } from './decoder.js';
 export interface HeldPrefix {
   row: CacheRow;
   ids: Int32Array;
+  /** Leading positions that hold, bit by bit, what computing these ids from nothing holds. */
+  exactLength: number;
+}
+
+/** What may be copied for a prompt. */
+export interface ReuseRule {
+  /** Lengths are multiples of it. */
+  grain: number;
+  /** Only what computing the prompt from nothing would hold, bit by bit. */
+  isExact: boolean;
 }
 
 /** Part of a prompt that some row holds already. */
@@ -68,10 +78,15 @@ export class PrefixStore {
  * The holder of the longest prefix of `prompt` that is worth a copy, or null. The prompt's last token never counts:
  * its logits are needed.
  */
-export function longestPrefix(prompt: Int32Array, holders: Iterable<HeldPrefix>, grain: number): FoundPrefix | null {
+export function longestPrefix(
+  prompt: Int32Array,
+  holders: Iterable<HeldPrefix>,
+  { grain, isExact }: ReuseRule,
+): FoundPrefix | null {
   let found: FoundPrefix | null = null;
   for (const holder of holders) {
-    const shared = commonPrefix(prompt, holder.ids, Math.min(holder.row.reusableLength, prompt.length - 1));
+    const held = isExact ? Math.min(holder.exactLength, holder.row.reusableLength) : holder.row.reusableLength;
+    const shared = commonPrefix(prompt, holder.ids, Math.min(held, prompt.length - 1));
     const length = shared - (shared % grain);
     if (length >= minimumReuse && length > (found?.length ?? 0)) found = { holder, length };
   }

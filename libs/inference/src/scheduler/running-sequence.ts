@@ -11,6 +11,8 @@ export class RunningSequence {
   /** Prompt tokens whose keys and values are held. */
   prefilled = 0;
   cachedTokens = 0;
+  /** Leading positions computed in whole chunks from the first on, by itself or by those it copied from. */
+  exactLength = 0;
   isCancelled = false;
   /** Whether a prefix was looked for; done once, when the first part is computed. */
   hasStarted = false;
@@ -45,6 +47,28 @@ export class RunningSequence {
     return this.tokens[this.tokenCount - 1] ?? 0;
   }
 
+  /**
+   * Whether its caller asked for the same text each time. A chunk that begins elsewhere is rounded differently, and in
+   * four bits that can turn a near tie, so what is copied must have been computed as this sequence would compute it.
+   */
+  get isRepeatable(): boolean {
+    return this.request.sampling.seed !== undefined;
+  }
+
+  /** Notes that its row now holds `length` positions that `holder` held. */
+  copied(length: number, holder: HeldPrefix, chunkTokens: number): void {
+    this.prefilled = length;
+    this.cachedTokens = length;
+    const exact = Math.min(length, holder.exactLength);
+    this.exactLength = exact - (exact % chunkTokens);
+  }
+
+  /** Notes that the next `length` tokens of the prompt were computed in one run. */
+  computed(length: number, chunkTokens: number): void {
+    if (this.exactLength === this.prefilled && length === chunkTokens) this.exactLength += length;
+    this.prefilled += length;
+  }
+
   push(tokenId: number): void {
     if (this.tokenCount === this.tokens.length) {
       const grown = new Int32Array(this.tokens.length + Math.max(64, this.generatedCount));
@@ -57,6 +81,6 @@ export class RunningSequence {
 
   /** Its row with the ids that the row holds; null while waiting. */
   held(): HeldPrefix | null {
-    return this.row && { row: this.row, ids: this.tokens.subarray(0, this.row.length) };
+    return this.row && { row: this.row, ids: this.tokens.subarray(0, this.row.length), exactLength: this.exactLength };
   }
 }
