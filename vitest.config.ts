@@ -1,12 +1,13 @@
 import { defineConfig } from 'vitest/config';
 
 /*
- * Five projects, told apart by the file's name:
+ * Six projects, told apart by the file's name:
  *   unit         *.spec.ts         pure: no store, no child process
  *   integration  *.int-spec.ts     a real Postgres and a real Redis, started once per run by the harness
  *   e2e          *.e2e-spec.ts     the built platform in real processes on tiny models
  *   faults       *.fault-spec.ts   the same while processes are killed, stores stopped and limits raced for
  *   models       *.models-spec.ts  the same on the real starter weights
+ *   k8s          *.k8s-spec.ts     the overlays of k8s/ as kustomize renders them; `npm run k8s:check`
  */
 // Without `module`, which bundlers mean by it: packages resolve as Node resolves them.
 const conditions = ['sluice-source', 'node', 'development|production'];
@@ -54,6 +55,7 @@ export default defineConfig({
           fileParallelism: false,
         },
       },
+      { extends: true, test: { name: 'k8s', include: [`${places}.k8s-spec.ts`], testTimeout: 30_000 } },
       {
         extends: true,
         test: {

@@ -59,7 +59,7 @@ describe('the pages', () => {
 
   it.each(pages)('%s names only npm scripts that exist', (page) => {
     const { scripts } = JSON.parse(readText('package.json')) as { scripts: Record<string, string> };
-    const named = [...readText(page).matchAll(/npm run ([a-z][a-z:-]*)/g)].map((match) => match[1] ?? '');
+    const named = [...readText(page).matchAll(/npm run ([a-z][a-z0-9:-]*)/g)].map((match) => match[1] ?? '');
     expect(named.filter((name) => !Object.hasOwn(scripts, name))).toEqual([]);
   });
 

@@ -1,0 +1,56 @@
+# api, ops and the command line: one image, three entry points.
+#   docker build -f docker/api.Dockerfile -t sluice-api:0.1.0 .
+#
+# The stages are the same in all three files; what differs is what the last one keeps.
+ARG NODE_IMAGE=docker.io/library/node:22.21.1-bookworm-slim
+ARG BASE_IMAGE=docker.io/library/debian:bookworm-slim
+
+FROM ${NODE_IMAGE} AS build
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+# No package needs a script of its own (package.json, allowScripts); what is built here comes from the lockfile alone.
+RUN npm ci --ignore-scripts --no-audit --no-fund
+COPY . .
+RUN node scripts/build.mjs
+
+FROM ${NODE_IMAGE} AS packages
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund
+COPY docker/prune-packages.mjs docker/
+RUN node docker/prune-packages.mjs api
+
+FROM ${BASE_IMAGE}
+ARG VERSION=0.1.0
+ARG REVISION=unknown
+LABEL org.opencontainers.image.title="sluice-api" \
+      org.opencontainers.image.description="Sluice: api, ops and the operator's command line" \
+      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.revision="${REVISION}" \
+      org.opencontainers.image.licenses="Apache-2.0"
+# The api judges sound and video by ffmpeg before it takes them in. FFMPEG= leaves it out: those routes answer 503 then.
+ARG FFMPEG=ffmpeg
+RUN apt-get update \
+ && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends ca-certificates libstdc++6 tini ${FFMPEG} \
+ && rm -rf /var/lib/apt/lists/* /var/log/* \
+ && groupadd --gid 10001 sluice \
+ && useradd --uid 10001 --gid 10001 --home-dir /var/lib/sluice --create-home --shell /usr/sbin/nologin sluice
+COPY --from=build /usr/local/bin/node /usr/local/bin/node
+WORKDIR /app
+COPY --from=packages /app/node_modules node_modules
+COPY --from=build /app/package.json /app/LICENSE /app/NOTICE ./
+COPY --from=build /app/bin bin
+COPY --from=build /app/docker/healthcheck.mjs /app/docker/make-secrets.mjs docker/
+COPY --from=build /app/models models
+COPY --from=build /app/prisma/migrations prisma/migrations
+COPY --from=build /app/dist/libs dist/libs
+COPY --from=build /app/dist/apps/api dist/apps/api
+COPY --from=build /app/dist/apps/ops dist/apps/ops
+COPY --from=build /app/dist/apps/cli dist/apps/cli
+RUN ln -s /app/bin/sluice.mjs /usr/local/bin/sluice
+ENV NODE_ENV=production SLUICE_HOME=/var/lib/sluice HOST=0.0.0.0 SLUICE_OPS_HOST=0.0.0.0
+USER 10001:10001
+EXPOSE 3000 3002
+HEALTHCHECK --interval=10s --timeout=3s --start-period=20s CMD ["node", "docker/healthcheck.mjs", "3000"]
+ENTRYPOINT ["tini", "--", "node"]
+CMD ["dist/apps/api/src/main.js"]

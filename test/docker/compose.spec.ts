@@ -1,0 +1,79 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { ApiConfig, CliConfig, OpsConfig, variablesOf, WorkerConfig } from '#platform/config';
+
+interface Service {
+  image: string;
+  environment?: Record<string, string>;
+  volumes?: string[];
+  networks?: string[];
+  read_only?: boolean;
+  cap_drop?: string[];
+}
+
+interface Compose {
+  services: Record<string, Service>;
+  networks: Record<string, { internal?: boolean } | null>;
+}
+
+const file = join(import.meta.dirname, '..', '..', 'docker', 'compose.yaml');
+const { services, networks } = parse(readFileSync(file, 'utf8'), { merge: true }) as Compose;
+
+const own: Record<string, new () => object> = {
+  api: ApiConfig,
+  ops: OpsConfig,
+  worker: WorkerConfig,
+  migrate: CliConfig,
+  register: CliConfig,
+  models: CliConfig,
+};
+
+function serviceOf(name: string): Service {
+  return services[name] ?? expect.fail(`there is no service ${name}`);
+}
+
+describe('docker/compose.yaml', () => {
+  it.each(Object.entries(own))(
+    'gives %s only variables that it reads, and all that it must have',
+    (name, configClass) => {
+      const variables = variablesOf(configClass);
+      const given = Object.keys(serviceOf(name).environment ?? {});
+      const known = variables.flatMap(({ name: each, secret }) => (secret ? [each, `${each}_FILE`] : [each]));
+      expect(given.filter((variable) => !known.includes(variable))).toEqual([]);
+      const required = variables.filter((variable) => variable.required).map((variable) => variable.name);
+      expect(
+        required.filter((variable) => !given.some((each) => each === variable || each === `${variable}_FILE`)),
+      ).toEqual([]);
+    },
+  );
+
+  it.each(Object.keys(own))('mounts the files that variables of %s name', (name) => {
+    const { environment = {}, volumes = [] } = serviceOf(name);
+    const mounted = volumes.map((volume) => volume.split(':')[1] ?? '');
+    const files = Object.entries(environment).filter(([variable]) => variable.endsWith('_FILE'));
+    expect(files.filter(([, path]) => !mounted.some((folder) => path.startsWith(`${folder}/`)))).toEqual([]);
+  });
+
+  it.each(Object.keys(own))('runs %s without capabilities and without a way to write', (name) => {
+    expect(serviceOf(name)).toMatchObject({ read_only: true, cap_drop: ['ALL'] });
+  });
+
+  it('keeps workers from the database and from the internet', () => {
+    const { networks: joined = [], volumes = [] } = serviceOf('worker');
+    expect(joined).not.toContain('database');
+    expect(joined.filter((name) => networks[name]?.internal !== true)).toEqual([]);
+    expect(volumes.filter((volume) => volume.startsWith('database'))).toEqual([]);
+  });
+
+  it('runs no image that may be another one tomorrow', () => {
+    const images = Object.values(services).map(({ image }) => image);
+    expect(images.filter((image) => !/:(v?\d[\w.-]*|RELEASE\.[\w-]+)$/.test(image))).toEqual([]);
+  });
+
+  it('never lets the queue throw a key away', () => {
+    const text = readFileSync(file, 'utf8');
+    expect(text).toMatch(/--appendonly yes .*--maxmemory-policy noeviction/);
+  });
+});

@@ -1,0 +1,83 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+
+const folder = join(import.meta.dirname, '..', '..', 'docker');
+const files = readdirSync(folder).filter((name) => name.endsWith('.Dockerfile'));
+
+interface Instruction {
+  word: string;
+  rest: string;
+}
+
+/** Instructions, continued lines joined; comments left out. */
+function instructionsOf(text: string): Instruction[] {
+  const lines = text.replaceAll(/^#.*\n/gm, '').replaceAll('\\\n', ' ');
+  return [...lines.matchAll(/^([A-Z]+) +(.*)$/gm)].map(([, word = '', rest = '']) => ({ word, rest }));
+}
+
+/** What a Dockerfile gets wrong. */
+function offences(text: string): string[] {
+  const all = instructionsOf(text);
+  const last = all.slice(all.findLastIndex(({ word }) => word === 'FROM'));
+  const has = (word: string, pattern: RegExp) => last.some((each) => each.word === word && pattern.test(each.rest));
+  const bases = all.filter(({ word, rest }) => word === 'ARG' && /_IMAGE=/.test(rest)).map(({ rest }) => rest);
+  const rules: [string, boolean][] = [
+    [
+      'starts from images that are pinned',
+      bases.length === 2 && bases.every((rest) => /:[\w.-]*\w$/.test(rest) && !rest.endsWith(':latest')),
+    ],
+    ['has stages of its own for building', all.filter(({ word }) => word === 'FROM').length === 3],
+    [
+      'installs from the lockfile alone',
+      !all.some(({ word, rest }) => word === 'RUN' && /\bnpm (i|install|update|add)\b/.test(rest)),
+    ],
+    ['brings packages without those of development', /npm ci --omit=dev --ignore-scripts/.test(text)],
+    [
+      'has no build tools at the end',
+      !last.some(
+        ({ word, rest }) => word === 'RUN' && /\b(npm|gcc|g\+\+|make|python3?|git|build-essential)\b/.test(rest),
+      ),
+    ],
+    [
+      'copies nothing at the end but from its own stages',
+      last.filter(({ word }) => word === 'COPY').every(({ rest }) => rest.startsWith('--from=')),
+    ],
+    ['runs as somebody', has('USER', /^10001:10001$/)],
+    ['has an init', has('ENTRYPOINT', /^\["tini", "--", "node"\]$/)],
+    ['says whether it is well', has('HEALTHCHECK', /docker\/healthcheck\.mjs/)],
+    ['says what it is', has('LABEL', /org\.opencontainers\.image\.version=.*image\.revision=.*image\.licenses=/)],
+    ['keeps no lists of packages', has('RUN', /rm -rf \/var\/lib\/apt\/lists/)],
+  ];
+  return rules.filter(([, holds]) => !holds).map(([name]) => name);
+}
+
+describe.each(files)('docker/%s', (name) => {
+  const text = readFileSync(join(folder, name), 'utf8');
+
+  it('keeps the rules of the house', () => {
+    expect(offences(text)).toEqual([]);
+  });
+
+  it('copies only what the build context holds', () => {
+    const ignored = readFileSync(join(folder, '..', '.dockerignore'), 'utf8').split('\n');
+    const kept = ignored.filter((line) => line.startsWith('!')).map((line) => line.slice(1));
+    const copied = instructionsOf(text)
+      .filter(({ word, rest }) => word === 'COPY' && !rest.startsWith('--from=') && rest !== '. .')
+      .flatMap(({ rest }) => rest.split(' ').slice(0, -1));
+    const isKept = (path: string) =>
+      kept.some((line) => line === path || (line === 'docker/*.mjs' && /^docker\/[^/]+\.mjs$/.test(path)));
+    expect(copied.filter((path) => !isKept(path))).toEqual([]);
+  });
+
+  it.each([
+    ['starts from images that are pinned', (all: string) => all.replace(/(BASE_IMAGE=\S+?):\S+/, '$1:latest')],
+    ['runs as somebody', (all: string) => all.replace(/^USER .*$/m, 'USER root')],
+    ['has an init', (all: string) => all.replace('["tini", "--", "node"]', '["node"]')],
+    ['installs from the lockfile alone', (all: string) => all.replace('npm ci --ignore-scripts', 'npm install')],
+    ['has no build tools at the end', (all: string) => all.replace(/^USER /m, 'RUN apt-get install -y make\nUSER ')],
+    ['says whether it is well', (all: string) => all.replace(/^HEALTHCHECK.*$/m, '')],
+  ])('would be told if it no longer %s', (rule, spoil) => {
+    expect(offences(spoil(text))).toContain(rule);
+  });
+});

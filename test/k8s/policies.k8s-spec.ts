@@ -1,0 +1,51 @@
+import { describe, expect, it } from 'vitest';
+import type { Policy } from './policy.js';
+import { environmentPolicies } from './policies/environment.js';
+import { imagePolicies } from './policies/images.js';
+import { lifecyclePolicies } from './policies/lifecycle.js';
+import { networkPolicies } from './policies/network.js';
+import { poolPolicies, scalingPolicies } from './policies/pools.js';
+import { privilegePolicies } from './policies/privileges.js';
+import { referencePolicies } from './policies/references.js';
+import { resourcePolicies } from './policies/resources.js';
+import { selectorPolicies } from './policies/selectors.js';
+import { overlays, renderOverlay } from './render-overlay.js';
+
+const everywhere: Policy[] = [
+  ...imagePolicies,
+  ...privilegePolicies,
+  ...resourcePolicies,
+  ...selectorPolicies,
+  ...referencePolicies,
+  ...environmentPolicies,
+  ...networkPolicies,
+  ...lifecyclePolicies,
+  ...poolPolicies,
+];
+
+describe.each(overlays)('the overlay %s', (overlay) => {
+  const manifests = renderOverlay(overlay);
+  // A development cluster has neither KEDA nor an adapter for Prometheus.
+  const policies = overlay === 'dev' ? everywhere : [...everywhere, ...scalingPolicies];
+
+  it.each(policies.map((policy) => [policy.name, policy] as const))('%s', (_name, policy) => {
+    expect(policy.offences(manifests)).toEqual([]);
+  });
+
+  it('makes no secret, unless it is for development', () => {
+    expect(manifests.some(({ kind }) => kind === 'Secret')).toBe(overlay === 'dev');
+  });
+});
+
+describe('a planted offence is found by the policy that', () => {
+  const manifests = renderOverlay('production');
+
+  it.each([...everywhere, ...scalingPolicies].map((policy) => [policy.name, policy] as const))(
+    '%s',
+    (_name, policy) => {
+      const spoilt = structuredClone(manifests);
+      policy.plant(spoilt);
+      expect(policy.offences(spoilt).length).toBeGreaterThan(0);
+    },
+  );
+});

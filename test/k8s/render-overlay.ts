@@ -1,0 +1,35 @@
+import { execFileSync } from 'node:child_process';
+import { readdirSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseAllDocuments } from 'yaml';
+import type { Manifest } from './manifest.js';
+
+export const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
+const folder = join(root, 'k8s', 'overlays');
+
+/** Every overlay there is. */
+export const overlays = readdirSync(folder).sort();
+
+/** `npm run k8s:check` says where its kustomize is; without it the one on the PATH is taken. */
+const [command = 'kubectl', ...words] = (process.env.SLUICE_KUSTOMIZE ?? 'kubectl kustomize').split(' ');
+
+/** The objects of an overlay, as `kubectl apply -k` would send them. */
+export function renderOverlay(name: string): Manifest[] {
+  const text = execFileSync(command, [...words, join(folder, name)], { encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 });
+  return parseManifests(text);
+}
+
+export function parseManifests(text: string): Manifest[] {
+  return parseAllDocuments(text)
+    .map((document) => document.toJS() as Manifest | null)
+    .filter((manifest) => manifest !== null)
+    .map(unbroken);
+}
+
+/** Long secrets are rendered in lines; a server takes them so, the schema's pattern does not. */
+function unbroken(manifest: Manifest): Manifest {
+  if (manifest.kind !== 'Secret') return manifest;
+  const data = Object.entries(manifest.data ?? {}).map(([key, value]) => [key, value.replaceAll('\n', '')]);
+  return { ...manifest, data: Object.fromEntries(data) };
+}
