@@ -1,4 +1,7 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { workloadsOf } from './manifest.js';
 import type { Policy } from './policy.js';
 import { environmentPolicies } from './policies/environment.js';
 import { imagePolicies } from './policies/images.js';
@@ -6,10 +9,10 @@ import { lifecyclePolicies } from './policies/lifecycle.js';
 import { networkPolicies } from './policies/network.js';
 import { poolPolicies, scalingPolicies } from './policies/pools.js';
 import { privilegePolicies } from './policies/privileges.js';
-import { referencePolicies } from './policies/references.js';
+import { referencePolicies, secretKeysOf } from './policies/references.js';
 import { resourcePolicies } from './policies/resources.js';
 import { selectorPolicies } from './policies/selectors.js';
-import { overlays, renderOverlay } from './render-overlay.js';
+import { overlays, renderOverlay, root } from './render-overlay.js';
 
 const everywhere: Policy[] = [
   ...imagePolicies,
@@ -34,6 +37,16 @@ describe.each(overlays)('the overlay %s', (overlay) => {
 
   it('makes no secret, unless it is for development', () => {
     expect(manifests.some(({ kind }) => kind === 'Secret')).toBe(overlay === 'dev');
+  });
+});
+
+describe('docs/kubernetes.md', () => {
+  it('lists every secret with the keys that pods of production mount', () => {
+    const page = readFileSync(join(root, 'docs', 'kubernetes.md'), 'utf8');
+    const wanted = workloadsOf(renderOverlay('production')).flatMap(secretKeysOf);
+    const missing = wanted.filter(({ name, key }) => !new RegExp(`\\| \`${name}\` .*\`${key}\``).test(page));
+    expect(wanted.length).toBeGreaterThan(10);
+    expect(missing).toEqual([]);
   });
 });
 

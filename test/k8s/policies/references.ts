@@ -10,7 +10,8 @@ export const secrets: Record<string, string[]> = {
   'sluice-artifacts': ['access-key-id', 'secret-access-key'],
 };
 
-function secretKeysOf({ pod, containers }: Workload): { name: string; key: string }[] {
+/** Which keys of which secrets a workload mounts or reads. */
+export function secretKeysOf({ pod, containers }: Workload): { name: string; key: string }[] {
   const projected = (pod.volumes ?? []).flatMap(({ projected: volume }) =>
     (volume?.sources ?? []).flatMap(({ secret }) =>
       (secret?.items ?? []).map(({ key }) => ({ name: secret?.name ?? '', key })),
