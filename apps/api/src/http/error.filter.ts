@@ -3,13 +3,13 @@ import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException } from '
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type ErrorCode, PlatformError } from '#common';
 import type { Logger } from '#platform/logging';
+import { bodyLimitBytes } from './body-limits.js';
 import { errorAnswer } from './error-envelope.js';
 import type { RouteTable } from './route-table.js';
 
 const frameworkMessages: Partial<Record<number, { code: ErrorCode; message: string }>> = {
   400: { code: 'INVALID_REQUEST', message: 'The request could not be read.' },
   408: { code: 'INVALID_REQUEST', message: 'The request took too long to arrive.' },
-  413: { code: 'PAYLOAD_TOO_LARGE', message: 'The body is larger than 35 MB.' },
   414: { code: 'INVALID_REQUEST', message: 'The address is too long.' },
   415: { code: 'INVALID_CONTENT_TYPE', message: 'The body must be sent as application/json.' },
 };
@@ -20,6 +20,7 @@ export class ErrorFilter implements ExceptionFilter {
   constructor(
     private readonly routes: RouteTable,
     private readonly logger: Logger,
+    private readonly onAnswer: (code: ErrorCode) => void = () => undefined,
   ) {}
 
   catch(exception: unknown, host: ArgumentsHost): void {
@@ -28,6 +29,7 @@ export class ErrorFilter implements ExceptionFilter {
     const reply = http.getResponse<FastifyReply>();
     const error = this.translate(exception, request, reply);
     this.note(error, request.id);
+    this.onAnswer(error.code);
     if (reply.raw.headersSent) {
       // Half an answer is out; a cut connection is the only honest end left.
       reply.raw.destroy();
@@ -61,6 +63,8 @@ export class ErrorFilter implements ExceptionFilter {
     if (!(exception instanceof HttpException)) return PlatformError.from(exception);
     const status = exception.getStatus();
     if (status === 404) return this.notFound(request, reply);
+    if (status === 413)
+      return new PlatformError('PAYLOAD_TOO_LARGE', `The body is larger than ${megabytesOf(request)} MB.`);
     const known = frameworkMessages[status];
     return known === undefined ? PlatformError.from(exception) : new PlatformError(known.code, known.message);
   }
@@ -71,6 +75,10 @@ export class ErrorFilter implements ExceptionFilter {
     void reply.header('allow', methods.join(', '));
     return new PlatformError('METHOD_NOT_ALLOWED', `This address answers ${methods.join(', ')} only.`);
   }
+}
+
+function megabytesOf({ routeOptions }: FastifyRequest): number {
+  return Math.floor((routeOptions.bodyLimit ?? bodyLimitBytes) / (1024 * 1024));
 }
 
 /** Bytes and time a caller gets to finish a body that was refused. */

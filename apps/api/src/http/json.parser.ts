@@ -1,9 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { PlatformError } from '#common';
 import { noteBody, parseJsonBody } from '#platform/http';
-
-/** Bytes of a JSON body at most, as the contract's largest route has it (gaps, 4). */
-export const bodyLimitBytes = 35 * 1024 * 1024;
+import { bodyLimitBytes } from './body-limits.js';
 
 /** What can be read as UTF-8 without changing a character. */
 const readableCharsets = new Set(['utf-8', 'utf8', 'us-ascii']);

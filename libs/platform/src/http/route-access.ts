@@ -46,6 +46,8 @@ export interface RouteSettings {
   billed?: true;
   /** A route that asks its limits itself, because they depend on the model of its body. */
   limitedByModel?: true;
+  /** A route that is not billed and takes as much as one that is. */
+  largeBody?: true;
   /** With `billed`, of routes that only start a job: their answer follows from the job's row alone. */
   answerOfJob?: AnswerOfJob;
   /** A route that takes `multipart/form-data`; others refuse it. */
@@ -81,6 +83,11 @@ export function Access(access: RouteAccess): MethodDecorator {
  */
 export function LimitedByModel(): MethodDecorator {
   return routeSettings({ limitedByModel: true });
+}
+
+/** Declares a route that takes JSON bodies as large as billed ones do, although it costs nothing. */
+export function LargeBody(): MethodDecorator {
+  return routeSettings({ largeBody: true });
 }
 
 /** Declares that a route takes `multipart/form-data`, read by `readBody` into the same DTO as JSON. */

@@ -13,7 +13,7 @@ import {
   queueMedia,
   sendMedia,
 } from '#jobs';
-import { Billed, callerOf, goneSignal, LimitedByModel, validateWire } from '#platform/http';
+import { Billed, callerOf, goneSignal, LargeBody, LimitedByModel, validateWire } from '#platform/http';
 import { quoteVideo, videoJob, type VideoPricing } from '../contract/index.js';
 import {
   CompleteVideoRequest,
@@ -42,6 +42,7 @@ export class VideoController {
 
   @Post('quote')
   @HttpCode(200)
+  @LargeBody()
   @QuoteVideoApiDocument()
   async quote(
     @Req() request: FastifyRequest,

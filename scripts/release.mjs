@@ -1,0 +1,79 @@
+#!/usr/bin/env node
+// `npm run release [-- --out folder]`: what goes out with a version beside its images: the bill of materials of what ships
+// (CycloneDX, the same bytes for the same lockfile), the sources, and their checksums. Asks the registry for known
+// vulnerabilities first; `--sbom` makes the bill alone.
+import { execFileSync, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { root } from './steps.mjs';
+
+const options = process.argv.slice(2);
+const out = resolve(
+  options.includes('--out') ? (options[options.indexOf('--out') + 1] ?? '') : join(root, 'dist/release'),
+);
+const { name, version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+const npm = process.env.npm_execpath ? [process.execPath, process.env.npm_execpath] : ['npm'];
+
+mkdirSync(out, { recursive: true });
+const bill = `${name}-${version}.cdx.json`;
+writeFileSync(join(out, bill), billOfMaterials());
+if (!options.includes('--sbom')) {
+  checkAdvisories();
+  const archive = `${name}-${version}.tar.gz`;
+  const prefix = `--prefix=${name}-${version}/`;
+  execFileSync('git', ['-C', root, 'archive', '--format=tar.gz', prefix, '-o', join(out, archive), 'HEAD']);
+  const lines = [archive, bill].map((file) => `${sha256(readFileSync(join(out, file)))}  ${file}\n`);
+  writeFileSync(join(out, 'SHA256SUMS'), lines.join(''));
+}
+console.log(`Written to ${out}.`);
+
+function billOfMaterials() {
+  const text = run(['sbom', '--sbom-format', 'cyclonedx', '--package-lock-only']);
+  const made = JSON.parse(text);
+  const { tools, timestamp, ...metadata } = made.metadata;
+  // Of the time, the machine and the folder nothing is kept: two that build the same version can compare.
+  const component = { ...metadata.component, name };
+  // By ourselves: npm's own `--omit dev` drops what ships and is needed for building as well.
+  const ships = shippedPackages();
+  const components = made.components.filter((one) => ships.has(`${one.name}@${one.version}`));
+  const known = new Set([component['bom-ref'], ...components.map((one) => one['bom-ref'])]);
+  const dependencies = made.dependencies
+    .filter(({ ref }) => known.has(ref))
+    .map(({ ref, dependsOn = [] }) => ({ ref, dependsOn: dependsOn.filter((one) => known.has(one)) }));
+  const content = { ...made, metadata: { ...metadata, component }, components, dependencies };
+  delete content.serialNumber;
+  const hex = sha256(JSON.stringify(content));
+  const id = [hex.slice(0, 8), hex.slice(8, 12), `8${hex.slice(13, 16)}`, `8${hex.slice(17, 20)}`, hex.slice(20, 32)];
+  return `${JSON.stringify({ ...content, serialNumber: `urn:uuid:${id.join('-')}` }, null, 2)}\n`;
+}
+
+/** `name@version` of everything that an installation without development packages has. */
+function shippedPackages() {
+  const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
+  const shipped = Object.entries(packages).filter(([path, { dev }]) => path !== '' && dev !== true);
+  return new Set(shipped.map(([path, one]) => `${one.name ?? path.split('node_modules/').at(-1)}@${one.version}`));
+}
+
+/** Not every registry answers this; a release from one that does not says so. */
+function checkAdvisories() {
+  const [command, ...args] = [...npm, 'audit', '--omit=dev', '--audit-level=high', '--json'];
+  const { stdout } = spawnSync(command, args, { cwd: root, encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 });
+  const report = JSON.parse(stdout || '{}');
+  const found = report.metadata?.vulnerabilities;
+  if (found === undefined) {
+    console.warn('The registry does not answer npm audit: known vulnerabilities were not looked up.');
+  } else if (found.high + found.critical > 0) {
+    console.error(`npm audit finds ${found.high} high and ${found.critical} critical: see \`npm audit --omit=dev\`.`);
+    process.exit(1);
+  }
+}
+
+function run(args) {
+  const [command, ...first] = npm;
+  return execFileSync(command, [...first, ...args], { cwd: root, encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 });
+}
+
+function sha256(content) {
+  return createHash('sha256').update(content).digest('hex');
+}
