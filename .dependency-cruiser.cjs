@@ -182,6 +182,7 @@ module.exports = {
     oneOwner('undici-at-the-doors', 'undici', '^libs/(egress|model-store)/'),
     oneOwner('busboy-in-the-parser', '@fastify/busboy|busboy', '^apps/api/src/http/'),
     oneOwner('prom-client-in-metrics', 'prom-client', '^libs/platform/src/metrics/'),
+    oneOwner('opentelemetry-in-tracing', '@opentelemetry', '^libs/platform/src/tracing/'),
     oneOwner('pacote-in-model-store', 'pacote|@huggingface/hub', '^libs/model-store/'),
     {
       name: 'product-never-imports-tests',

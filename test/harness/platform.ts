@@ -49,6 +49,8 @@ export interface PlatformOptions {
   replicas?: Partial<Record<PlatformRole, number>>;
   /** A PostgreSQL server of this platform alone, for tests that stop it; default the server that the run shares. */
   ownPostgres?: boolean;
+  /** Hears everything that the processes write, as they write it. */
+  onLog?: (text: string) => void;
   /** Further options of `redis-server`, e.g. `['--appendonly', 'yes']`. */
   redisArguments?: string[];
 }
@@ -96,6 +98,8 @@ export interface Platform {
   signal(name: PlatformProcess, signal: NodeJS.Signals): void;
   /** Starts a process that was killed. */
   start(name: PlatformProcess): Promise<void>;
+  /** Where a process answers health and metrics, as it logged it. */
+  operationsUrl(name: PlatformProcess): string;
   /** Resolves when every model is online. */
   untilOnline(): Promise<void>;
   /** What the processes logged; for a failing test. */
@@ -139,6 +143,7 @@ class RunningPlatform implements Platform {
   readonly journal: EngineJournal;
   home = '';
   private readonly ports = new Map<PlatformProcess, number>();
+  private readonly healthPorts = new Map<PlatformProcess, number>();
   private database: TestDatabase | null = null;
   private redisServer: TestRedis | null = null;
   private postgresServer: TestPostgres | null = null;
@@ -246,6 +251,12 @@ class RunningPlatform implements Platform {
     return pid;
   }
 
+  operationsUrl(name: PlatformProcess): string {
+    const port = this.ports.get(name) ?? this.healthPorts.get(name);
+    if (port === undefined) throw new Error(`the ${name} has told no port`);
+    return `http://127.0.0.1:${port}`;
+  }
+
   signal(name: PlatformProcess, signal: NodeJS.Signals): void {
     process.kill(this.pid(name), signal);
   }
@@ -260,7 +271,11 @@ class RunningPlatform implements Platform {
     });
     this.children.set(name, child);
     for (const stream of [child.stdout, child.stderr]) {
-      stream.setEncoding('utf8').on('data', (text: string) => this.note(`${name}: ${text}`));
+      stream.setEncoding('utf8').on('data', (text: string) => {
+        const [, port] = /answers health and metrics on port (\d+)/.exec(text) ?? [];
+        if (port !== undefined) this.healthPorts.set(name, Number(port));
+        this.note(`${name}: ${text}`);
+      });
     }
     child.once('exit', (code, signal) => this.note(`${name} ended with ${String(code ?? signal)}`));
     if (role !== 'api') return;
@@ -305,6 +320,7 @@ class RunningPlatform implements Platform {
   }
 
   private note(text: string): void {
+    this.options.onLog?.(text);
     this.lines.push(text);
     if (this.lines.length > 2_000) this.lines.splice(0, 1_000);
   }

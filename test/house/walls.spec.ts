@@ -84,6 +84,7 @@ const offences: Record<string, { file: string; text: string }> = {
   'undici-at-the-doors': { file: 'libs/jobs/src/caller.ts', text: "import 'undici';" },
   'busboy-in-the-parser': { file: 'libs/jobs/src/form.ts', text: "import '@fastify/busboy';" },
   'prom-client-in-metrics': { file: 'libs/jobs/src/gauge.ts', text: "import 'prom-client';" },
+  'opentelemetry-in-tracing': { file: 'libs/queue/src/span.ts', text: "import '@opentelemetry/api';" },
   'pacote-in-model-store': { file: 'libs/jobs/src/tarball.ts', text: "import 'pacote';" },
   'product-never-imports-tests': { file: 'apps/api/src/leaning.ts', text: "import '../../../test/harness/fake.js';" },
   'no-dev-packages-in-product': { file: 'libs/jobs/src/tooling.ts', text: "import 'openai';" },
@@ -97,7 +98,7 @@ const accomplices: Record<string, string> = {
 
 const packages = [
   ...['bullmq', 'onnxruntime-node', 'sharp', 'prom-client', 'pacote', '@prisma/client', 'openai'],
-  ...['@aws-sdk/client-s3', 'undici', '@fastify/busboy'],
+  ...['@aws-sdk/client-s3', 'undici', '@fastify/busboy', '@opentelemetry/api'],
 ];
 
 /** Writes a house into a new folder and answers what the walls say about it. */

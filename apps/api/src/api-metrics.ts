@@ -1,3 +1,4 @@
+import type { AdmissionDecision } from '#jobs';
 import type { ModelRegistryService } from '#model-registry';
 import { modalitiesOf } from '#modalities';
 import { type Readiness, registerReadinessGauges } from '#platform/health';
@@ -38,6 +39,16 @@ export function registerApiMetrics(metrics: Metrics, { registry, transport, read
       }
     },
   });
+}
+
+/** `sluice_admission_decisions_total`: what comes of requests that are valid and within their limits. */
+export function countDecisions(metrics: Metrics): (decision: AdmissionDecision) => void {
+  const decisions = metrics.counter(
+    'sluice_admission_decisions_total',
+    'Requests let in (`admitted`) or refused (the code) by admission: balance, capacity, stores.',
+    ['modality', 'model', 'reason'],
+  );
+  return ({ modality, modelId, reason }) => decisions.inc({ modality, model: modelId, reason });
 }
 
 const heldStates = ['loading', 'ready', 'draining'] as const;

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { AccountsService } from '#accounts';
-import { LedgerService, PriceList, ReservationStep, SettlementStep } from '#billing';
+import { LedgerService, MoneyMetrics, PriceList, ReservationStep, SettlementStep } from '#billing';
 import { Egress } from '#egress';
 import {
   AdmissionService,
@@ -23,6 +23,7 @@ import { Readiness } from '#platform/health';
 import type { Logger } from '#platform/logging';
 import { Metrics } from '#platform/metrics';
 import { PrismaService } from '#platform/prisma';
+import { openTracing, type Tracing } from '#platform/tracing';
 import { createTransport, type QueueTransport } from '#queue';
 import { type ArtifactStore, createArtifactStore, DownloadLinks } from '#storage';
 import { meterJob } from '#modalities';
@@ -30,7 +31,7 @@ import { VoicesService } from '#modalities/speech/api';
 import { type AccountServices, openAccountServices } from './account-services.js';
 import { HolderWatch } from './holder-watch.js';
 import { Drain } from './http/drain.js';
-import { registerApiMetrics } from './api-metrics.js';
+import { countDecisions, registerApiMetrics } from './api-metrics.js';
 import { type LimitServices, openLimitServices } from './limit-services.js';
 
 /** Everything the api's routes stand on, made once per process. */
@@ -56,6 +57,7 @@ export interface ApiServices extends AccountServices, LimitServices {
   metrics: Metrics;
   readiness: Readiness;
   drain: Drain;
+  tracing: Tracing;
 }
 
 /** Connects to queue and database. Rejects when the queue does not answer; the database may come later. */
@@ -66,6 +68,7 @@ export async function openServices(config: ApiConfig, logger: Logger): Promise<A
     clientName: 'api',
     warn: (message, error) => logger.warn({ error }, message),
   });
+  const tracing = await openTracing('sluice-api', config);
   const prisma = new PrismaService({ url: config.databaseUrl, applicationName: 'sluice-api', poolSize: 20 });
   await transport.mailbox.start();
   await joinPresence(transport);
@@ -84,6 +87,8 @@ export async function openServices(config: ApiConfig, logger: Logger): Promise<A
   const { apiKeys } = accountServices;
   const limitServices = await openLimitServices(config, { prisma, ledger, apiKeys, registry, metrics, logger });
   const correction = correctReservedTokens(limitServices.limits.corrector);
+  const money = new MoneyMetrics(metrics);
+  const settlement = new SettlementStep(meterJob, money);
   const artifacts = createArtifactStore(config.storage);
   const links = new DownloadLinks(config.secretKey);
   const readiness = new Readiness([
@@ -103,12 +108,15 @@ export async function openServices(config: ApiConfig, logger: Logger): Promise<A
     prices: new PriceList(prisma),
     admission: new AdmissionService({
       jobs,
-      closer: new JobCloser(jobs, [new SettlementStep(meterJob)], [correction]),
+      closer: new JobCloser(jobs, [settlement], [correction, settlement.afterwards]),
       steps: [idempotency, new ReservationStep()],
       cipher: new PayloadCipher(config.secretKey),
       transport,
       logger,
       queueLimit: config.queueLimit,
+      traceOf: (requestId) => tracing.parentFor(requestId),
+      onDecision: countDecisions(metrics),
+      onWritten: (job, quote) => money.reserved(job, quote),
     }),
     idempotency,
     jobs: new JobsService({ jobs, transport, logger }),
@@ -123,12 +131,13 @@ export async function openServices(config: ApiConfig, logger: Logger): Promise<A
     metrics,
     readiness,
     drain: new Drain(),
+    tracing,
   };
 }
 
 /** Writes what still waits and lets go of both stores. */
 export async function closeServices(services: ApiServices): Promise<void> {
-  const { idempotency, jobs, holders, transport, prisma, artifacts, limits } = services;
+  const { idempotency, jobs, holders, transport, prisma, artifacts, limits, tracing } = services;
   holders.close();
   await idempotency.close();
   await jobs.close();
@@ -136,6 +145,7 @@ export async function closeServices(services: ApiServices): Promise<void> {
   await transport.close();
   await prisma.$disconnect();
   await artifacts.close();
+  await tracing.close();
 }
 
 /** Workers cancel the jobs of a replica that falls silent. */

@@ -1,4 +1,4 @@
-import { SettlementStep } from '#billing';
+import { LedgerService, LedgerWatch, MoneyMetrics, SettlementStep } from '#billing';
 import {
   correctReservedTokens,
   DeleteExpiredArtifactsSweep,
@@ -52,9 +52,10 @@ export interface OpsProcesses {
   outcomes: OutcomeProcessor;
   sweeps: SweepRunner;
   progress: ProgressRecorder;
+  books: LedgerWatch;
 }
 
-/** What runs in ops: the outcome processor, the sweeps and the recorder of progress, counted. */
+/** What runs in ops: the outcome processor, the sweeps, the recorder of progress and the proof of the books, counted. */
 export function composeOps(parts: OpsParts): OpsProcesses {
   const { config, prisma, transport, logger, metrics, artifacts, limitStore } = parts;
   const jobs = new JobsRepository(prisma);
@@ -63,8 +64,9 @@ export function composeOps(parts: OpsParts): OpsProcesses {
   );
   const mediaJobs = new MediaJobsRepository(prisma);
   const media = new MediaClosing({ jobs: mediaJobs, artifacts, modalities: asyncModalities, logger });
-  const steps = [new SettlementStep(meterJob), media];
-  const closer = new JobCloser(jobs, steps, [correctReservedTokens(corrector), media.afterwards]);
+  const settlement = new SettlementStep(meterJob, new MoneyMetrics(metrics));
+  const listeners = [correctReservedTokens(corrector), media.afterwards, settlement.afterwards];
+  const closer = new JobCloser(jobs, [settlement, media], listeners);
   const closed = metrics.counter('sluice_jobs_closed_total', 'Jobs closed, by how they ended.', [
     'modality',
     'model',
@@ -104,7 +106,17 @@ export function composeOps(parts: OpsParts): OpsProcesses {
     onRun: (sweep, count) => (count === null ? failures.inc({ sweep }) : found.inc({ sweep }, count)),
   });
   registerJobGauges(parts, jobs);
-  return { outcomes, sweeps, progress: new ProgressRecorder({ jobs: mediaJobs, transport, logger }) };
+  return {
+    outcomes,
+    sweeps,
+    progress: new ProgressRecorder({ jobs: mediaJobs, transport, logger }),
+    books: new LedgerWatch({
+      ledger: new LedgerService(prisma),
+      metrics,
+      logger,
+      verifyEveryMs: config.ledgerVerifyMs,
+    }),
+  };
 }
 
 function registerJobGauges({ transport, metrics }: OpsParts, jobs: JobsRepository): void {

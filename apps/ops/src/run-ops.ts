@@ -27,7 +27,7 @@ export async function runOps(config: OpsConfig): Promise<void> {
     namespace: config.namespace,
     warn: (message, error) => logger.warn({ error }, message),
   });
-  const { outcomes, sweeps, progress } = composeOps({
+  const { outcomes, sweeps, progress, books } = composeOps({
     config,
     prisma,
     transport,
@@ -45,12 +45,13 @@ export async function runOps(config: OpsConfig): Promise<void> {
   await outcomes.start();
   sweeps.start();
   progress.start();
+  books.start();
   logger.info({ port: http.port }, `ops answers health and metrics on port ${http.port}`);
 
   const signal = await stopped;
   logger.info({ signal }, 'stopping');
   readiness.drain();
-  await Promise.all([sweeps.close(), outcomes.close(), progress.close()]);
+  await Promise.all([sweeps.close(), outcomes.close(), progress.close(), books.close()]);
   await transport.close();
   await artifacts.close();
   await limitStore.close();

@@ -9,8 +9,13 @@ import { TranscriptionProcessor } from '#modalities/transcription/worker';
 import { VideoProcessor } from '#modalities/video/worker';
 import type { MediaTools } from '#media';
 import type { ModelManifest } from '#model-registry/manifest';
+import type { Logger } from '#platform/logging';
+import type { Tracing } from '#platform/tracing';
 import type { JobConsumer, JobReport, QueueTransport, RunningJob } from '#queue';
 import type { ArtifactStore } from '#storage';
+import type { ModelTimings } from './model-timings.js';
+import { followedJob } from './followed-job.js';
+import { TimedRunner } from './timed-runner.js';
 
 /** Runs the jobs of one slice on the host of one model. */
 interface JobProcessor<Payload extends object> {
@@ -47,17 +52,23 @@ export const processors = {
 export interface ConsumerWish extends ProcessorParts {
   modality: ModalityName;
   concurrency: number;
+  timings: ModelTimings;
+  tracing: Tracing;
+  logger: Logger;
 }
 
 /** Starts taking the jobs of one modality and model. */
 export function openConsumer(transport: QueueTransport, wish: ConsumerWish): Promise<JobConsumer> {
-  const { modality, manifest, concurrency } = wish;
-  const processor: JobProcessor<never> = processors[modality](wish);
+  const { modality, manifest, concurrency, runner } = wish;
+  const timings = wish.timings.of(modality);
+  const timed = { ...wish, runner: new TimedRunner(runner, wish.timings) };
+  const processor: JobProcessor<never> = processors[modality](timed);
   return transport.consume<object, object>({
     definition: catalog[modality],
     modelId: manifest.id,
     // The consumer has checked the payload against the class of this very definition.
-    handler: (job) => processor.process(job as RunningJob<never>),
+    handler: (job) => followedJob(wish, job, () => timings.time(() => processor.process(job as RunningJob<never>))),
     concurrency,
+    onPickup: (waitedMs) => timings.pickup.add(waitedMs / 1_000),
   });
 }

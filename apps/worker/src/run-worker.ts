@@ -4,6 +4,7 @@ import { childEnvironment, type WorkerConfig } from '#platform/config';
 import { Readiness, registerReadinessGauges, startHealthServer } from '#platform/health';
 import { createLogger } from '#platform/logging';
 import { Metrics, registerBusLag } from '#platform/metrics';
+import { openTracing } from '#platform/tracing';
 import { createTransport } from '#queue';
 import { createArtifactStore } from '#storage';
 import { registerWorkerMetrics } from './worker-metrics.js';
@@ -32,6 +33,7 @@ export async function runWorker(config: WorkerConfig, overrides: WorkerOverrides
     clientName: 'worker',
     warn: (message, error) => logger.warn({ error }, message),
   });
+  const tracing = await openTracing('sluice-worker', config);
   const artifacts = createArtifactStore(config.storage);
   const worker = new Worker({
     home: config.home,
@@ -42,6 +44,7 @@ export async function runWorker(config: WorkerConfig, overrides: WorkerOverrides
     media: await MediaTools.find({ ffmpeg: config.ffmpeg, warn: (message) => logger.warn(message) }),
     launch: overrides.launch ?? forkHost({ env: childEnvironment(withheldFromHosts) }),
     timings: overrides.timings,
+    tracing,
     logger,
   });
   const metrics = new Metrics('worker');
@@ -59,6 +62,7 @@ export async function runWorker(config: WorkerConfig, overrides: WorkerOverrides
   await worker.stop(config.drainMs);
   await transport.close();
   await artifacts.close();
+  await tracing.close();
   await http.close();
   logger.info('worker stopped');
 }

@@ -2,10 +2,12 @@ import { HostSupervisor, type HostLauncher, type HostStateChange, type HostTimin
 import type { MediaTools } from '#media';
 import type { ModalityName } from '#modalities';
 import type { Logger } from '#platform/logging';
+import type { Tracing } from '#platform/tracing';
 import type { HeldModel, JobConsumer, QueueTransport } from '#queue';
 import type { ArtifactStore } from '#storage';
 import { hostLoadOptions, type HostSettings } from './host-options.js';
 import type { InstalledModel } from './models-folder.js';
+import { ModelTimings } from './model-timings.js';
 import { type HelperHosts, openConsumer } from './processors.js';
 
 export interface ServedModelOptions {
@@ -18,6 +20,7 @@ export interface ServedModelOptions {
   launch: HostLauncher;
   settings: HostSettings;
   logger: Logger;
+  tracing: Tracing;
   timings?: Partial<HostTimings>;
   /** Called when what the others should know of this model has changed. */
   onChange: () => void;
@@ -36,6 +39,8 @@ function timingsOf({ manifest }: InstalledModel): Partial<HostTimings> {
 
 /** One model of this worker: its host, and once that is ready, the consumers of its queues. */
 export class ServedModel {
+  /** For the metrics. */
+  readonly timings = new ModelTimings();
   private readonly supervisor: HostSupervisor;
   private readonly consumers = new Map<ModalityName, JobConsumer>();
   private opening: Promise<void> | null = null;
@@ -43,9 +48,10 @@ export class ServedModel {
   private failedRestarts = 0;
 
   constructor(private readonly options: ServedModelOptions) {
-    const { model, settings, launch } = options;
+    const { model, settings, launch, tracing } = options;
     const timings = { ...timingsOf(model), ...options.timings };
-    this.supervisor = new HostSupervisor({ load: hostLoadOptions(model, settings), launch, timings });
+    const traceOf = (id: string) => tracing.parentFor(id);
+    this.supervisor = new HostSupervisor({ load: hostLoadOptions(model, settings), launch, timings, traceOf });
     this.supervisor.onChange((change) => this.hostChanged(change));
   }
 
@@ -125,7 +131,7 @@ export class ServedModel {
 
   /** Jobs are taken only once the model can run them. */
   private async openConsumers(slots: number): Promise<void> {
-    const { transport, modalities, model, artifacts, media, helper } = this.options;
+    const { transport, modalities, model, artifacts, media, helper, tracing, logger } = this.options;
     // A few more than fit: the next prompt waits in the host, not behind a round trip, when a slot is free.
     const concurrency = slots + Math.ceil(slots / 4);
     try {
@@ -139,6 +145,9 @@ export class ServedModel {
           artifacts,
           media,
           helper,
+          timings: this.timings,
+          tracing,
+          logger,
         };
         this.consumers.set(modality, await openConsumer(transport, wish));
       }

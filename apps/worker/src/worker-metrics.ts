@@ -1,12 +1,13 @@
 import { type EngineReading, type Metrics, registerEngineGauges } from '#platform/metrics';
 import type { AnyEngineStats, HostReport } from '#inference/host';
 import type { ServedModel } from './served-model.js';
+import { registerTimings } from './timing-metrics.js';
 
-/** What each host last told, as gauges: totals start anew with a new host, as counters of a new process do. */
+/** What each host last told, and what its jobs took: totals start anew with a new host, as counters of a new process do. */
 export function registerWorkerMetrics(metrics: Metrics, models: () => ServedModel[]): void {
   registerEngineGauges(metrics, () => models().flatMap(engineReading));
-  for (const { name, help, pick } of statGauges) {
-    metrics.observedGauge({
+  for (const { name, help, pick, kind } of statFigures) {
+    metrics[kind]({
       name,
       help,
       labelNames: ['model'],
@@ -20,8 +21,8 @@ export function registerWorkerMetrics(metrics: Metrics, models: () => ServedMode
       },
     });
   }
-  for (const { name, help, pick } of hostGauges) {
-    metrics.observedGauge({
+  for (const { name, help, pick, kind } of hostFigures) {
+    metrics[kind]({
       name,
       help,
       labelNames: ['model'],
@@ -30,6 +31,18 @@ export function registerWorkerMetrics(metrics: Metrics, models: () => ServedMode
       },
     });
   }
+  metrics.observedHistogram({
+    name: 'sluice_engine_step_duration_seconds',
+    help: 'Time of one run of the model, for all rows of the batch at once.',
+    labelNames: ['model'],
+    read: (observe) => {
+      for (const model of models()) {
+        const tally = model.host.report?.stats?.stepSeconds;
+        if (tally !== undefined) observe({ model: model.id }, tally);
+      }
+    },
+  });
+  registerTimings(metrics, models);
 }
 
 function engineReading(model: ServedModel): EngineReading[] {
@@ -39,53 +52,94 @@ function engineReading(model: ServedModel): EngineReading[] {
   return [{ modelId: model.id, provider, slots, running, residentBytes }];
 }
 
-const statGauges: { name: string; help: string; pick: (stats: AnyEngineStats) => number | undefined }[] = [
-  { name: 'sluice_engine_running_sequences', help: 'Choices in the batch now.', pick: (stats) => stats.running },
-  { name: 'sluice_engine_waiting_sequences', help: 'Choices waiting for a slot.', pick: (stats) => stats.waiting },
-  { name: 'sluice_engine_cache_tokens', help: 'Tokens of cache in use.', pick: (stats) => stats.cacheTokens },
+type Kind = 'observedGauge' | 'observedCounter';
+
+const statFigures: {
+  name: string;
+  help: string;
+  kind: Kind;
+  pick: (stats: AnyEngineStats) => number | undefined;
+}[] = [
+  {
+    name: 'sluice_engine_running_sequences',
+    kind: 'observedGauge',
+    help: 'Choices in the batch now.',
+    pick: (stats) => stats.running,
+  },
+  {
+    name: 'sluice_engine_waiting_sequences',
+    kind: 'observedGauge',
+    help: 'Choices waiting for a slot.',
+    pick: (stats) => stats.waiting,
+  },
+  {
+    name: 'sluice_engine_cache_tokens',
+    kind: 'observedGauge',
+    help: 'Tokens of cache in use.',
+    pick: (stats) => stats.cacheTokens,
+  },
   {
     name: 'sluice_engine_cache_capacity_tokens',
+    kind: 'observedGauge',
     help: 'Tokens of cache that fit.',
     pick: (stats) => stats.cacheCapacityTokens,
   },
   {
     name: 'sluice_engine_prompt_tokens_total',
+    kind: 'observedCounter',
     help: 'Prompt tokens since the host started.',
     pick: (stats) => stats.promptTokensTotal,
   },
   {
     name: 'sluice_engine_cached_tokens_total',
+    kind: 'observedCounter',
     help: 'Prompt tokens found in a cached prefix since the host started.',
     pick: (stats) => stats.cachedTokensTotal,
   },
   {
     name: 'sluice_engine_generated_tokens_total',
+    kind: 'observedCounter',
     help: 'Tokens generated since the host started.',
     pick: (stats) => stats.generatedTokensTotal,
   },
-  { name: 'sluice_engine_steps_total', help: 'Steps since the host started.', pick: (stats) => stats.stepsTotal },
+  {
+    name: 'sluice_engine_steps_total',
+    kind: 'observedCounter',
+    help: 'Steps since the host started.',
+    pick: (stats) => stats.stepsTotal,
+  },
   {
     name: 'sluice_engine_run_seconds_total',
+    kind: 'observedCounter',
     help: 'Time inside the session since the host started.',
     pick: (stats) => stats.runMsTotal / 1_000,
   },
 ];
 
-const hostGauges: { name: string; help: string; pick: (model: ServedModel) => number }[] = [
+const hostFigures: { name: string; help: string; kind: Kind; pick: (model: ServedModel) => number }[] = [
   {
     name: 'sluice_host_restarts_total',
+    kind: 'observedCounter',
     help: 'Hosts of the model that had to be replaced.',
     pick: (model) => model.host.restarts,
   },
   {
     name: 'sluice_host_ready',
+    kind: 'observedGauge',
     help: '1 while the host of the model is ready.',
     pick: (model) => (model.host.state === 'ready' ? 1 : 0),
   },
   {
     name: 'sluice_host_loop_lag_seconds',
+    kind: 'observedGauge',
     help: 'Delay of the host’s event loop in the last second, 99th percentile.',
     pick: (model) => loopLag(model.host.report),
+  },
+  {
+    name: 'sluice_host_load_seconds',
+    kind: 'observedGauge',
+    help: 'Time that the newest load of the model took, its first run included.',
+    pick: (model) => (model.host.report?.loadMs ?? 0) / 1_000,
   },
 ];
 

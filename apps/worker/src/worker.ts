@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { HostLauncher, HostTimings } from '#inference/host';
 import type { MediaTools } from '#media';
 import type { Logger } from '#platform/logging';
+import { noTracing, type Tracing } from '#platform/tracing';
 import type { QueueTransport } from '#queue';
 import type { ArtifactStore } from '#storage';
 import type { HostSettings } from './host-options.js';
@@ -21,6 +22,8 @@ export interface WorkerOptions {
   /** Starts the child of a model. Tests bring a host of their own. */
   launch: HostLauncher;
   logger: Logger;
+  /** Default: nothing is traced. */
+  tracing?: Tracing;
   /** Pause between two looks at the models folder, in ms. */
   scanEveryMs?: number;
   timings?: Partial<HostTimings>;
@@ -107,7 +110,9 @@ export class Worker {
   private load(model: InstalledModel): void {
     const modalities = modalitiesOf(model.manifest);
     const onChange = () => void this.options.transport.presence.announce();
-    const served = new ServedModel({ ...this.options, model, modalities, helper: this.helper, onChange });
+    const { tracing = noTracing } = this.options;
+    const { helper } = this;
+    const served = new ServedModel({ ...this.options, model, modalities, helper, tracing, onChange });
     this.served.set(served.id, served);
     served.start();
   }

@@ -2,7 +2,8 @@ import { type ErrorCode, errorEntry, type JobUsage } from '#common';
 import type { RawQueries } from '#platform/prisma';
 import type { Meter } from './charge-line.js';
 import type { Pricing } from './pricing.js';
-import { type HoldClosing, LedgerRepository } from './ledger.repository.js';
+import { type Closed, type HoldClosing, LedgerRepository } from './ledger.repository.js';
+import type { MoneyMetrics } from './money.metrics.js';
 
 /** What the step must know of a closed job. */
 export interface SettleableJob {
@@ -20,13 +21,28 @@ export interface SettleableJob {
  * admission, our failures cost nothing, and what was reserved beyond comes back. A closing step of `#jobs`.
  */
 export class SettlementStep {
-  constructor(private readonly meter: Meter) {}
+  private readonly closed = new WeakMap<SettleableJob, Closed>();
+
+  constructor(
+    private readonly meter: Meter,
+    private readonly metrics: MoneyMetrics | null = null,
+  ) {}
+
+  /** Counts what was posted for a job; call it when its transaction has committed. */
+  readonly afterwards = (job: SettleableJob): void => {
+    const closed = this.closed.get(job);
+    if (closed !== undefined) this.metrics?.closed(job, closed);
+  };
 
   async close(transaction: RawQueries, jobs: readonly SettleableJob[]): Promise<void> {
     const ledger = new LedgerRepository(transaction);
     const paying = jobs.filter(({ usage, errorCode }) => usage !== null && paysForDelivery(errorCode));
     const pricings = await ledger.findPricings(paying.map(({ requestId }) => requestId));
-    await ledger.close(jobs.map((job) => this.closingOf(job, pricings)));
+    const results = await ledger.close(jobs.map((job) => this.closingOf(job, pricings)));
+    for (const [place, job] of jobs.entries()) {
+      const closed = results[place];
+      if (closed !== undefined) this.closed.set(job, closed);
+    }
   }
 
   private closingOf(job: SettleableJob, pricings: ReadonlyMap<string, Pricing | null>): HoldClosing {

@@ -1,8 +1,10 @@
 export * from './charge-line.js';
 export * from './closing.step.js';
 export * from './job-quote.js';
+export * from './ledger-watch.js';
 export * from './ledger.service.js';
 export type { AccountBalance, CreditKind, LedgerLine, VerifyReport } from './ledger.repository.js';
+export * from './money.metrics.js';
 export * from './price-list.js';
 export * from './pricing.js';
 export * from './recent-balances.js';

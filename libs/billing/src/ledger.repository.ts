@@ -19,6 +19,14 @@ export type CloseOutcome = 'settled' | 'released' | 'repeated' | 'fenced' | 'mis
 export interface Closed {
   outcome: CloseOutcome;
   chargedNano: NanoUsd | null;
+  /** What the hold reserved before; 0 where there is none. */
+  heldNano: NanoUsd;
+}
+
+/** All reservations of open jobs. */
+export interface OpenHolds {
+  count: number;
+  heldNano: NanoUsd;
 }
 
 export interface Credited {
@@ -99,6 +107,7 @@ interface ClosedRow {
   request_id: string;
   outcome: CloseOutcome;
   charged_nano: bigint | null;
+  held_nano: bigint;
 }
 
 /** The ledger's functions, one statement each. What they promise stands in the migration that makes them. */
@@ -135,14 +144,16 @@ export class LedgerRepository {
       })),
     }));
     const rows = await this.queries.$queryRaw<ClosedRow[]>`
-      SELECT g."requestId" AS request_id, c.*
+      SELECT g."requestId" AS request_id, c.*,
+             COALESCE(h.diem_nano + h.bundled_nano + h.usd_nano, 0) AS held_nano
         FROM jsonb_to_recordset(${JSON.stringify(given)}::jsonb)
-          AS g("requestId" text, attempt int, state hold_state, lines jsonb),
-        LATERAL ledger_close(g."requestId", g.attempt, g.state, g.lines) c`;
+          AS g("requestId" text, attempt int, state hold_state, lines jsonb)
+       CROSS JOIN LATERAL ledger_close(g."requestId", g.attempt, g.state, g.lines) c
+        LEFT JOIN holds h ON h.request_id = g."requestId"`;
     const answers = new Map(rows.map((row) => [row.request_id, row]));
     return closings.map(({ requestId }) => {
-      const { outcome, charged_nano: chargedNano } = one(answers.get(requestId));
-      return { outcome, chargedNano };
+      const { outcome, charged_nano: chargedNano, held_nano: heldNano } = one(answers.get(requestId));
+      return { outcome, chargedNano, heldNano };
     });
   }
 
@@ -200,6 +211,14 @@ export class LedgerRepository {
         FROM ledger_entries e JOIN ledger_transactions t ON t.id = e.transaction_id
        WHERE e.ledger_account_id IN (SELECT id FROM ledger_accounts WHERE account_id::text = ${accountId})
        ORDER BY e.created_at DESC, e.id DESC LIMIT ${limit}::int`;
+  }
+
+  async openHolds(): Promise<OpenHolds> {
+    const [row] = await this.queries.$queryRaw<OpenHolds[]>`
+      SELECT count(*)::int AS count,
+             COALESCE(sum(diem_nano + bundled_nano + usd_nano), 0)::bigint AS "heldNano"
+        FROM holds WHERE state = 'open'`;
+    return one(row);
   }
 
   async verify(): Promise<VerifyReport> {

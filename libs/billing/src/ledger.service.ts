@@ -1,7 +1,7 @@
 import { type Currency, formatNanos, type NanoUsd, PlatformError } from '#common';
 import type { PrismaService } from '#platform/prisma';
 import { type AccountBalance, type CreditKind, type LedgerLine, LedgerRepository } from './ledger.repository.js';
-import type { VerifyReport } from './ledger.repository.js';
+import type { OpenHolds, VerifyReport } from './ledger.repository.js';
 
 export interface Credit {
   accountId: string;
@@ -61,6 +61,11 @@ export class LedgerService {
   /** A customer's entries, newest first. */
   async entries(accountId: string, limit: number): Promise<LedgerLine[]> {
     return this.repository.entries(accountId, limit);
+  }
+
+  /** Reads the open holds alone, however large the ledger is. */
+  async openHolds(): Promise<OpenHolds> {
+    return this.repository.openHolds();
   }
 
   /** Proves the ledger, under any load; see `isSound`. */

@@ -1,5 +1,5 @@
 import type { Caller } from '#accounts';
-import { PlatformError } from '#common';
+import { type ErrorCode, PlatformError } from '#common';
 import type { Logger } from '#platform/logging';
 import type { JobDefinition, QueueTransport } from '#queue';
 import type { ReservedTokens, TokenReservation } from '#rate-limit';
@@ -43,8 +43,21 @@ export interface AdmissionOptions {
   queueLimit: number;
   /** Run in order in the transaction of the row. */
   steps?: readonly AdmissionStep[];
+  /** Told of every request once; must not throw. */
+  onDecision?: (decision: AdmissionDecision) => void;
+  /** Told of every job the moment it is written, with its quote; must not throw. */
+  onWritten?: (job: AdmittedJob, quote: unknown) => void;
+  /** `traceparent` of a request that is traced. */
+  traceOf?: (requestId: string) => string | undefined;
   /** Default: one of its own. */
   unwanted?: UnwantedJobs;
+}
+
+/** Whether a request was let in: `admitted`, or the code it was refused with. */
+export interface AdmissionDecision {
+  modality: string;
+  modelId: string;
+  reason: 'admitted' | ErrorCode;
 }
 
 /** What an admission writes. */
@@ -82,14 +95,30 @@ export class AdmissionService {
    * when database or queue do not take the job; nothing is left open then.
    */
   async open(request: OpenRequest): Promise<AdmittedJob> {
+    try {
+      const job = await this.letIn(request);
+      this.decided(request, 'admitted');
+      return job;
+    } catch (error) {
+      this.decided(request, PlatformError.from(error).code);
+      throw error;
+    }
+  }
+
+  private async letIn(request: OpenRequest): Promise<AdmittedJob> {
     const place = await this.takePlace(request);
     try {
       const job = await this.insertHolding(request);
+      this.options.onWritten?.(job, request.quote);
       await this.enqueueOrAbandon(request, job);
       return job;
     } finally {
       place.settle();
     }
+  }
+
+  private decided({ definition, modelId }: OpenRequest, reason: AdmissionDecision['reason']): void {
+    this.options.onDecision?.({ modality: definition.modality, modelId, reason });
   }
 
   private async takePlace({ definition, modelId }: OpenRequest): Promise<QueuePlace> {
@@ -198,6 +227,7 @@ export class AdmissionService {
 
   private async enqueue({ definition, payload, replyTo, stream }: OpenRequest, job: AdmittedJob): Promise<void> {
     const { requestId, modality, modelId, deadlineAtMs } = job;
+    const trace = this.options.traceOf?.(requestId);
     await this.options.transport.producer.enqueue(definition, {
       requestId,
       modality,
@@ -206,6 +236,7 @@ export class AdmissionService {
       deadlineAtMs,
       replyTo,
       stream,
+      ...(trace !== undefined && { trace }),
       payload,
     });
   }

@@ -46,8 +46,11 @@ export class OutcomeProcessor {
     const { requestId, attempt, status } = outcome;
     try {
       const job = await closer.close(toClosing(outcome));
-      if (job) onClosed?.(job);
-      else logger.info({ requestId, attempt, status }, 'an outcome came twice, late, or for an attempt given up');
+      if (job) {
+        onClosed?.(job);
+        const { modality, modelId, state, errorCode, executionMs } = job;
+        logger.debug({ requestId, attempt, modality, model: modelId, state, errorCode, executionMs }, 'job closed');
+      } else logger.info({ requestId, attempt, status }, 'an outcome came twice, late, or for an attempt given up');
     } catch (error) {
       this.lastFailureMs = this.clock.monotonicMs();
       logger.warn({ requestId, attempt, error }, 'an outcome could not be written, it will come again');

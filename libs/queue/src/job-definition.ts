@@ -59,5 +59,7 @@ export interface JobEnvelope<Payload extends object = object> {
   stream?: boolean;
   /** True once its caller has left: a job that comes back from a lost worker is dropped. */
   cancelled?: boolean;
+  /** W3C `traceparent` of the request, where it is traced. Lost when a sweep puts the job back. */
+  trace?: string;
   payload: Payload;
 }

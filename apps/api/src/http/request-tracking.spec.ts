@@ -2,6 +2,7 @@ import fastify, { type FastifyInstance } from 'fastify';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createLogger } from '#platform/logging';
 import type { Metrics } from '#platform/metrics';
+import { noTracing } from '#platform/tracing';
 import { Drain } from './drain.js';
 import { addRequestTracking } from './request-tracking.js';
 
@@ -28,6 +29,7 @@ beforeEach(async () => {
       httpRequestStarted: () => (inFlight += 1),
       httpRequestEnded: () => (inFlight -= 1),
     } as unknown as Metrics,
+    tracing: noTracing,
     logger: createLogger('test', { level: 'silent' }),
   });
   server.get('/quick', () => 'done');

@@ -1,7 +1,7 @@
-import { PlatformError } from '#common';
+import { PlatformError, Tally } from '#common';
 import { asRunFailure } from '../engines/device-failure.js';
 import type { EngineSink } from '../engines/engine.js';
-import type { EngineStats } from '../engines/engine-stats.js';
+import { type EngineStats, stepBounds } from '../engines/engine-stats.js';
 import type { TaskEngine, TaskEvent, TaskRequest } from '../engines/task.js';
 import type { EncodedSentence } from '../text/sentence-tokenizer.js';
 import { type EmbeddingInput, type EmbeddingPart, embeddingTask } from './embedding-task.js';
@@ -41,6 +41,7 @@ export class EmbeddingEngine implements TaskEngine {
   private isClosed = false;
   private steps = 0;
   private runMs = 0;
+  private readonly stepSeconds = new Tally(stepBounds);
 
   constructor(private readonly options: EmbeddingEngineOptions) {
     this.batcher = new LengthBatcher(options.batch);
@@ -74,6 +75,7 @@ export class EmbeddingEngine implements TaskEngine {
       waiting: this.batcher.size,
       stepsTotal: this.steps,
       runMsTotal: this.runMs,
+      stepSeconds: this.stepSeconds.read(),
     };
   }
 
@@ -162,8 +164,10 @@ export class EmbeddingEngine implements TaskEngine {
   }
 
   private count(startedAt: number): void {
+    const ms = performance.now() - startedAt;
     this.steps++;
-    this.runMs += performance.now() - startedAt;
+    this.runMs += ms;
+    this.stepSeconds.add(ms / 1_000);
   }
 
   private fail(request: EmbeddingRequest, error: unknown): void {

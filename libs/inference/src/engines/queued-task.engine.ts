@@ -1,7 +1,7 @@
-import { PlatformError } from '#common';
+import { PlatformError, Tally } from '#common';
 import { asRunFailure } from './device-failure.js';
 import type { EngineSink } from './engine.js';
-import type { EngineStats } from './engine-stats.js';
+import { type EngineStats, stepBounds } from './engine-stats.js';
 import type { TaskEngine, TaskRequest } from './task.js';
 
 /** What a handler may do while it works. */
@@ -41,6 +41,7 @@ export class QueuedTaskEngine implements TaskEngine {
   private idle: Promise<void> = Promise.resolve();
   private steps = 0;
   private runMs = 0;
+  private readonly stepSeconds = new Tally(stepBounds);
 
   constructor(private readonly options: QueuedTaskEngineOptions) {}
 
@@ -60,7 +61,14 @@ export class QueuedTaskEngine implements TaskEngine {
 
   stats(): EngineStats {
     const running = this.current === null ? 0 : 1;
-    return { slots: 1, running, waiting: this.waiting.length, stepsTotal: this.steps, runMsTotal: this.runMs };
+    return {
+      slots: 1,
+      running,
+      waiting: this.waiting.length,
+      stepsTotal: this.steps,
+      runMsTotal: this.runMs,
+      stepSeconds: this.stepSeconds.read(),
+    };
   }
 
   /** What waits and runs fails; resolves when the session is free. */
@@ -113,8 +121,10 @@ export class QueuedTaskEngine implements TaskEngine {
         try {
           return await run();
         } finally {
+          const ms = performance.now() - startedAt;
           this.steps++;
-          this.runMs += performance.now() - startedAt;
+          this.runMs += ms;
+          this.stepSeconds.add(ms / 1_000);
         }
       },
     };

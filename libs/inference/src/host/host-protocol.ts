@@ -30,7 +30,8 @@ export interface HostLoadOptions {
 
 export type HostCommand =
   | { type: 'load'; options: HostLoadOptions }
-  | { type: 'submit'; request: EngineRequest }
+  /** `trace`: W3C `traceparent` of the job, where it is traced. */
+  | { type: 'submit'; request: EngineRequest; trace?: string }
   | { type: 'cancel'; id: string }
   | { type: 'drain' };
 

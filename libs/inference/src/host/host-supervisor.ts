@@ -43,6 +43,8 @@ export interface HostSupervisorOptions {
   load: HostLoadOptions;
   launch: HostLauncher;
   timings?: Partial<HostTimings>;
+  /** `traceparent` of the job that a run belongs to, by the id of the run. */
+  traceOf?: (runId: string) => string | undefined;
 }
 
 /** What a host last told about itself. */
@@ -194,7 +196,8 @@ export class HostSupervisor implements TextGenerationRunner, TaskRunner {
   private submit(run: OpenRun): void {
     if (this.currentState !== 'ready' || this.host === null) return run.waitAtMost(this.timings.failoverWaitMs);
     run.submitted();
-    this.host.send({ type: 'submit', request: run.request });
+    const trace = this.options.traceOf?.(run.request.id);
+    this.host.send({ type: 'submit', request: run.request, ...(trace !== undefined && { trace }) });
   }
 
   private cancel(run: OpenRun): void {

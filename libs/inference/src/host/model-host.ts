@@ -1,5 +1,7 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { PlatformError } from '#common';
+import { loadConfig, TracingConfig } from '#platform/config';
+import { noTracing, openTracing, type Tracing } from '#platform/tracing';
 import type { EngineEvent, EngineSink } from '../engines/engine.js';
 import type { HostCommand, HostLoadOptions, HostMessage } from './host-protocol.js';
 import type { EngineLoader, LoadedEngine } from './loaded-engine.js';
@@ -23,11 +25,13 @@ export class ModelHost {
   private loaded: LoadedEngine | null = null;
   private warmedUp: ((event: EngineEvent) => void) | null = null;
   private readonly loopDelay = monitorEventLoopDelay({ resolution: 20 });
+  private tracing: Tracing = noTracing;
   private beatTimer: NodeJS.Timeout | null = null;
 
   constructor(
     private readonly channel: HostChannel,
     private readonly loadEngine: EngineLoader,
+    private readonly openTraces: () => Promise<Tracing> = () => Promise.resolve(noTracing),
   ) {}
 
   start(): void {
@@ -41,6 +45,7 @@ export class ModelHost {
         void this.load(command.options);
         return;
       case 'submit':
+        this.beginSpan(command);
         // Worker and family agree on the kind of request; a family answers `failed` to what it does not know.
         this.loaded?.engine.submit(command.request as never);
         return;
@@ -56,6 +61,7 @@ export class ModelHost {
   private async load(options: HostLoadOptions): Promise<void> {
     const startedAt = performance.now();
     try {
+      this.tracing = await this.openTraces();
       const loaded = await this.loadEngine(options, this.deliver);
       this.loaded = loaded;
       await this.warmUp(loaded);
@@ -84,9 +90,30 @@ export class ModelHost {
 
   /** A host whose device failed is of no more use; its death is what the worker acts on. */
   private passOn(events: [id: string, event: EngineEvent][]): void {
+    if (this.tracing.enabled) for (const [id, event] of events) if (isLast(event)) this.endSpan(id, event);
     this.channel.send({ type: 'events', events });
     const deviceLost = events.some(([, event]) => event.type === 'failed' && event.error.code === 'DEVICE_LOST');
     if (deviceLost) this.channel.exit(1);
+  }
+
+  private beginSpan({ request, trace }: Extract<HostCommand, { type: 'submit' }>): void {
+    if (trace === undefined) return;
+    const name = 'task' in request ? request.task : 'generate';
+    this.tracing.begin(request.id, { name, kind: 'internal', parent: trace });
+  }
+
+  private endSpan(id: string, event: EngineEvent): void {
+    if (event.type === 'failed') return this.tracing.end(id, { error: event.error.code });
+    if (event.type !== 'finished') return this.tracing.end(id);
+    const { promptTokens, cachedTokens, completionTokens } = event.usage;
+    this.tracing.end(id, {
+      attributes: {
+        'gen_ai.usage.input_tokens': promptTokens,
+        'gen_ai.usage.output_tokens': completionTokens,
+        'sluice.cached_tokens': cachedTokens,
+        'sluice.cancelled': event.cancelled,
+      },
+    });
   }
 
   private startBeating({ engine }: LoadedEngine): void {
@@ -102,6 +129,7 @@ export class ModelHost {
   private async drain(): Promise<void> {
     if (this.beatTimer !== null) clearInterval(this.beatTimer);
     await this.loaded?.engine.close();
+    await this.tracing.close();
     this.channel.send({ type: 'drained' });
     this.channel.exit(0);
   }
@@ -131,5 +159,5 @@ export function serveModelHost(loadEngine: EngineLoader): void {
       process.disconnect();
     },
   };
-  new ModelHost(channel, loadEngine).start();
+  new ModelHost(channel, loadEngine, () => openTracing('sluice-model-host', loadConfig(TracingConfig))).start();
 }

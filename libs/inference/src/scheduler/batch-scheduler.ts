@@ -1,4 +1,5 @@
-import { PlatformError } from '#common';
+import { PlatformError, Tally } from '#common';
+import { stepBounds } from '../engines/engine-stats.js';
 import type { TextEngineStats } from '../engines/text-generation.js';
 import type { LogitsBatch } from '../sampling/logits-batch.js';
 import { undecided } from '../sampling/narrow-draw.js';
@@ -40,6 +41,7 @@ export class BatchScheduler implements SequenceScheduler {
   private isClosed = false;
   private wake: (() => void) | null = null;
   private readonly finished: Promise<void>;
+  private readonly stepSeconds = new Tally(stepBounds);
   private readonly totals = { prompt: 0, cached: 0, generated: 0, steps: 0 };
 
   constructor(private readonly options: SchedulerOptions) {
@@ -85,6 +87,7 @@ export class BatchScheduler implements SequenceScheduler {
       generatedTokensTotal: this.totals.generated,
       stepsTotal: this.totals.steps,
       runMsTotal: this.decoder.runMs,
+      stepSeconds: this.stepSeconds.read(),
     };
   }
 
@@ -133,8 +136,10 @@ export class BatchScheduler implements SequenceScheduler {
     this.refuse();
     for (const sequence of [...this.known.values()]) if (sequence.isCancelled) this.end(sequence, 'cancelled');
     this.admit();
+    const msBefore = this.decoder.runMs;
     if (this.prefilling.length > 0) await this.prefillStep();
     if (this.decoding.length > 0) await this.decodeStep();
+    if (this.decoder.runMs > msBefore) this.stepSeconds.add((this.decoder.runMs - msBefore) / 1_000);
     this.totals.steps++;
     this.options.afterStep?.();
   }

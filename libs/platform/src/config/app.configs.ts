@@ -257,6 +257,15 @@ export class OpsConfig extends DatabaseConfig {
     max: oneDayMs,
   })
   lostAfterMs!: number;
+
+  @IntegerVariable('SLUICE_LEDGER_VERIFY_MS', {
+    about:
+      'Pause between two proofs of the whole ledger, for the metrics, in ms; 0: none. A proof reads every entry once.',
+    default: 900_000,
+    min: 0,
+    max: oneDayMs,
+  })
+  ledgerVerifyMs!: number;
 }
 
 export class CliConfig extends BaseConfig {

@@ -1,12 +1,13 @@
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { TracingConfig } from './tracing.config.js';
 import { BooleanVariable, ChoiceVariable, IntegerVariable, TextVariable } from './variable.js';
 
 export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 export type LogLevel = (typeof logLevels)[number];
 
 /** What every process reads. */
-export class BaseConfig {
+export class BaseConfig extends TracingConfig {
   @ChoiceVariable('LOG_LEVEL', { about: 'Least severe level that is logged.', choices: logLevels, default: 'info' })
   logLevel!: LogLevel;
 

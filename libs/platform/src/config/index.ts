@@ -2,4 +2,5 @@ export * from './app.configs.js';
 export * from './base.config.js';
 export * from './child-environment.js';
 export * from './load-config.js';
+export * from './tracing.config.js';
 export * from './variable.js';

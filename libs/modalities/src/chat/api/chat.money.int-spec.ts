@@ -1,12 +1,13 @@
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { AccountsService, type Caller } from '#accounts';
-import { LedgerService, PriceList, ReservationStep, SettlementStep } from '#billing';
+import { LedgerService, MoneyMetrics, PriceList, ReservationStep, SettlementStep } from '#billing';
 import { displayNanos, nanosPerUsd, newRequestId, type TokenUsage } from '#common';
 import { AdmissionService, JobCloser, type JobClosing, JobsRepository, PayloadCipher } from '#jobs';
 import { meterJob } from '#modalities';
 import type { TextPricing } from '#model-registry/manifest';
 import { createLogger } from '#platform/logging';
+import { Metrics } from '#platform/metrics';
 import { PrismaService } from '#platform/prisma';
 import type { JobEnvelope, QueueTransport } from '#queue';
 import { expectInvariant } from '#test/invariant';
@@ -117,6 +118,32 @@ describe('the money of a chat', () => {
       executionMs: 1,
       ...closing,
     });
+
+  it('counts what it reserves, charges and gives back, once it is committed', async () => {
+    await give(nanosPerUsd);
+    const metrics = new Metrics('api', { processMetrics: false });
+    const money = new MoneyMetrics(metrics);
+    const settlement = new SettlementStep(meterJob, money);
+    const jobs = new JobsRepository(prisma);
+    const counting = new JobCloser(jobs, [settlement], [settlement.afterwards]);
+    const requestId = await admit({ maxTokens: 40 });
+    const heldNano = (await ledger.openHolds()).heldNano;
+    const usage = usageOf(30);
+    const closing = { requestId, attempt: 1, state: 'succeeded', errorCode: null, usage, executionMs: 1 } as const;
+    await counting.close(closing);
+    // What comes twice counts once.
+    expect(await counting.close(closing)).toBeNull();
+    const released = await admit({ maxTokens: 40 });
+    await counting.close({ ...closing, requestId: released, state: 'failed', errorCode: 'INFERENCE_FAILED' });
+    const text = await metrics.render();
+    const charged = (await ledger.chargeOf(requestId)) ?? 0n;
+    const figure = (name: string) => Number(new RegExp(`^${name}\\{[^}]*\\} (\\S+)$`, 'm').exec(text)?.[1]);
+    expect(charged).toBeGreaterThan(0n);
+    expect(figure('sluice_money_settled_usd_total')).toBeCloseTo(Number(charged) / 1e9, 12);
+    expect(figure('sluice_money_released_usd_total')).toBeCloseTo(Number(2n * heldNano - charged) / 1e9, 12);
+    expect(text).toMatch(/sluice_money_holds_closed_total\{modality="chat",model="m",outcome="settled",app="api"\} 1/);
+    expect(text).toMatch(/sluice_money_holds_closed_total\{modality="chat",model="m",outcome="released",app="api"\} 1/);
+  });
 
   it('charges what was used, to the nano, in two transactions and five statements', async () => {
     await give(nanosPerUsd);

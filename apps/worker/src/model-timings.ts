@@ -1,0 +1,75 @@
+import { type JobUsage, PlatformError, Tally } from '#common';
+import type { ModalityName } from '#modalities';
+import type { JobReport } from '#queue';
+
+/* Bounds as the semantic conventions for generative AI advise them, in seconds and tokens. */
+const requestBounds = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92];
+const firstTokenBounds = [0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
+const perTokenBounds = [0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5];
+const tokenBounds = [
+  1, 4, 16, 64, 256, 1_024, 4_096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304, 16_777_216, 67_108_864,
+];
+const pickupBounds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
+
+/** What the jobs of one model took, since the worker holds it. Times in seconds. */
+export class ModelTimings {
+  readonly firstToken = new Tally(firstTokenBounds);
+  readonly perOutputToken = new Tally(perTokenBounds);
+  /** The silence between two steps that brought text, as the stream of a caller shows it. */
+  readonly interToken = new Tally(perTokenBounds);
+  private readonly modalities = new Map<ModalityName, JobTimings>();
+
+  of(modality: ModalityName): JobTimings {
+    const known = this.modalities.get(modality);
+    if (known !== undefined) return known;
+    const timings = new JobTimings(modality);
+    this.modalities.set(modality, timings);
+    return timings;
+  }
+
+  list(): JobTimings[] {
+    return [...this.modalities.values()];
+  }
+}
+
+/** Those of one modality. */
+export class JobTimings {
+  readonly pickup = new Tally(pickupBounds);
+  /** By how they ended: an error code, or nothing for those that ended well. */
+  readonly requests = new Map<string, Tally>();
+  readonly inputTokens = new Tally(tokenBounds);
+  readonly outputTokens = new Tally(tokenBounds);
+
+  constructor(readonly modality: ModalityName) {}
+
+  /** Runs a job and notes how long it took, how it ended and what it used. */
+  async time(run: () => Promise<JobReport>): Promise<JobReport> {
+    const startedAt = performance.now();
+    let end = 'INFERENCE_FAILED';
+    try {
+      const report = await run();
+      end = report.cancelled ? 'JOB_CANCELLED' : '';
+      if (report.usage !== null) this.countTokens(report.usage);
+      return report;
+    } catch (error) {
+      end = PlatformError.from(error, 'INFERENCE_FAILED').code;
+      throw error;
+    } finally {
+      this.requestTally(end).add((performance.now() - startedAt) / 1_000);
+    }
+  }
+
+  private countTokens({ promptTokens, completionTokens }: JobUsage): void {
+    if (promptTokens > 0) this.inputTokens.add(promptTokens);
+    if (completionTokens > 0) this.outputTokens.add(completionTokens);
+  }
+
+  /** Codes are a closed set. */
+  private requestTally(end: string): Tally {
+    const known = this.requests.get(end);
+    if (known !== undefined) return known;
+    const tally = new Tally(requestBounds);
+    this.requests.set(end, tally);
+    return tally;
+  }
+}

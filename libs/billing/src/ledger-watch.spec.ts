@@ -1,0 +1,61 @@
+import { describe, expect, it } from 'vitest';
+import { createLogger, type Logger } from '#platform/logging';
+import { Metrics } from '#platform/metrics';
+import type { VerifyReport } from './ledger.repository.js';
+import { LedgerWatch } from './ledger-watch.js';
+
+const sound: VerifyReport['breaks'] = {
+  unbalancedTransactions: 0,
+  totalNano: 0n,
+  negativeBalances: 0,
+  wrongBalances: 0,
+  openHoldsWithoutOpenJob: 0,
+  openJobsWithoutOpenHold: 0,
+  jobsChargedTwice: 0,
+  wrongCharges: 0,
+  wrongKeySpend: 0,
+};
+
+/** A watch over books in which `breaks` is wrong; closed once its first proof is made. */
+async function watched(breaks: Partial<VerifyReport['breaks']>, verifyEveryMs = 3_600_000) {
+  const metrics = new Metrics('ops', { processMetrics: false });
+  const lines: string[] = [];
+  const logger: Logger = createLogger('ops', { stream: { write: (line) => void lines.push(line) } });
+  const figures = { accounts: 1, transactions: 1, entries: 2, openHolds: 2, chargedNano: 0n, heldNano: 0n };
+  const watch = new LedgerWatch({
+    ledger: {
+      verify: async () => ({ figures, breaks: { ...sound, ...breaks } }),
+      openHolds: async () => ({ count: 2, heldNano: 1_500_000_000n }),
+    },
+    metrics,
+    logger,
+    verifyEveryMs,
+  });
+  watch.start();
+  await watch.close();
+  return { text: await metrics.render(), lines };
+}
+
+describe('LedgerWatch', () => {
+  it('shows open holds, and zeros for books that are sound', async () => {
+    const { text, lines } = await watched({});
+    expect(text).toContain('sluice_money_open_holds{app="ops"} 2');
+    expect(text).toContain('sluice_money_held_usd{app="ops"} 1.5');
+    expect(text.match(/^sluice_money_broken_invariants\{.*\} 0$/gm)).toHaveLength(9);
+    expect(text).toMatch(/sluice_money_proved_timestamp_seconds\{app="ops"\} 1\d{9}/);
+    expect(lines).toEqual([]);
+  });
+
+  it('says in figures and in the log what is broken', async () => {
+    const { text, lines } = await watched({ jobsChargedTwice: 3, totalNano: -7n });
+    expect(text).toContain('sluice_money_broken_invariants{check="jobsChargedTwice",app="ops"} 3');
+    expect(text).toContain('sluice_money_broken_invariants{check="totalNano",app="ops"} -7');
+    expect(lines.join('')).toContain('the ledger is broken');
+  });
+
+  it('proves nothing when told so', async () => {
+    const { text } = await watched({ jobsChargedTwice: 3 }, 0);
+    expect(text).not.toContain('sluice_money_broken_invariants');
+    expect(text).toContain('sluice_money_open_holds{app="ops"} 2');
+  });
+});

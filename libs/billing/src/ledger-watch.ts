@@ -1,0 +1,105 @@
+import { nanosPerUsd } from '#common';
+import type { Logger } from '#platform/logging';
+import type { Metrics } from '#platform/metrics';
+import { isSound, type LedgerService } from './ledger.service.js';
+import type { VerifyReport } from './ledger.repository.js';
+
+export interface LedgerWatchOptions {
+  ledger: Pick<LedgerService, 'verify' | 'openHolds'>;
+  metrics: Metrics;
+  logger: Logger;
+  /** Pause between two proofs, in ms; 0: none is made. */
+  verifyEveryMs: number;
+}
+
+/**
+ * Shows the books: open holds at every scrape, and the proof of the whole ledger from time to time. What is broken is
+ * an error in the log and a figure that is not zero.
+ */
+export class LedgerWatch {
+  private report: VerifyReport | null = null;
+  private provedAtSeconds = 0;
+  private tookSeconds = 0;
+  private timer: NodeJS.Timeout | null = null;
+  private proving: Promise<void> = Promise.resolve();
+  private closed = false;
+
+  constructor(private readonly options: LedgerWatchOptions) {
+    this.showHolds();
+    if (options.verifyEveryMs > 0) this.showProof();
+  }
+
+  /** Makes the first proof at once. */
+  start(): void {
+    if (this.options.verifyEveryMs > 0) this.proving = this.prove();
+  }
+
+  async close(): Promise<void> {
+    this.closed = true;
+    if (this.timer !== null) clearTimeout(this.timer);
+    await this.proving;
+  }
+
+  private async prove(): Promise<void> {
+    const { ledger, logger, verifyEveryMs } = this.options;
+    const startedAt = performance.now();
+    try {
+      this.report = await ledger.verify();
+      this.provedAtSeconds = Date.now() / 1_000;
+      this.tookSeconds = (performance.now() - startedAt) / 1_000;
+      if (!isSound(this.report)) {
+        logger.error({ breaks: asNumbers(this.report.breaks) }, 'the ledger is broken: see `sluice ledger verify`');
+      }
+    } catch (error) {
+      logger.warn({ error }, 'the ledger could not be verified, it will be tried again');
+    }
+    if (this.closed) return;
+    this.timer = setTimeout(() => {
+      this.proving = this.prove();
+    }, verifyEveryMs);
+  }
+
+  private showHolds(): void {
+    const { metrics, ledger } = this.options;
+    metrics.observedGauge({
+      name: 'sluice_money_open_holds',
+      help: 'Reservations of open jobs; the same from every replica.',
+      labelNames: [],
+      read: async (observe) => observe({}, (await ledger.openHolds()).count),
+    });
+    metrics.observedGauge({
+      name: 'sluice_money_held_usd',
+      help: 'What they reserve, in USD, DIEM counted as such; the same from every replica.',
+      labelNames: [],
+      read: async (observe) => observe({}, Number((await ledger.openHolds()).heldNano) / Number(nanosPerUsd)),
+    });
+  }
+
+  private showProof(): void {
+    const { metrics } = this.options;
+    metrics.observedGauge({
+      name: 'sluice_money_broken_invariants',
+      help: 'What the newest proof of the ledger found broken: each must be 0. Empty until the first proof.',
+      labelNames: ['check'],
+      read: (observe) => {
+        for (const [check, count] of Object.entries(asNumbers(this.report?.breaks ?? {}))) observe({ check }, count);
+      },
+    });
+    metrics.observedGauge({
+      name: 'sluice_money_proved_timestamp_seconds',
+      help: 'When the ledger was proved last; 0: not yet.',
+      labelNames: [],
+      read: (observe) => observe({}, this.provedAtSeconds),
+    });
+    metrics.observedGauge({
+      name: 'sluice_money_proof_duration_seconds',
+      help: 'How long that took.',
+      labelNames: [],
+      read: (observe) => observe({}, this.tookSeconds),
+    });
+  }
+}
+
+function asNumbers(breaks: object): Record<string, number> {
+  return Object.fromEntries(Object.entries(breaks).map(([check, count]) => [check, Number(count)]));
+}

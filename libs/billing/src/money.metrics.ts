@@ -1,0 +1,48 @@
+import { type NanoUsd, nanosPerUsd } from '#common';
+import type { Metrics } from '#platform/metrics';
+import { JobQuote } from './job-quote.js';
+import type { Closed } from './ledger.repository.js';
+
+/**
+ * What this process has posted, in USD, since it started: figures for graphs, added after the transaction. The truth is
+ * the ledger.
+ */
+export class MoneyMetrics {
+  private readonly reservedUsd;
+  private readonly settledUsd;
+  private readonly releasedUsd;
+  private readonly holdsClosed;
+
+  constructor(metrics: Metrics) {
+    const labels = ['modality', 'model'] as const;
+    this.reservedUsd = metrics.counter('sluice_money_reserved_usd_total', 'Reserved for admitted jobs.', labels);
+    this.settledUsd = metrics.counter('sluice_money_settled_usd_total', 'Charged for closed jobs.', labels);
+    this.releasedUsd = metrics.counter(
+      'sluice_money_released_usd_total',
+      'Reserved for closed jobs and given back.',
+      labels,
+    );
+    this.holdsClosed = metrics.counter('sluice_money_holds_closed_total', 'Holds closed, by how.', [
+      ...labels,
+      'outcome',
+    ]);
+  }
+
+  /** `quote` is that of an admitted job; what comes without one has reserved nothing. */
+  reserved({ modality, modelId: model }: { modality: string; modelId: string }, quote: unknown): void {
+    if (quote instanceof JobQuote) this.reservedUsd.inc({ modality, model }, usd(quote.amountNano));
+  }
+
+  closed({ modality, modelId: model }: { modality: string; modelId: string }, closed: Closed): void {
+    const { outcome, chargedNano, heldNano } = closed;
+    this.holdsClosed.inc({ modality, model, outcome });
+    if (outcome !== 'settled' && outcome !== 'released') return;
+    const charged = chargedNano ?? 0n;
+    this.settledUsd.inc({ modality, model }, usd(charged));
+    this.releasedUsd.inc({ modality, model }, usd(heldNano - charged));
+  }
+}
+
+function usd(amountNano: NanoUsd): number {
+  return Number(amountNano) / Number(nanosPerUsd);
+}

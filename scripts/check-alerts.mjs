@@ -1,0 +1,22 @@
+#!/usr/bin/env node
+// `npm run alerts:check`: promtool reads the rules and feeds each alert series that must fire it, and series that must not.
+import { spawnSync } from 'node:child_process';
+import { resolve } from 'node:path';
+import { root } from './steps.mjs';
+
+const folder = resolve(root, 'k8s/observability');
+const promtool = process.env.PROMTOOL ?? 'promtool';
+
+if (spawnSync(promtool, ['--version']).status !== 0) {
+  console.error(
+    'promtool is not on the PATH (Debian: apt-get install --no-install-recommends prometheus; or PROMTOOL).',
+  );
+  process.exit(2);
+}
+
+const checks = [
+  ['check', 'rules', 'rules/sluice.rules.yaml'],
+  ['test', 'rules', 'tests/sluice.rules.test.yaml'],
+];
+const failed = checks.filter((options) => spawnSync(promtool, options, { cwd: folder, stdio: 'inherit' }).status !== 0);
+process.exit(failed.length === 0 ? 0 : 1);

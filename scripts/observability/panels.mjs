@@ -1,0 +1,131 @@
+// What dashboards are made of: Grafana's JSON, with this project's defaults.
+
+const datasource = { type: 'prometheus', uid: '${datasource}' };
+
+/** @param {string[]} queries each `legend | expression` */
+function targetsOf(queries) {
+  return queries.map((query, place) => {
+    const cut = query.indexOf(' | ');
+    return {
+      datasource,
+      refId: String.fromCharCode(65 + place),
+      legendFormat: query.slice(0, cut),
+      expr: query.slice(cut + 3).replaceAll(/\s+/g, ' '),
+      range: true,
+    };
+  });
+}
+
+/** A graph over time. `unit` is one of Grafana's: `s`, `bytes`, `reqps`, `percentunit`, `short`, `currencyUSD`. */
+export function graph(title, unit, queries, { about = '', width = 8, stacked = false } = {}) {
+  return {
+    type: 'timeseries',
+    title,
+    description: about,
+    datasource,
+    width,
+    height: 8,
+    targets: targetsOf(queries),
+    fieldConfig: {
+      defaults: {
+        unit,
+        min: 0,
+        custom: { fillOpacity: stacked ? 30 : 8, showPoints: 'never', stacking: { mode: stacked ? 'normal' : 'none' } },
+      },
+      overrides: [],
+    },
+    options: { legend: { displayMode: 'list', placement: 'bottom' }, tooltip: { mode: 'multi', sort: 'desc' } },
+  };
+}
+
+/** One number now. `steps`: from which value on it has which colour. */
+export function figure(title, unit, query, { about = '', width = 4, steps = [['green', null]] } = {}) {
+  return {
+    type: 'stat',
+    title,
+    description: about,
+    datasource,
+    width,
+    height: 4,
+    targets: targetsOf([query]),
+    fieldConfig: {
+      defaults: {
+        unit,
+        thresholds: { mode: 'absolute', steps: steps.map(([color, value]) => ({ color, value })) },
+      },
+      overrides: [],
+    },
+    options: { colorMode: 'value', graphMode: 'area', reduceOptions: { calcs: ['lastNotNull'] } },
+  };
+}
+
+export function heading(title) {
+  return { type: 'row', title, width: 24, height: 1, collapsed: false, panels: [] };
+}
+
+/** Colours of a figure that has to be zero. */
+export const zeroIsGood = [
+  ['green', null],
+  ['red', 1],
+];
+
+/** Quantile of a histogram over 5 minutes, by some labels. */
+export function quantile(share, metric, by = '', selector = '') {
+  const labels = ['le', by].filter(Boolean).join(', ');
+  return `histogram_quantile(${share}, sum by (${labels}) (rate(${metric}_bucket{${selector}}[5m])))`;
+}
+
+/** A whole dashboard; panels flow from left to right in the order they are given. */
+export function dashboard({ uid, title, about, panels, models = false }) {
+  return {
+    uid,
+    title,
+    description: about,
+    tags: ['sluice'],
+    schemaVersion: 39,
+    version: 1,
+    editable: false,
+    refresh: '30s',
+    time: { from: 'now-3h', to: 'now' },
+    timezone: 'utc',
+    links: [{ type: 'dashboards', title: 'Sluice', tags: ['sluice'], asDropdown: true, keepTime: true }],
+    templating: {
+      list: [
+        { name: 'datasource', label: 'Prometheus', type: 'datasource', query: 'prometheus' },
+        ...(models ? [modelVariable] : []),
+      ],
+    },
+    panels: placed(panels),
+  };
+}
+
+const modelVariable = {
+  name: 'model',
+  label: 'Model',
+  type: 'query',
+  datasource,
+  query: { query: 'label_values(sluice_model_workers, model)', refId: 'model' },
+  includeAll: true,
+  multi: true,
+  allValue: '.*',
+  current: { text: 'All', value: '$__all' },
+  refresh: 2,
+  sort: 1,
+};
+
+function placed(panels) {
+  let x = 0;
+  let y = 0;
+  let rowHeight = 0;
+  return panels.map(({ width, height, ...panel }, place) => {
+    if (x + width > 24) {
+      x = 0;
+      y += rowHeight;
+      rowHeight = 0;
+    }
+    const gridPos = { x, y, w: width, h: height };
+    x += width;
+    rowHeight = Math.max(rowHeight, height);
+    return { id: place + 1, ...panel, gridPos };
+  });
+}

@@ -1,0 +1,99 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { expectInvariant } from '#test/invariant';
+import { OtlpReceiver, type ReceivedSpan } from '#test/otlp-receiver';
+import { type Platform, startPlatform } from '#test/platform';
+
+/* One request as a collector sees it: from the api over the queue to the host of the model. */
+
+const traceId = '4bf92f3577b34da6a3ce929d0e0e4736';
+const caller = `00-${traceId}-00f067aa0ba902b7-01`;
+const secret = 'pineapple-on-the-moon';
+
+let platform: Platform;
+let collector: OtlpReceiver;
+
+beforeAll(async () => {
+  collector = await OtlpReceiver.open();
+  platform = await startPlatform({
+    env: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_BSP_SCHEDULE_DELAY: '50' },
+  });
+});
+
+afterAll(async () => {
+  try {
+    await platform?.closedJobs();
+    if (platform) await expectInvariant(platform);
+  } finally {
+    await platform?.stop();
+    await collector?.close();
+  }
+});
+
+async function ask(content: string, headers: Record<string, string> = {}): Promise<Response> {
+  return await fetch(`${platform.baseUrl}/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${platform.inferenceKey}`, 'content-type': 'application/json', ...headers },
+    body: JSON.stringify({ model: 'tiny-llama', messages: [{ role: 'user', content }] }),
+  });
+}
+
+/** The spans of a trace, by service, once there are three; those of a request's three processes come when they may. */
+async function spansOf(wanted: (span: ReceivedSpan) => boolean): Promise<Map<string, ReceivedSpan>> {
+  const deadline = performance.now() + 30_000;
+  for (;;) {
+    const found = collector.spans.filter(wanted);
+    if (found.length >= 3) return new Map(found.map((span) => [span.service, span]));
+    if (performance.now() > deadline) throw new Error(`only ${JSON.stringify(collector.spans)}`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+describe('a traced request', () => {
+  it('is one trace through api, worker and model host, that begins with its caller', async () => {
+    const response = await ask(`${secret} [[tokens=3]]`, { traceparent: caller });
+    expect(response.status).toBe(200);
+    await response.text();
+    const spans = await spansOf((span) => span.traceId === traceId);
+    const api = spans.get('sluice-api');
+    const worker = spans.get('sluice-worker');
+    const host = spans.get('sluice-model-host');
+    expect(api).toMatchObject({
+      name: 'POST /api/v1/chat/completions',
+      kind: 2,
+      parentSpanId: '00f067aa0ba902b7',
+      attributes: { 'http.response.status_code': 200, 'sluice.request_id': response.headers.get('cf-ray') },
+    });
+    expect(worker).toMatchObject({
+      name: 'process chat.tiny-llama',
+      kind: 5,
+      parentSpanId: api?.spanId,
+      attributes: { 'gen_ai.usage.output_tokens': 3, 'sluice.request_id': response.headers.get('cf-ray') },
+    });
+    expect(host).toMatchObject({
+      name: 'generate',
+      parentSpanId: worker?.spanId,
+      attributes: { 'gen_ai.usage.output_tokens': 3 },
+    });
+    expect(collector.text).not.toContain(secret);
+    expect(collector.text).not.toContain(platform.inferenceKey);
+  });
+
+  it('that fails says so where it failed, in codes', async () => {
+    const response = await ask('Hello [[fail=0]]');
+    await response.text();
+    expect(response.status).toBe(500);
+    const id = response.headers.get('cf-ray');
+    const deadline = performance.now() + 30_000;
+    const find = () => collector.spans.filter((span) => span.attributes['sluice.request_id'] === id);
+    while (find().length < 2 && performance.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 50));
+    const failures = new Map(find().map((span) => [span.service, [span.failed, span.attributes['error.type']]]));
+    expect(failures.get('sluice-api')).toEqual([true, '500']);
+    expect(failures.get('sluice-worker')).toEqual([true, 'INFERENCE_FAILED']);
+  });
+
+  it('is not begun by those who look after the service', async () => {
+    await (await fetch(`${platform.origin}/health/ready`)).text();
+    await (await fetch(`${platform.origin}/metrics`)).text();
+    expect(collector.spans.filter(({ name }) => /health|metrics/.test(name))).toEqual([]);
+  });
+});

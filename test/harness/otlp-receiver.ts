@@ -1,0 +1,97 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** A span as it arrived; ids in hex, attributes as JSON. */
+export interface ReceivedSpan {
+  service: string;
+  name: string;
+  traceId: string;
+  spanId: string;
+  parentSpanId: string;
+  /** As OTLP numbers them: 1 internal, 2 server, 5 consumer. */
+  kind: number;
+  attributes: Record<string, unknown>;
+  failed: boolean;
+}
+
+interface WireValue {
+  stringValue?: string;
+  intValue?: number | string;
+  doubleValue?: number;
+  boolValue?: boolean;
+}
+
+interface WireAttribute {
+  key: string;
+  value: WireValue;
+}
+
+interface WireSpan extends Omit<ReceivedSpan, 'attributes' | 'service' | 'failed' | 'parentSpanId'> {
+  parentSpanId?: string;
+  attributes: WireAttribute[];
+  status?: { code?: number };
+}
+
+interface WireExport {
+  resourceSpans: { resource: { attributes: WireAttribute[] }; scopeSpans: { spans: WireSpan[] }[] }[];
+}
+
+/** Takes traces as OTLP over HTTP in JSON, as a collector does. */
+export class OtlpReceiver {
+  readonly spans: ReceivedSpan[] = [];
+  /** What was sent, as text: for tests that look for what must not be in it. */
+  text = '';
+  private readonly server: Server;
+
+  private constructor() {
+    this.server = createServer((request, response) => {
+      const parts: Buffer[] = [];
+      request.on('data', (part: Buffer) => parts.push(part));
+      request.on('end', () => {
+        if (request.url === '/v1/traces') this.take(Buffer.concat(parts).toString());
+        response.writeHead(200, { 'content-type': 'application/json' }).end('{}');
+      });
+    });
+  }
+
+  static async open(): Promise<OtlpReceiver> {
+    const receiver = new OtlpReceiver();
+    await new Promise<void>((resolve) => receiver.server.listen(0, '127.0.0.1', resolve));
+    return receiver;
+  }
+
+  /** For `OTEL_EXPORTER_OTLP_ENDPOINT`. */
+  get url(): string {
+    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
+  }
+
+  async close(): Promise<void> {
+    this.server.closeAllConnections();
+    await new Promise((resolve) => this.server.close(resolve));
+  }
+
+  private take(text: string): void {
+    this.text += text;
+    for (const { resource, scopeSpans } of (JSON.parse(text) as WireExport).resourceSpans) {
+      const service = String(valuesOf(resource.attributes)['service.name']);
+      for (const span of scopeSpans.flatMap(({ spans }) => spans)) {
+        const { name, traceId, spanId, parentSpanId = '', kind, attributes, status } = span;
+        const failed = status?.code === 2;
+        this.spans.push({
+          service,
+          name,
+          traceId,
+          spanId,
+          parentSpanId,
+          kind,
+          failed,
+          attributes: valuesOf(attributes),
+        });
+      }
+    }
+  }
+}
+
+function valuesOf(attributes: WireAttribute[]): Record<string, unknown> {
+  return Object.fromEntries(attributes.map(({ key, value }) => [key, Object.values(value as object)[0] as unknown]));
+}

@@ -1,0 +1,50 @@
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { readText, repositoryFiles, root } from './repository-files.js';
+
+interface Rules {
+  groups: { rules: { alert: string; labels: { severity: string }; annotations: Record<string, string> }[] }[];
+}
+
+interface RuleTests {
+  tests: { alert_rule_test: { alertname: string; exp_alerts: unknown[] }[] }[];
+}
+
+const { groups } = parse(readText('k8s/observability/rules/sluice.rules.yaml')) as Rules;
+const alerts = groups.flatMap(({ rules }) => rules);
+const { tests } = parse(readText('k8s/observability/tests/sluice.rules.test.yaml')) as RuleTests;
+const trials = tests.flatMap((test) => test.alert_rule_test);
+
+describe('the dashboards', () => {
+  it('are what npm run dashboards writes', () => {
+    const result = spawnSync(process.execPath, [join(root, 'scripts/generate-observability.mjs'), '--check'], {
+      encoding: 'utf8',
+    });
+    expect(result.stderr).toBe('');
+    expect(result.status).toBe(0);
+  });
+});
+
+describe('an alert', () => {
+  it.each(alerts)('$alert has a page that names it, and says how bad it is', ({ alert, labels, annotations }) => {
+    expect(['critical', 'warning']).toContain(labels.severity);
+    expect(annotations.summary).toMatch(/\.$/);
+    expect(repositoryFiles).toContain(annotations.runbook);
+    expect(readText(annotations.runbook ?? '')).toContain(`\`${alert}\``);
+  });
+
+  // `npm run alerts:check` runs the trials.
+  it.each(alerts)('$alert is tried on series that fire it and on others', ({ alert }) => {
+    const own = trials.filter(({ alertname }) => alertname === alert);
+    expect(own.some((trial) => trial.exp_alerts.length > 0)).toBe(true);
+    expect(own.some((trial) => trial.exp_alerts.length === 0)).toBe(true);
+  });
+
+  it('has a name of its own, and every runbook an alert', () => {
+    expect(new Set(alerts.map(({ alert }) => alert)).size).toBe(alerts.length);
+    const pages = repositoryFiles.filter((path) => /^docs\/runbooks\/.+\.md$/.test(path));
+    expect(new Set(pages)).toEqual(new Set(alerts.map(({ annotations }) => annotations.runbook)));
+  });
+});
