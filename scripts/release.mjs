@@ -31,9 +31,9 @@ console.log(`Written to ${out}.`);
 function billOfMaterials() {
   const text = run(['sbom', '--sbom-format', 'cyclonedx', '--package-lock-only']);
   const made = JSON.parse(text);
-  const { tools, timestamp, ...metadata } = made.metadata;
+  const { component: ours, lifecycles } = made.metadata;
   // Of the time, the machine and the folder nothing is kept: two that build the same version can compare.
-  const component = { ...metadata.component, name };
+  const component = { ...ours, name };
   // By ourselves: npm's own `--omit dev` drops what ships and is needed for building as well.
   const ships = shippedPackages();
   const components = made.components.filter((one) => ships.has(`${one.name}@${one.version}`));
@@ -41,7 +41,7 @@ function billOfMaterials() {
   const dependencies = made.dependencies
     .filter(({ ref }) => known.has(ref))
     .map(({ ref, dependsOn = [] }) => ({ ref, dependsOn: dependsOn.filter((one) => known.has(one)) }));
-  const content = { ...made, metadata: { ...metadata, component }, components, dependencies };
+  const content = { ...made, metadata: { lifecycles, component }, components, dependencies };
   delete content.serialNumber;
   const hex = sha256(JSON.stringify(content));
   const id = [hex.slice(0, 8), hex.slice(8, 12), `8${hex.slice(13, 16)}`, `8${hex.slice(17, 20)}`, hex.slice(20, 32)];
