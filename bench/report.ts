@@ -97,8 +97,9 @@ export interface Ratio {
   /** In words: `sluice on Redis / raw BullMQ on Redis, jobsPerSecond`. */
   name: string;
   value: number;
-  /** What the project promises: at least this. */
+  /** What the project promises: at least this, or at most where `isLimit`. */
   aim: number | null;
+  isLimit?: boolean;
 }
 
 export interface Report {
@@ -134,7 +135,11 @@ export function formatReport({ bench, machine, settings, results, ratios }: Repo
     ...figures.map((figure) => formatNumber(of[figure]?.median)),
   ]);
   const table = formatTable(['', ...figures], rows);
-  const ratioRows = ratios.map(({ name, value, aim }) => [name, formatNumber(value), aim === null ? '' : `≥ ${aim}`]);
+  const ratioRows = ratios.map(({ name, value, aim, isLimit }) => [
+    name,
+    formatNumber(value),
+    aim === null ? '' : `${isLimit ? '≤' : '≥'} ${aim}`,
+  ]);
   const stated = Object.entries(settings).map(([name, value]) => `${name} ${value}`);
   const head = `${bench}: medians of ${results[0]?.rounds ?? 0} rounds; ${machine.cores} × ${machine.cpu}, Node ${machine.node}`;
   const ratioTable = ratios.length === 0 ? [] : ['', formatTable(['ratio', 'value', 'aim'], ratioRows)];
