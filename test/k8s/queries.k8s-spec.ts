@@ -1,0 +1,92 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { stringify } from 'yaml';
+import { ofKind } from './manifest.js';
+import { renderOverlay } from './render-overlay.js';
+
+/** What Prometheus holds: a series and its samples, one a minute, in promtool's short form. */
+interface Series {
+  series: string;
+  values: string;
+}
+
+/** `null`: the query has no answer. */
+type Expected = number | null;
+
+const manifests = renderOverlay('production');
+
+function queryOf(pool: string, trigger: string): string {
+  const scaler = ofKind(manifests, 'ScaledObject').find(({ metadata }) => metadata.name === `sluice-worker-${pool}`);
+  const query = scaler?.spec?.triggers?.find(({ name }) => name === trigger)?.metadata.query;
+  return query ?? expect.fail(`the pool ${pool} has no trigger ${trigger}`);
+}
+
+/** Asks Prometheus' own engine (promtool of Debian's package `prometheus`); rejects with what it answers instead. */
+function expectAnswer(query: string, series: Series[], expected: Expected): void {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-queries-'));
+  const samples = expected === null ? [] : [{ labels: '{}', value: expected }];
+  const test = {
+    interval: '1m',
+    input_series: series,
+    promql_expr_test: [{ expr: query, eval_time: '10m', exp_samples: samples }],
+  };
+  try {
+    writeFileSync(join(folder, 'test.yaml'), stringify({ evaluation_interval: '1m', tests: [test] }));
+    execFileSync(process.env.PROMTOOL ?? 'promtool', ['test', 'rules', join(folder, 'test.yaml')], { stdio: 'pipe' });
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+const jobs = (replica: string, model: string, state: string, value: number): Series => ({
+  series: `sluice_queue_jobs{app="api", instance="${replica}", modality="chat", model="${model}", state="${state}"}`,
+  values: `${value}x20`,
+});
+
+/** A caller was turned away so many seconds after the start of the series, which are asked at 600 s. */
+const missed = (replica: string, model: string, second: number): Series => ({
+  series: `sluice_model_missed_timestamp_seconds{app="api", instance="${replica}", model="${model}"}`,
+  values: `${second}x20`,
+});
+
+describe('what a pool has to do', () => {
+  const query = queryOf('text', 'jobs');
+  const queues = (replica: string) => [
+    jobs(replica, 'stories-15m', 'waiting', 3),
+    jobs(replica, 'stories-15m', 'prioritized', 4),
+    jobs(replica, 'tinyllama-1.1b-chat', 'active', 5),
+    jobs(replica, 'tinyllama-1.1b-chat', 'delayed', 70),
+    jobs(replica, 'whisper-tiny', 'waiting', 900),
+  ];
+
+  it('is what waits and runs for its own models', () => expectAnswer(query, queues('a'), 12));
+
+  it('is no more when two replicas tell of it', () => expectAnswer(query, [...queues('a'), ...queues('b')], 12));
+
+  it('is unknown, and not nothing, while no api answers', () => expectAnswer(query, [], null));
+
+  it('is told by the api, whatever others tell', () => {
+    const ops = queues('a').map(({ series, values }) => ({ series: series.replace('"api"', '"ops"'), values }));
+    expectAnswer(query, ops, null);
+    expect(() => expectAnswer(query, queues('a'), 13)).toThrow();
+  });
+});
+
+describe('a pool that sleeps', () => {
+  const query = queryOf('video', 'missed');
+
+  it.each<[string, Series[], Expected]>([
+    ['wakes by the first caller that misses a model of it', [missed('a', 'rife-4.6', 590)], 1],
+    ['stays awake for five minutes', [missed('a', 'rife-4.6', 310)], 1],
+    ['may sleep again afterwards', [missed('a', 'rife-4.6', 290)], 0],
+    ['listens to every replica', [missed('a', 'rife-4.6', 5), missed('b', 'rife-4.6', 590)], 1],
+    ['listens for every model', [missed('a', 'rife-4.6', 5), missed('a', 'esrgan-video', 590)], 1],
+    ['sleeps on for the models of others', [missed('a', 'kokoro-82m', 590)], null],
+  ])('%s', (_name, series, expected) => {
+    expectAnswer(query, series, expected);
+    expect(() => expectAnswer(query, series, 7)).toThrow();
+  });
+});
