@@ -16,7 +16,7 @@ const paintings = new URL('../../libs/inference/src/families/stable-diffusion/__
 export async function installTinyPictures(home: string): Promise<ModelManifest[]> {
   const inpainting = { aspectRatios: [], promptCharacterLimit: 100, combineImages: true, maxInputImages: 2 };
   return [
-    await install(home, {
+    await installTiny(home, {
       manifest: {
         id: 'tiny-upscaler',
         type: 'upscale',
@@ -28,7 +28,7 @@ export async function installTinyPictures(home: string): Promise<ModelManifest[]
       },
       graphs: { 'x2.onnx': repeatedPixels(2), 'x4.onnx': repeatedPixels(4) },
     }),
-    await install(home, {
+    await installTiny(home, {
       manifest: {
         id: 'tiny-matte',
         type: 'inpaint',
@@ -39,7 +39,7 @@ export async function installTinyPictures(home: string): Promise<ModelManifest[]
       },
       graphs: { 'model.onnx': brightness() },
     }),
-    await install(home, {
+    await installTiny(home, {
       manifest: {
         id: 'tiny-repair',
         type: 'inpaint',
@@ -50,11 +50,11 @@ export async function installTinyPictures(home: string): Promise<ModelManifest[]
       },
       graphs: { 'model.onnx': greyRepair() },
     }),
-    await install(home, {
+    await installTiny(home, {
       manifest: { id: 'nsfw-mobilenet', type: 'image', family: 'nsfw-mobilenet', internal: true },
       graphs: { 'model.onnx': redJudge() },
     }),
-    await install(home, {
+    await installTiny(home, {
       manifest: {
         id: 'tiny-painter',
         type: 'image',
@@ -66,7 +66,7 @@ export async function installTinyPictures(home: string): Promise<ModelManifest[]
       folder: paintings,
     }),
     // The same with fewer latents per pixel, so that the sizes of OpenAI cost no more than the small ones above.
-    await install(home, {
+    await installTiny(home, {
       manifest: {
         id: 'tiny-sketcher',
         type: 'image',
@@ -82,7 +82,8 @@ export async function installTinyPictures(home: string): Promise<ModelManifest[]
   ];
 }
 
-interface TinyPictureModel {
+/** A model to install: what is left out of the manifest is that of any fixture. */
+export interface TinyModelParts {
   manifest: Record<string, unknown> & { id: string };
   graphs?: Record<string, OnnxGraph>;
   /** Copied whole. */
@@ -91,9 +92,10 @@ interface TinyPictureModel {
   files?: Record<string, string>;
 }
 
-async function install(
+/** Writes a model where a worker looks for it. */
+export async function installTiny(
   home: string,
-  { manifest, graphs = {}, folder, files = {} }: TinyPictureModel,
+  { manifest, graphs = {}, folder, files = {} }: TinyModelParts,
 ): Promise<ModelManifest> {
   const { id } = manifest;
   const partial = join(modelsFolder(home), `.partial-${id}`);

@@ -9,7 +9,9 @@ import { loadNsfwMobilenetFamily } from './nsfw-mobilenet/nsfw-mobilenet.family.
 import { loadRifeFamily } from './rife/rife.family.js';
 import { loadStableDiffusionFamily } from './stable-diffusion/stable-diffusion.family.js';
 import { loadMoonshineFamily } from './moonshine/moonshine.family.js';
+import { loadMusicgenFamily } from './musicgen/musicgen.family.js';
 import { loadTextEmbeddingFamily } from './text-embedding/text-embedding.family.js';
+import { loadTextToVideoFamily } from './text-to-video-sd/text-to-video-sd.family.js';
 import { loadTinyTtsFamily } from './tiny-tts/tiny-tts.family.js';
 import { loadWhisperFamily } from './whisper/whisper.family.js';
 
@@ -25,7 +27,9 @@ export const families: Readonly<Record<string, EngineLoader>> = {
   'stable-diffusion': loadStableDiffusionFamily,
   u2net: loadU2netFamily,
   moonshine: loadMoonshineFamily,
+  musicgen: loadMusicgenFamily,
   'text-embedding': loadTextEmbeddingFamily,
+  'text-to-video-sd': loadTextToVideoFamily,
   'tiny-tts': loadTinyTtsFamily,
   whisper: loadWhisperFamily,
 };

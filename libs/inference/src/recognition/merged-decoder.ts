@@ -10,6 +10,16 @@ export interface DecoderStep {
   crossAttentions: Map<number, { data: Float32Array; heads: number; positions: number }>;
 }
 
+/** What every run of a text is given. */
+export interface DecoderInputs {
+  /** What the encoder heard, a row per text that is decoded beside others. */
+  heard: GraphTensor;
+  /** Rows of ids: one per text, more where a text has several streams. Default 1. */
+  idRows: number;
+  /** Further inputs of the graph. */
+  more: Readonly<Record<string, GraphTensor>>;
+}
+
 const pastPattern = /^past_key_values\.(\d+)\.(decoder|encoder)\.(key|value)$/;
 
 /**
@@ -20,33 +30,39 @@ export class MergedDecoder {
   readonly vocabularySize: number;
   /** Layers whose cross attention the graph returns. */
   readonly attentionLayers: ReadonlySet<number>;
+  private readonly past: TensorDescription[];
   private readonly pastNames: string[];
-  private readonly emptyPast: Record<string, GraphTensor>;
 
-  /** Throws `INVALID_MODEL` for a graph of another layout. */
-  constructor(private readonly session: GraphSession) {
+  /**
+   * `vocabularySize` is for exports whose logits do not tell it. Throws `INVALID_MODEL` for a graph of another layout.
+   */
+  constructor(
+    private readonly session: GraphSession,
+    known: { vocabularySize?: number } = {},
+  ) {
     const past = session.inputs.filter(({ name }) => pastPattern.test(name));
     const logits = session.outputs.find(({ name }) => name === 'logits');
     const hasBranch = session.inputs.some(({ name }) => name === 'use_cache_branch');
-    const vocabularySize = logits?.shape.at(-1);
+    const vocabularySize = known.vocabularySize ?? logits?.shape.at(-1);
     if (past.length === 0 || !hasBranch || typeof vocabularySize !== 'number' || logits?.type !== 'float32') {
       throw invalidGraph('its decoder is not a merged decoder with float32 logits');
     }
     this.vocabularySize = vocabularySize;
+    this.past = past;
     this.pastNames = past.map(({ name }) => name);
-    this.emptyPast = Object.fromEntries(past.map((input) => [input.name, emptyPast(session, input)]));
+    this.emptyPast(1);
     const layers = session.outputs.map(({ name }) => /^cross_attentions\.(\d+)$/.exec(name)?.[1]);
     this.attentionLayers = new Set(layers.filter((layer) => layer !== undefined).map(Number));
   }
 
   /** Begins a text over what the encoder heard. */
-  begin(heard: GraphTensor): DecoderText {
-    return new DecoderText(this, heard);
+  begin(heard: GraphTensor, { idRows = 1, more = {} }: Partial<DecoderInputs> = {}): DecoderText {
+    return new DecoderText(this, { heard, idRows, more });
   }
 
   /** One run. `past` null: the first of a text. */
   async run(
-    heard: GraphTensor,
+    { heard, idRows, more }: DecoderInputs,
     ids: readonly number[],
     { past, attentionLayers }: { past: Record<string, GraphTensor> | null; attentionLayers: readonly number[] },
   ): Promise<{ step: DecoderStep; present: Record<string, GraphTensor> }> {
@@ -54,8 +70,9 @@ export class MergedDecoder {
     const kept = this.pastNames.filter((name) => past === null || name.includes('.decoder.'));
     const attentions = attentionLayers.map((layer) => `cross_attentions.${layer}`);
     const feeds = {
-      ...(past ?? this.emptyPast),
-      input_ids: session.tensor('int64', BigInt64Array.from(ids, BigInt), [1, ids.length]),
+      ...(past ?? this.emptyPast(heard.dims[0] ?? 1)),
+      ...more,
+      input_ids: session.tensor('int64', BigInt64Array.from(ids, BigInt), [idRows, ids.length / idRows]),
       encoder_hidden_states: heard,
       use_cache_branch: session.tensor('bool', Uint8Array.of(past === null ? 0 : 1), [1]),
     };
@@ -74,6 +91,10 @@ export class MergedDecoder {
   release(): Promise<void> {
     return this.session.release();
   }
+
+  private emptyPast(rows: number): Record<string, GraphTensor> {
+    return Object.fromEntries(this.past.map((input) => [input.name, emptyPast(this.session, input, rows)]));
+  }
 }
 
 /** One text on its way: the tokens so far are in its cache. */
@@ -82,12 +103,12 @@ export class DecoderText {
 
   constructor(
     private readonly decoder: MergedDecoder,
-    private readonly heard: GraphTensor,
+    private readonly inputs: DecoderInputs,
   ) {}
 
-  /** Feeds tokens; all of the prompt at first, then one at a time. */
+  /** Feeds tokens, row by row; all of the prompt at first, then one at a time. */
   async feed(ids: readonly number[], attentionLayers: readonly number[] = []): Promise<DecoderStep> {
-    const { step, present } = await this.decoder.run(this.heard, ids, { past: this.past, attentionLayers });
+    const { step, present } = await this.decoder.run(this.inputs, ids, { past: this.past, attentionLayers });
     this.past = present;
     return step;
   }
@@ -97,12 +118,12 @@ function presentName(name: string): string {
   return name.replace('past_key_values', 'present');
 }
 
-function emptyPast(session: GraphSession, { type, shape }: TensorDescription): GraphTensor {
+function emptyPast(session: GraphSession, { type, shape }: TensorDescription, rows: number): GraphTensor {
   const [, heads, , size] = shape;
   if (type !== 'float32' || typeof heads !== 'number' || typeof size !== 'number') {
     throw invalidGraph('its decoder keeps no float32 cache of known size');
   }
-  return session.tensor('float32', new Float32Array(0), [1, heads, 0, size]);
+  return session.tensor('float32', new Float32Array(0), [rows, heads, 0, size]);
 }
 
 function invalidGraph(reason: string): PlatformError {

@@ -2,7 +2,7 @@ import { floatTensor, floatsOf, integerTensor } from '../../runtime/float-tensor
 import type { GraphSession, GraphTensor } from '../../runtime/graph-session.js';
 import type { EncodedPrompt } from './prompt-encoder.js';
 
-/** What stays the same over all steps of one picture. */
+/** What stays the same over all steps of one picture or film. */
 export interface DenoiserConditions {
   prompt: EncodedPrompt;
   /** Compared with the prompt at every step; null: no comparison. */
@@ -11,6 +11,8 @@ export interface DenoiserConditions {
   guidance: number;
   /** Of the latents. */
   channels: number;
+  /** Null: a picture, whose latents have no such axis. */
+  frames: number | null;
   height: number;
   width: number;
   /** Size of the picture in pixels, for networks that were trained with it. */
@@ -33,12 +35,12 @@ export class Denoiser {
     this.fixed = this.fixedInputs();
   }
 
-  /** The network's answer to latents `[channels, height, width]` at a moment, of the same size. */
+  /** The network's answer to latents `[channels, (frames,) height, width]` at a moment, of the same size. */
   async run(latents: Float32Array, timestep: number): Promise<Float32Array> {
-    const { channels, height, width, guidance } = this.conditions;
+    const { channels, frames, height, width, guidance } = this.conditions;
     const samples = new Float32Array(this.batch * latents.length);
     for (let row = 0; row < this.batch; row++) samples.set(latents, row * latents.length);
-    const dims = [this.batch, channels, height, width];
+    const dims = [this.batch, channels, ...(frames === null ? [] : [frames]), height, width];
     const feeds = {
       ...this.fixed,
       sample: floatTensor(this.session, { input: 'sample', data: samples, dims }),

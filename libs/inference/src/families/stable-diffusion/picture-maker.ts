@@ -5,6 +5,7 @@ import type { TaskContext } from '../../engines/queued-task.engine.js';
 import type { GenerateInput, PictureOutput } from '../../pictures/picture-tasks.js';
 import type { GraphSession } from '../../runtime/graph-session.js';
 import type { Autoencoder } from './autoencoder.js';
+import { denoise } from './denoise.js';
 import { Denoiser } from './denoiser.js';
 import type { PipelineConfig } from './pipeline-files.js';
 import type { PromptEncoder } from './prompt-encoder.js';
@@ -28,22 +29,16 @@ export class PictureMaker {
     const length = shape.channels * height * width;
     const noise = new NormalNoise(input.seed);
     const scheduler = createScheduler(config.scheduler, input.steps, () => noise.draw(length));
-    const conditions = { ...(await this.conditions(input)), ...shape };
+    const conditions = { ...(await this.conditions(input)), ...shape, frames: null };
     const denoiser = new Denoiser(unet, conditions);
 
     const first = input.picture === null ? 0 : firstStep(input.steps, input.strength);
     const drawn = noise.draw(length);
-    let latents =
+    const noisy =
       input.picture === null
         ? drawn.map((value) => value * scheduler.initialNoiseScale)
         : scheduler.addNoise(await autoencoder.encode(input.picture), drawn, first);
-    for (let step = first; step < scheduler.timesteps.length; step++) {
-      await context.breathe();
-      const scaled = scheduler.scaleInput(latents, step);
-      const answer = await context.measure(() => denoiser.run(scaled, scheduler.timesteps[step] ?? 0));
-      latents = scheduler.step(answer, latents, step);
-      context.progress((step + 1 - first) / (scheduler.timesteps.length - first + 1));
-    }
+    const latents = await denoise({ scheduler, denoiser, latents: noisy, first }, context);
     await context.breathe();
     return { picture: await context.measure(() => autoencoder.decode({ ...shape, data: latents })) };
   }

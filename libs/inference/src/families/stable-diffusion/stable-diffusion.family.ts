@@ -1,14 +1,13 @@
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
 import { QueuedTaskEngine } from '../../engines/queued-task.engine.js';
-import type { HostLoadOptions } from '../../host/host-protocol.js';
 import type { EngineLoader } from '../../host/loaded-engine.js';
 import type { GenerateInput } from '../../pictures/picture-tasks.js';
-import { OrtSession } from '../../runtime/ort-session.js';
 import { Autoencoder } from './autoencoder.js';
 import { ClipTokenizer } from './clip-tokenizer.js';
 import { PictureMaker } from './picture-maker.js';
 import { readPipelineConfig } from './pipeline-files.js';
+import { PipelineSessions } from './pipeline-sessions.js';
 import { PromptEncoder, type TextEncoder } from './prompt-encoder.js';
 
 /**
@@ -21,7 +20,7 @@ export const loadStableDiffusionFamily: EngineLoader = async (options, sink) => 
   const { directory, familyOptions } = options;
   const config = await readPipelineConfig(directory);
   if (typeof familyOptions.scheduler === 'string') config.scheduler._class_name = familyOptions.scheduler;
-  const sessions = new Sessions(options);
+  const sessions = new PipelineSessions(options);
   const unet = await sessions.open('unet');
   const encoders: TextEncoder[] = [];
   for (const suffix of ['', '_2']) {
@@ -46,25 +45,6 @@ export const loadStableDiffusionFamily: EngineLoader = async (options, sink) => 
   });
   return { engine, provider: unet.provider, providerNote: unet.providerNote, slots: 1 };
 };
-
-/** The graphs of a pipeline. They take turns, so their threads do not spin. */
-class Sessions {
-  private readonly opened: OrtSession[] = [];
-
-  constructor(private readonly options: HostLoadOptions) {}
-
-  async open(part: string): Promise<OrtSession> {
-    const { directory, providers, intraOpThreads } = this.options;
-    const modelPath = join(directory, part, 'model.onnx');
-    const session = await OrtSession.open({ modelPath, providers, intraOpThreads, spinning: false });
-    this.opened.push(session);
-    return session;
-  }
-
-  async close(): Promise<void> {
-    for (const session of this.opened) await session.release();
-  }
-}
 
 async function exists(path: string): Promise<boolean> {
   return await access(path).then(

@@ -39,6 +39,8 @@ import {
 import { audioTypes, longSpeechModel, resolveAudioModel } from './audio.model.js';
 import { charactersOf, normalizeLongSpeech, refusal } from './audio.normalizer.js';
 import { presentQueued, presentQuote } from './audio.presenter.js';
+import { musicModel } from './music.model.js';
+import { normalizeMusic, secondsOfMusic } from './music.normalizer.js';
 
 @Controller('audio')
 export class AudioController {
@@ -55,8 +57,11 @@ export class AudioController {
     const wire = validateWire(QuoteAudioRequest, request.body);
     const resolved = await resolveAudioModel(this.services, wire.model, request.headers);
     void reply.headers(modelHeaders(resolved));
-    const { duration_seconds: seconds, character_count: characters } = wire;
-    const pricing = (await this.services.price(resolved.manifest.id)).pricing as AudioPricing | null;
+    const { manifest } = resolved;
+    const { duration_seconds: given, character_count: characters } = wire;
+    // Music has a length even where none is named; a text has the one that it takes to say it.
+    const seconds = manifest.type === 'music' ? secondsOfMusic(given, musicModel(manifest)) : given;
+    const pricing = (await this.services.price(manifest.id)).pricing as AudioPricing | null;
     const size = { characters: characters ?? null, seconds: isGiven(seconds) ? Number(seconds) : null };
     return presentQuote(quoteAudio(unitsOrRefusal(pricing, size), pricing));
   }
@@ -75,15 +80,19 @@ export class AudioController {
     const resolved = await resolveAudioModel(services, wire.model, request.headers);
     void reply.headers(modelHeaders(resolved));
     const { manifest, offline } = resolved;
-    const speech = normalizeLongSpeech(wire, longSpeechModel(manifest));
+    const wish =
+      manifest.type === 'music'
+        ? normalizeMusic(wire, musicModel(manifest))
+        : normalizeLongSpeech(wire, longSpeechModel(manifest));
     if (offline) {
       throw new PlatformError('MODEL_OFFLINE', `No worker holds the model ${manifest.id} at the moment.`, 'model');
     }
-    if (needsFfmpeg(speech.format)) services.media.require();
+    if (needsFfmpeg(wish.format)) services.media.require();
     const { tokenReservation } = await services.limit({ request, reply }, { model: manifest });
     const price = await services.price(manifest.id);
     const pricing = price.pricing as AudioPricing | null;
-    const units = unitsOrRefusal(pricing, { characters: charactersOf(speech.text), seconds: null });
+    const size = { characters: charactersOf(wish.text), seconds: wish.music?.seconds ?? null };
+    const units = unitsOrRefusal(pricing, size);
     const quote = new JobQuote(quoteAudio(units, pricing), price);
     try {
       const queueId = await queueMedia(services, {
@@ -91,7 +100,7 @@ export class AudioController {
         caller: callerOf(request),
         definition: audioJob,
         modelId: manifest.id,
-        payload: { ...speech, units },
+        payload: { ...wish, units },
         quote,
         tokenReservation,
         delivery: 'inline',

@@ -31,6 +31,8 @@ interface AudioRoute {
   body: WireClass;
   answer: WireClass;
   example: object;
+  /** Of music, where it differs. */
+  music?: object;
   errors: number[];
 }
 
@@ -38,12 +40,25 @@ const queueId = '0b7fe1b6-6a3a-4dc1-9d0e-2f7dd9a8f1c0';
 const sound = { schema: { type: 'string' as const, format: 'binary' } };
 const json = (model: WireClass) => ({ 'application/json': { schema: { $ref: getSchemaPath(model) } } });
 
-function route({ operationId, summary, description, body, answer, example, errors }: AudioRoute): MethodDecorator[] {
+function route({
+  operationId,
+  summary,
+  description,
+  body,
+  answer,
+  example,
+  music,
+  errors,
+}: AudioRoute): MethodDecorator[] {
+  const examples = {
+    usual: { summary, value: example },
+    ...(music && { music: { summary: 'Of music', value: music } }),
+  };
   return [
     ApiTags('Audio'),
     ApiExtraModels(body, answer),
     ApiOperation({ operationId, summary, description }),
-    ApiBody({ type: body, required: true, examples: { usual: { summary, value: example } } }),
+    ApiBody({ type: body, required: true, examples }),
     ApiErrors('standard', errors),
   ];
 }
@@ -58,6 +73,7 @@ export function QuoteAudioApiDocument(): MethodDecorator {
       body: QuoteAudioRequest,
       answer: AudioQuoteResponse,
       example: { model: 'kokoro-82m', character_count: 12_000 },
+      music: { model: 'composer', duration_seconds: 20 },
       errors: [400, 403, 404, 429, 500, 503],
     }),
     ApiResponse({ status: 200, description: 'The price.', content: json(AudioQuoteResponse) }),
@@ -70,7 +86,7 @@ export function QueueAudioApiDocument(): MethodDecorator {
     ApiBearerAuth('BearerAuth'),
     ...route({
       operationId: 'queueAudio',
-      summary: 'Have a long text read',
+      summary: 'Have a long text read, or music made',
       description: 'Takes the job in and answers at once; `/audio/retrieve` tells how it is doing.',
       body: QueueAudioRequest,
       answer: AudioQueueResponse,
@@ -79,6 +95,7 @@ export function QueueAudioApiDocument(): MethodDecorator {
         prompt: 'Chapter one.\n\nIt was a quiet morning.\n\n---\n\nChapter two.\n\nThen the rain came.',
         voice: 'af_sky',
       },
+      music: { model: 'composer', prompt: 'slow jazz with a soft piano', duration_seconds: 20, seed: 7 },
       errors: [400, 401, 402, 403, 404, 413, 422, 429, 500, 503],
     }),
     ApiResponse({ status: 200, description: 'The job is in.', content: json(AudioQueueResponse) }),

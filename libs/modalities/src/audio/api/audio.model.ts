@@ -37,23 +37,23 @@ export async function resolveAudioModel(
   }
 }
 
-/** Throws `INVALID_MODEL` for models that make other sound than speech: there is no family for them yet. */
-export function longSpeechModel({ id, type, kindMembers }: ModelManifest): LongSpeechModel {
-  if (type !== 'tts')
-    throw new PlatformError('INVALID_MODEL', `The model ${id} cannot be run by this service.`, 'model');
-  const {
-    voices = [],
-    supported_formats: named,
-    default_format: usual,
-    prompt_character_limit: limit,
-  } = {
-    ...(kindMembers as Members | undefined),
-  };
-  const formats = soundFormats.filter((format) => named?.includes(format) ?? true);
+/** What a manifest of type `tts` says of long texts. */
+export function longSpeechModel({ id, kindMembers }: ModelManifest): LongSpeechModel {
+  const members = (kindMembers ?? {}) as Members;
+  const { voices = [], prompt_character_limit: limit } = members;
   return {
     id,
     voices,
     promptCharacters: limit ?? usualPromptCharacters,
-    format: formats.find((format) => format === usual) ?? formats[0] ?? 'mp3',
+    format: soundFormatOf(members),
   };
+}
+
+/** The model's usual format, or the first of its formats that results may have. */
+export function soundFormatOf({
+  supported_formats: named,
+  default_format: usual,
+}: Pick<Members, 'supported_formats' | 'default_format'>): SoundFormat {
+  const formats = soundFormats.filter((format) => named?.includes(format) ?? true);
+  return formats.find((format) => format === usual) ?? formats[0] ?? 'mp3';
 }

@@ -4,7 +4,14 @@ import type { QueueAudioRequest } from '../contract/audio.request.js';
 import type { LongSpeechModel } from './audio.model.js';
 
 /** Fields for songs: a voice that reads a text has no use for them. */
-const songFields = ['lyrics_prompt', 'lyrics_optimizer', 'duration_seconds', 'force_instrumental', 'loop'] as const;
+const songFields = [
+  'lyrics_prompt',
+  'lyrics_optimizer',
+  'duration_seconds',
+  'force_instrumental',
+  'loop',
+  'seed',
+] as const;
 
 /** The voice of callers who name none, where a model has it (contract 6.1). */
 const usualVoice = 'af_sky';

@@ -1,4 +1,17 @@
-import { IsIn, IsNumber, IsObject, IsOptional, IsString, Max, MaxLength, Min, MinLength } from 'class-validator';
+import { Type } from 'class-transformer';
+import {
+  IsIn,
+  IsInt,
+  IsNumber,
+  IsObject,
+  IsOptional,
+  IsString,
+  Max,
+  MaxLength,
+  Min,
+  MinLength,
+  ValidateNested,
+} from 'class-validator';
 import { defineJob } from '#queue';
 
 /** What results may be written as (contract 7). */
@@ -10,13 +23,21 @@ export const usualPromptCharacters = 50_000;
 /** Longest text that any model can be given, in UTF-16 units. */
 const mostPromptUnits = 1_000_000;
 
+/** What a piece of music is to be. */
+export class MusicWish {
+  @IsNumber() @Min(1) seconds!: number;
+
+  /** The same one gives the same piece. */
+  @IsInt() seed!: number;
+}
+
 /** A sound to be made, as the worker sees it. */
 export class AudioJobPayload {
-  /** What is to be said, chapter by chapter. */
+  /** What is to be said, chapter by chapter; of music, what it is to be like. */
   @IsString() @MinLength(1) @MaxLength(mostPromptUnits) text!: string;
 
-  /** One of the model's voices. */
-  @IsString() voice!: string;
+  /** One of the model's voices; null for music. */
+  @IsOptional() @IsString() voice!: string | null;
 
   @IsNumber() @Min(0.25) @Max(4) speed!: number;
 
@@ -24,6 +45,9 @@ export class AudioJobPayload {
   @IsOptional() @IsString() language!: string | null;
 
   @IsIn(soundFormats) format!: SoundFormat;
+
+  /** Absent or null: the text is said. */
+  @IsOptional() @ValidateNested() @Type(() => MusicWish) music?: MusicWish | null;
 
   /** What the job uses when it succeeds, by the names of `audio.meter.ts`. */
   @IsObject() units!: Record<string, number>;

@@ -20,6 +20,10 @@ function isSeconds(value: unknown): boolean {
   return typeof value === 'string' && /^\d{1,9}$/.test(value) && Number(value) > 0;
 }
 
+/** As those of pictures. */
+export const smallestSeed = -999_999_999;
+export const largestSeed = 999_999_999;
+
 /** `POST /audio/quote` (contract 7). */
 export class QuoteAudioRequest {
   @TextField({
@@ -56,8 +60,9 @@ export class QueueAudioRequest {
 
   @TextField({
     description:
-      'What is to be heard: of voices the text, up to `prompt_character_limit` (50,000 where the model says nothing). ' +
-      'A line of `---` or `***` ends a chapter.',
+      'What is to be heard: of voices the text, up to `prompt_character_limit` (50,000 where the model says nothing), ' +
+      'of music what it is to be like (1,000). ' +
+      'A line of `---` or `***` ends a chapter of a text.',
     required: true,
     minLength: 1,
     example: 'Chapter one.\n\nIt was a quiet morning.\n\n---\n\nChapter two.\n\nThen the rain came.',
@@ -78,6 +83,13 @@ export class QueueAudioRequest {
 
   @BooleanField({ description: 'An end that goes over into the beginning, for models with `supports_loop`.' })
   loop?: boolean;
+
+  @IntegerField({
+    description: 'Of music: the same seed makes the same piece; one of our own when absent. Not in the contract: ours.',
+    minimum: smallestSeed,
+    maximum: largestSeed,
+  })
+  seed?: number;
 
   @TextField({
     description: 'One of `voices` of the model; its first one when absent.',

@@ -5,6 +5,7 @@ import type { JobReport, RunningJob } from '#queue';
 import type { ArtifactStore } from '#storage';
 import type { AudioJobPayload } from '../contract/index.js';
 import { chaptersOf } from './chapters.js';
+import { composedSound } from './composed-sound.js';
 
 export interface AudioParts {
   runner: TaskRunner;
@@ -15,25 +16,29 @@ export interface AudioParts {
 /** Silence between two chapters. */
 const chapterPauseSeconds = 2;
 
-/** Says a long text sentence by sentence into one file: what is in flight is a sentence or two, however long it is. */
+/**
+ * Says a long text sentence by sentence into one file: what is in flight is a sentence or two, however long it is. Music
+ * comes as a whole.
+ */
 export class AudioProcessor {
   constructor(private readonly parts: AudioParts) {}
 
-  /** Rejects with a `PlatformError`, or with the signal's reason: a part of a text is worth nothing. */
+  /** Rejects with a `PlatformError`, or with the signal's reason: a part of a sound is worth nothing. */
   async process(job: RunningJob<AudioJobPayload>): Promise<JobReport> {
     const startedAt = performance.now();
     const { signal, envelope } = job;
-    const { format, units } = envelope.payload;
-    const { media, artifacts } = this.parts;
+    const { format, units, music } = envelope.payload;
+    const { media, artifacts, runner } = this.parts;
     if (needsFfmpeg(format)) media.require();
-    const sound = this.speak(job);
+    const sound = music ? composedSound(job, music, runner) : this.speak(job);
     const first = await sound.next();
     if (first.done === true) {
       throw new PlatformError('INVALID_REQUEST', 'The prompt has nothing that this model can say.', 'prompt');
     }
     const { sampleRate } = first.value;
     const samples = samplesOf(first.value, sound);
-    const encoded = encodeAudio(media, samples, { format, sampleRate, signal });
+    const length = music ? { samples: first.value.samples.length } : {};
+    const encoded = encodeAudio(media, samples, { format, sampleRate, signal, ...length });
     const { id } = await artifacts.put(encoded, { kind: 'result', contentType: audioContentTypes[format], signal });
     return {
       usage: { ...noTokens, units },
@@ -51,7 +56,7 @@ export class AudioProcessor {
     let count = 0;
     for (const [chapter, sentences] of chapters.entries()) {
       for (const [index, sentence] of sentences.entries()) {
-        const input: SpeakInput = { text: sentence.text, before: sentence.before, voice, speed, language };
+        const input: SpeakInput = { text: sentence.text, before: sentence.before, voice: voice ?? '', speed, language };
         const said = await this.say(job, { input, index: count });
         if (index === 0 && chapter > 0) yield silence(said.sampleRate);
         if (said.samples.length > 0) yield said;

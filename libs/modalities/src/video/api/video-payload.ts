@@ -1,6 +1,7 @@
 import { PlatformError } from '#common';
 import type { VideoProbe } from '#media';
 import { unitsOfMaking, unitsOfUpscaling, type VideoJobPayload, type VideoPricing } from '../contract/index.js';
+import { shortSideOf } from './made-size.js';
 import type { VideoIntake } from './video-intake.js';
 import type { VideoModel } from './video.model.js';
 import type { VideoPlan } from './video.normalizer.js';
@@ -37,6 +38,12 @@ export async function videoPayload(
     maxSeconds: model.maxSourceSeconds,
     resultId,
   };
+  if (plan.operation === 'from-words') {
+    const { prompt, negativePrompt, seed, width, height, seconds, fps, frames, resolution } = plan;
+    const units = unitsOfMaking(pricing, { seconds, resolution });
+    const words = { prompt, negativePrompt, seed };
+    return { ...open, operation: 'from-words', inputs: [], words, width, height, fps, frames, units };
+  }
   if (plan.operation === 'between') {
     const { pictures, seconds, fps, frames, resolution } = plan;
     const taken = [];
@@ -71,8 +78,8 @@ export function sizeOf(
   { width, height }: { width: number; height: number },
   resolution: string | null,
 ): { width: number; height: number } {
-  const named = Number.parseInt(/^(\d+)p$/i.exec(resolution ?? '')?.[1] ?? '', 10);
-  const short = Number.isNaN(named) ? Math.min(openShortSide, width, height) : named;
+  const named = resolution === null ? null : shortSideOf(resolution);
+  const short = named ?? Math.min(openShortSide, width, height);
   const scale = Math.min(short / Math.min(width, height), mostMadeSide / Math.max(width, height));
   const even = (side: number): number => Math.max(2, Math.round((side * scale) / 2) * 2);
   return { width: even(width), height: even(height) };

@@ -2,11 +2,9 @@ import { unitsOfMaking, unitsOfUpscaling, type VideoPricing, type VideoUnits } f
 import type { QuoteVideoRequest } from '../contract/video.request.js';
 import type { VideoIntake } from './video-intake.js';
 import type { VideoModel } from './video.model.js';
-import { factorOf, secondsOf } from './video.normalizer.js';
+import { factorOf } from './video.normalizer.js';
 import { isGiven, refusal } from './video.refusals.js';
-
-/** What is made where neither the duration nor a source says how long it is. */
-const openSeconds = 5;
+import { openSecondsOf, secondsOf } from './video-seconds.js';
 
 /** What a job of these inputs would use. Rejects with what is wrong with them, by its field. */
 export async function quotedUnits(
@@ -31,7 +29,7 @@ export async function quotedUnits(
     throw refusal(`resolution must be one of: ${model.resolutions.join(', ')}`, 'resolution', 'invalid_enum_value');
   }
   const resolution = wire.resolution ?? model.resolutions[0] ?? null;
-  return unitsOfMaking(pricing, { seconds: named ?? openSeconds, resolution });
+  return unitsOfMaking(pricing, { seconds: named ?? openSecondsOf(model), resolution });
 }
 
 /** Null where the request names no source. */

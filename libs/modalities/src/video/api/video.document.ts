@@ -122,6 +122,16 @@ export function QueueVideoApiDocument(): MethodDecorator {
             end_image_url: 'https://example.com/last.png',
           },
         },
+        words: {
+          summary: 'From words, with a model that can',
+          value: {
+            model: 'animator',
+            prompt: 'A boat drifts past a pier.',
+            duration: '2s',
+            aspect_ratio: '16:9',
+            seed: 7,
+          },
+        },
         upscaled: {
           summary: 'A video, twice as large',
           value: { model: 'esrgan-video', duration: 'auto', upscale_factor: 2, video_url: 'https://example.com/a.mp4' },

@@ -32,7 +32,7 @@ interface Members {
 export interface VideoModel {
   id: string;
   /** What its family does with what it is given. */
-  kind: 'interpolator' | 'upscaler';
+  kind: 'interpolator' | 'upscaler' | 'generator';
   inputs: ReadonlySet<string>;
   aspectRatios: readonly string[];
   /** The usual one first. */
@@ -43,36 +43,57 @@ export interface VideoModel {
   factors: readonly number[];
   frameRates: readonly number[];
   maxSourceSeconds: number;
+  /** Of generators: what both sides of a frame are multiples of. Even, as the encoder of videos wants it. */
+  sizeDivisor: number;
+  /** Of generators: short side in pixels where they name no resolutions. */
+  shortSide: number;
   privateDelivery: boolean;
   consent: ConsentFlow | null;
 }
 
-const kinds: Readonly<Record<string, VideoModel['kind']>> = { rife: 'interpolator', esrgan: 'upscaler' };
+const kinds: Readonly<Record<string, VideoModel['kind']>> = {
+  rife: 'interpolator',
+  esrgan: 'upscaler',
+  'text-to-video-sd': 'generator',
+};
+
+/** What videos of words can be told beside them, whatever a manifest says. */
+const generatorInputs = ['negative_prompt', 'seed', 'fps'];
 
 /** Contract 8.2, where the model says nothing. */
 const usualPromptCharacters = 2_500;
 const usualSourceSeconds = 300;
 const usualFrameRate = 24;
+/** What the reference pipeline's models were trained at. */
+const usualGeneratorRate = 8;
+/** What networks of four levels over latents of an eighth need. */
+const usualSizeDivisor = 64;
+/** What the first of them was trained at. */
+const usualShortSide = 256;
 
 /** Throws `INVALID_MODEL` for a family that makes no videos. */
-export function videoModel({ id, family, constraints, kindMembers }: ModelManifest): VideoModel {
+export function videoModel({ id, family, familyOptions, constraints, kindMembers }: ModelManifest): VideoModel {
   const kind = kinds[family];
   if (kind === undefined) throw new PlatformError('INVALID_MODEL', `The model ${id} makes no videos.`, 'model');
   const { aspect_ratios, resolutions, durations, audio_configurable, prompt_character_limit } =
     constraints as unknown as VideoConstraints;
   const members = (kindMembers ?? {}) as Members;
+  const inputs = members.supported_inputs ?? [];
+  const divisor = Number(familyOptions?.sizeDivisor ?? usualSizeDivisor);
   return {
     id,
     kind,
-    inputs: new Set(members.supported_inputs),
+    inputs: new Set(kind === 'generator' ? inputs.filter((field) => generatorInputs.includes(field)) : inputs),
     aspectRatios: aspect_ratios,
     resolutions,
     durations,
     audioConfigurable: audio_configurable,
     promptCharacters: prompt_character_limit ?? usualPromptCharacters,
     factors: members.upscale_factors ?? [2],
-    frameRates: members.frame_rates ?? [usualFrameRate],
+    frameRates: members.frame_rates ?? [kind === 'generator' ? usualGeneratorRate : usualFrameRate],
     maxSourceSeconds: members.max_source_seconds ?? usualSourceSeconds,
+    shortSide: Number(familyOptions?.shortSide ?? usualShortSide),
+    sizeDivisor: divisor % 2 === 0 ? divisor : divisor * 2,
     privateDelivery: members.private_delivery ?? false,
     consent: members.consent ?? null,
   };

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { QueueVideoRequest } from '../contract/video.request.js';
+import { madeSize, shortSideOf } from './made-size.js';
 import { sizeOf } from './video-payload.js';
 import type { VideoModel } from './video.model.js';
 import { normalizeVideo } from './video.normalizer.js';
@@ -16,6 +17,8 @@ const model: VideoModel = {
   factors: [2, 4],
   frameRates: [24, 12],
   maxSourceSeconds: 300,
+  sizeDivisor: 64,
+  shortSide: 256,
   privateDelivery: false,
   consent: null,
 };
@@ -75,6 +78,85 @@ describe('a request for a larger video', () => {
     [{}, 'video_url'],
   ])('is refused by the field at fault: %j', (more, param) => {
     expect(() => normalizeVideo(wire(more), upscaler)).toThrow(expect.objectContaining({ param }));
+  });
+});
+
+describe('a request for a video of words', () => {
+  const generator: VideoModel = {
+    ...model,
+    kind: 'generator',
+    inputs: new Set(['negative_prompt', 'seed', 'fps']),
+    aspectRatios: ['1:1', '16:9', '9:16', 'auto'],
+    resolutions: ['256p', '480p'],
+    durations: ['2s', '3s', 'auto'],
+    promptCharacters: 40,
+    frameRates: [8, 24],
+    audioConfigurable: false,
+  };
+  const words = { prompt: 'a boat at a pier' };
+
+  it('has the first of what the model names where nothing is chosen, and a seed of its own', () => {
+    const plan = normalizeVideo(wire({ ...words, duration: 'auto' }), generator);
+    expect(plan).toMatchObject({
+      operation: 'from-words',
+      ...words,
+      negativePrompt: '',
+      width: 256,
+      height: 256,
+      seconds: 2,
+      fps: 8,
+      frames: 16,
+      resolution: '256p',
+    });
+    expect(normalizeVideo(wire({ ...words, duration: 'auto' }), generator)).not.toEqual(plan);
+  });
+
+  it('has the shape, the size, the length and the seed that were chosen', () => {
+    const chosen = {
+      aspect_ratio: '9:16',
+      resolution: '480p',
+      duration: '3s',
+      fps: 24,
+      seed: 0,
+      negative_prompt: 'rain',
+    };
+    expect(normalizeVideo(wire({ ...words, ...chosen }), { ...generator, sizeDivisor: 16 })).toMatchObject({
+      negativePrompt: 'rain',
+      width: 480,
+      height: 848,
+      frames: 72,
+      seed: 0,
+    });
+  });
+
+  it.each([
+    [{ prompt: '' }, 'prompt'],
+    [{ prompt: undefined }, 'prompt'],
+    [{ prompt: 'x'.repeat(41) }, 'prompt'],
+    [{ ...words, duration: '1s' }, 'duration'],
+    [{ ...words, aspect_ratio: '4:3' }, 'aspect_ratio'],
+    [{ ...words, resolution: '720p' }, 'resolution'],
+    [{ ...words, fps: 12 }, 'fps'],
+    [{ ...words, image_url: 'a' }, 'image_url'],
+    [{ ...words, audio: true }, 'audio'],
+    [{ ...words, upscale_factor: 2 }, 'upscale_factor'],
+  ])('is refused by the field at fault: %j', (more, param) => {
+    expect(() => normalizeVideo(wire(more as Partial<QueueVideoRequest>), generator)).toThrow(
+      expect.objectContaining({ code: 'INVALID_REQUEST', param }),
+    );
+  });
+});
+
+describe('the size of a video of words', () => {
+  it.each([
+    [16 / 9, '256p', 64, [448, 256]],
+    [21 / 9, '4k', 64, [4_096, 1_728]],
+    [1, '2K', 32, [1_440, 1_440]],
+    [9 / 16, '480p', 2, [480, 854]],
+    [1, '256p', 1_024, [1_024, 1_024]],
+  ])('of shape %d in %s is a multiple of %d', (shape, resolution, divisor, size) => {
+    const { width, height } = madeSize({ shape, short: shortSideOf(resolution) ?? 0, divisor });
+    expect([width, height]).toEqual(size);
   });
 });
 

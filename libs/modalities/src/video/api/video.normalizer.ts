@@ -2,6 +2,8 @@ import { PlatformError } from '#common';
 import { keyframeRate, type QueueVideoRequest, type VideoKeyframe } from '../contract/video.request.js';
 import type { VideoModel } from './video.model.js';
 import { isGiven, refusal, refuseForeignFields } from './video.refusals.js';
+import { openSecondsOf, secondsOf } from './video-seconds.js';
+import { planFromWords, type WordsPlan } from './words-plan.js';
 
 /** A picture that one frame is to be. */
 export interface PlacedPicture {
@@ -14,6 +16,7 @@ export interface PlacedPicture {
 
 /** What a request asks of a model that can do it; nothing was fetched yet. */
 export type VideoPlan = { audio: boolean } & (
+  | WordsPlan
   | {
       operation: 'between';
       pictures: PlacedPicture[];
@@ -25,9 +28,6 @@ export type VideoPlan = { audio: boolean } & (
   | { operation: 'double-rate'; video: string }
   | { operation: 'upscale'; video: string; factor: 1 | 2 | 4 }
 );
-
-/** What is made where `duration` leaves it open. */
-const openSeconds = 5;
 
 /** Throws `INVALID_REQUEST` naming the field that the model does not take, or takes otherwise. */
 export function normalizeVideo(wire: QueueVideoRequest, model: VideoModel): VideoPlan {
@@ -42,9 +42,10 @@ export function normalizeVideo(wire: QueueVideoRequest, model: VideoModel): Vide
   if (!model.frameRates.includes(fps)) {
     throw refusal(`fps must be one of: ${model.frameRates.join(', ')}`, 'fps', 'invalid_enum_value');
   }
+  if (model.kind === 'generator') return { audio, ...planFromWords(wire, model, fps) };
   const { video_url: video } = wire;
   if (isGiven(video)) return doubling(wire, video, audio);
-  const seconds = secondsOf(wire.duration) ?? openSeconds;
+  const seconds = secondsOf(wire.duration) ?? openSecondsOf(model);
   const frames = Math.max(2, Math.round(seconds * fps));
   const resolution = wire.resolution ?? model.resolutions[0] ?? null;
   return {
@@ -56,12 +57,6 @@ export function normalizeVideo(wire: QueueVideoRequest, model: VideoModel): Vide
     frames,
     resolution,
   };
-}
-
-/** The seconds that a duration names; null for one that leaves them to the source. */
-export function secondsOf(duration: string): number | null {
-  const [, digits] = /^(\d+)s$/.exec(duration) ?? [];
-  return digits === undefined ? null : Number(digits);
 }
 
 /** The factor a caller asks for, or the model's usual one. Throws `INVALID_REQUEST`. */

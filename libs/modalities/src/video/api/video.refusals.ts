@@ -5,6 +5,7 @@ import type { VideoModel } from './video.model.js';
 /** Fields that a model takes only when its record lists them in `supported_inputs`. */
 const optionalInputs = [
   'negative_prompt',
+  'seed',
   'fps',
   'bitrate_mode',
   'image_url',

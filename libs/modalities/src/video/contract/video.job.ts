@@ -1,6 +1,6 @@
+import { Type } from 'class-transformer';
 import {
   ArrayMaxSize,
-  ArrayMinSize,
   IsArray,
   IsBoolean,
   IsIn,
@@ -10,30 +10,43 @@ import {
   IsString,
   Max,
   Min,
+  MinLength,
+  ValidateNested,
 } from 'class-validator';
 import { defineJob } from '#queue';
 
 /**
  * `between`: the frames between given pictures. `double-rate`: a frame between each two of a video. `upscale`: every
- * frame of a video, larger.
+ * frame of a video, larger. `from-words`: all of it new.
  */
-export const videoOperations = ['between', 'double-rate', 'upscale'] as const;
+export const videoOperations = ['between', 'double-rate', 'upscale', 'from-words'] as const;
 export type VideoOperation = (typeof videoOperations)[number];
 
 /** Pictures of one request: a first, a last and the keyframes. */
 export const mostPictures = 12;
 
+/** What a video of words is to show. */
+export class WordsWish {
+  @IsString() @MinLength(1) prompt!: string;
+
+  /** Empty: nothing in particular is unwanted. */
+  @IsString() negativePrompt!: string;
+
+  /** The same one gives the same video. */
+  @IsInt() seed!: number;
+}
+
 /** A video to be made, as the worker sees it; what it is made of lies in the storage. */
 export class VideoJobPayload {
   @IsIn(videoOperations) operation!: VideoOperation;
 
-  /** Artifacts: the pictures in the order of their frames, or the one video. */
-  @IsArray() @ArrayMinSize(1) @ArrayMaxSize(mostPictures) @IsString({ each: true }) inputs!: string[];
+  /** Artifacts: the pictures in the order of their frames, or the one video; none for words. */
+  @IsArray() @ArrayMaxSize(mostPictures) @IsString({ each: true }) inputs!: string[];
 
   /** `between`: which frame each picture is, from 0, rising. */
   @IsArray() @IsInt({ each: true }) @Min(0, { each: true }) places!: number[];
 
-  /** `between`: size, rate and count of the frames to make. 0 where the video decides. */
+  /** `between` and `from-words`: size, rate and count of the frames to make. 0 where the video decides. */
   @IsInt() @Min(0) @Max(8_192) width!: number;
   @IsInt() @Min(0) @Max(8_192) height!: number;
   @IsInt() @Min(0) @Max(240) fps!: number;
@@ -41,6 +54,9 @@ export class VideoJobPayload {
 
   /** `upscale`: by how much. */
   @IsIn([1, 2, 4]) scale!: 1 | 2 | 4;
+
+  /** `from-words`. */
+  @IsOptional() @ValidateNested() @Type(() => WordsWish) words?: WordsWish | null;
 
   /** Keep the sound of the video. */
   @IsBoolean() audio!: boolean;

@@ -57,6 +57,10 @@ const mostPromptCharacters = 20_000;
 const modelHelp = 'Model id, trait or alias.';
 const pictureHelp = 'An http URL or a data URL.';
 
+/** As those of pictures. */
+export const smallestSeed = -999_999_999;
+export const largestSeed = 999_999_999;
+
 /** Keyframes are counted at this rate, whatever that of the video is (contract 8.2). */
 export const keyframeRate = 24;
 
@@ -158,7 +162,8 @@ export class VideoKeyframe {
 export class QueueVideoRequest extends VideoPricingFields {
   @TextField({
     description:
-      'What is to be seen. Models that work from pictures alone take one and do not follow it; upscalers refuse it.',
+      'What is to be seen; text-to-video models need it, those that work from pictures alone take one and do not follow ' +
+      'it, upscalers refuse it.',
     maxLength: mostPromptCharacters,
     example: 'The boat drifts past the pier.',
   })
@@ -172,6 +177,13 @@ export class QueueVideoRequest extends VideoPricingFields {
 
   @IntegerField({ description: 'Frames per second: one of `frame_rates` of the model.', minimum: 1, maximum: 240 })
   fps?: number;
+
+  @IntegerField({
+    description: 'The same seed makes the same video of the same words. Not in the contract: ours.',
+    minimum: smallestSeed,
+    maximum: largestSeed,
+  })
+  seed?: number;
 
   @TextField({ description: `The first frame. ${pictureHelp}`, minLength: 1 })
   image_url?: string;

@@ -10,6 +10,8 @@ export interface Film {
   frames: AsyncIterable<Uint8Array>;
   /** How many there will be, about. */
   expectedFrames: number;
+  /** How much of the work is done when the first frame is asked for, in percent. Default 0. */
+  donePercent?: number;
   /** What has the sound. */
   audio?: MediaSource;
 }

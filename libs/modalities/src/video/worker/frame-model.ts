@@ -1,5 +1,14 @@
 import { PlatformError } from '#common';
-import type { InterpolateInput, PictureOutput, RgbPixels, TaskRunner, UpscaleInput } from '#inference/host';
+import type {
+  AnimateInput,
+  AnimateOutput,
+  FrameLatents,
+  InterpolateInput,
+  PictureOutput,
+  RgbPixels,
+  TaskRunner,
+  UpscaleInput,
+} from '#inference/host';
 
 /** Asks the model for one frame at a time, so that a job is stopped between two frames. */
 export class FrameModel {
@@ -12,22 +21,36 @@ export class FrameModel {
   ) {}
 
   between(first: RgbPixels, last: RgbPixels, moment: number): Promise<RgbPixels> {
-    return this.ask('interpolate', { first, last, moment } satisfies InterpolateInput);
+    return this.askPicture('interpolate', { first, last, moment } satisfies InterpolateInput);
   }
 
   upscaled(picture: RgbPixels, scale: 2 | 4): Promise<RgbPixels> {
-    return this.ask('upscale', { picture, scale } satisfies UpscaleInput);
+    return this.askPicture('upscale', { picture, scale } satisfies UpscaleInput);
+  }
+
+  /** The frames of a film as latents; `onProgress` is told a fraction. */
+  async animated(input: AnimateInput, onProgress: (fraction: number) => void): Promise<FrameLatents[]> {
+    return ((await this.ask('animate', input, onProgress)) as AnimateOutput).frames;
+  }
+
+  developed(latents: FrameLatents): Promise<RgbPixels> {
+    return this.askPicture('develop', latents);
+  }
+
+  private async askPicture(task: string, input: object): Promise<RgbPixels> {
+    return ((await this.ask(task, input)) as PictureOutput).picture;
   }
 
   /** Rejects with the signal's reason when the job was stopped. */
-  private async ask(task: string, input: object): Promise<RgbPixels> {
+  private async ask(task: string, input: object, onProgress?: (fraction: number) => void): Promise<object> {
     this.signal.throwIfAborted();
     const id = `${this.requestId}.${this.asked++}`;
-    const { cancelled, output } = await this.runner.runTask({ id, task, input }, { signal: this.signal });
+    const options = { signal: this.signal, ...(onProgress && { onProgress }) };
+    const { cancelled, output } = await this.runner.runTask({ id, task, input }, options);
     if (cancelled || output === null) {
       this.signal.throwIfAborted();
       throw new PlatformError('INFERENCE_FAILED', 'A frame of the video was not made.');
     }
-    return (output as PictureOutput).picture;
+    return output;
   }
 }

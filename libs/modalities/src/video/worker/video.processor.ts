@@ -9,6 +9,7 @@ import type { VideoJobPayload } from '../contract/index.js';
 import { filmBetween } from './between-pictures.js';
 import type { Film } from './film.js';
 import { FrameModel } from './frame-model.js';
+import { filmFromWords } from './from-words.js';
 import { filmDoubled, filmUpscaled } from './video-frames.js';
 
 export interface VideoParts {
@@ -28,23 +29,31 @@ export class VideoProcessor {
     const startedAt = performance.now();
     const { envelope, signal } = job;
     const { payload } = envelope;
-    const { runner, artifacts, media } = this.parts;
+    const { runner, media } = this.parts;
     media.require();
     const model = new FrameModel(runner, envelope.requestId, signal);
-    const [input = ''] = payload.inputs;
-    const artifactId =
-      payload.operation === 'between'
-        ? await this.write(job, filmBetween(payload, { artifacts, model }))
-        : await artifacts.withFile(input, async (path) => {
-            const make = payload.operation === 'upscale' ? filmUpscaled : filmDoubled;
-            return await this.write(job, await make(payload, { media, model, signal, path }));
-          });
+    const artifactId = await this.make(job, model);
     return {
       usage: { ...noTokens, units: payload.units },
       cancelled: false,
       executionMs: Math.round(performance.now() - startedAt),
       artifacts: [artifactId],
     };
+  }
+
+  private async make(job: RunningJob<VideoJobPayload>, model: FrameModel): Promise<string> {
+    const { payload } = job.envelope;
+    const { artifacts, media } = this.parts;
+    if (payload.words) {
+      const progress = (percent: number): void => job.progress(percent);
+      return await this.write(job, await filmFromWords(payload, payload.words, { model, progress }));
+    }
+    if (payload.operation === 'between') return await this.write(job, filmBetween(payload, { artifacts, model }));
+    const [input = ''] = payload.inputs;
+    return await artifacts.withFile(input, async (path) => {
+      const make = payload.operation === 'upscale' ? filmUpscaled : filmDoubled;
+      return await this.write(job, await make(payload, { media, model, signal: job.signal, path }));
+    });
   }
 
   private async write(job: RunningJob<VideoJobPayload>, film: Film): Promise<string> {
@@ -66,11 +75,14 @@ export class VideoProcessor {
 }
 
 /** Passes the frames on and tells how far they are; the last percent is for what follows them. */
-async function* told({ frames, expectedFrames }: Film, job: RunningJob<VideoJobPayload>): AsyncGenerator<Uint8Array> {
+async function* told(
+  { frames, expectedFrames, donePercent = 0 }: Film,
+  job: RunningJob<VideoJobPayload>,
+): AsyncGenerator<Uint8Array> {
   let count = 0;
   for await (const frame of frames) {
     yield frame;
     count += 1;
-    job.progress(Math.min(99, (count / expectedFrames) * 100));
+    job.progress(Math.min(99, donePercent + (count / expectedFrames) * (100 - donePercent)));
   }
 }

@@ -1,0 +1,46 @@
+import { dirname, join } from 'node:path';
+import { type ComposeInput, composeTask } from '../../engines/music.js';
+import { QueuedTaskEngine } from '../../engines/queued-task.engine.js';
+import type { EngineLoader } from '../../host/loaded-engine.js';
+import { MergedDecoder } from '../../recognition/merged-decoder.js';
+import { OrtSession } from '../../runtime/ort-session.js';
+import { SentenceTokenizer } from '../../text/index.js';
+import { CodeWriter } from './code-writer.js';
+import { MusicgenComposer } from './musicgen.composer.js';
+import { readMusicgenConfig } from './musicgen.config.js';
+import { PromptReader } from './prompt-states.js';
+
+/**
+ * MusicGen (https://arxiv.org/abs/2306.05284), mono, exported for transformers.js: a merged decoder (`graphFile`), and beside
+ * it `text_encoder.onnx` and `encodec_decode.onnx`, or what `familyOptions.textEncoderFile` and `codecFile` name, with
+ * `tokenizer.json`, `config.json` and `generation_config.json` in the folder. The pattern of delays is computed here, so
+ * `build_delay_pattern_mask.onnx` is not needed.
+ */
+export const loadMusicgenFamily: EngineLoader = async (options, sink) => {
+  const { directory, graphFile, familyOptions, providers, intraOpThreads } = options;
+  const config = await readMusicgenConfig(directory, familyOptions);
+  const tokenizer = await SentenceTokenizer.load(directory);
+  // They take turns, so their threads do not spin.
+  const open = async (file: string): Promise<OrtSession> =>
+    await OrtSession.open({ modelPath: join(directory, file), providers, intraOpThreads, spinning: false });
+  const { textEncoderFile, codecFile } = familyOptions;
+  const beside = (name: string): string => join(dirname(graphFile), name);
+  const encoder = await open(typeof textEncoderFile === 'string' ? textEncoderFile : beside('text_encoder.onnx'));
+  const codec = await open(typeof codecFile === 'string' ? codecFile : beside('encodec_decode.onnx'));
+  const decoderSession = await open(graphFile);
+  const decoder = new MergedDecoder(decoderSession, { vocabularySize: config.vocabularySize });
+  const reader = new PromptReader({ tokenizer, encoder, decoder: decoderSession });
+  const composer = new MusicgenComposer({ config, writer: new CodeWriter({ config, reader, decoder }), codec });
+  const engine = new QueuedTaskEngine({
+    handlers: { [composeTask]: (input: ComposeInput, context) => composer.compose(input, context) },
+    sink,
+    onClose: async () => {
+      await encoder.release();
+      await codec.release();
+      await decoder.release();
+    },
+  });
+  const { provider, providerNote } = decoderSession;
+  const input: ComposeInput = { prompt: 'a', seconds: 0.1, seed: 1 };
+  return { engine, provider, providerNote, slots: 1, warmUp: { task: composeTask, input } };
+};

@@ -1,0 +1,22 @@
+import { join } from 'node:path';
+import type { HostLoadOptions } from '../../host/host-protocol.js';
+import { OrtSession } from '../../runtime/ort-session.js';
+
+/** The graphs of a pipeline in the diffusers layout, a folder each. They take turns, so their threads do not spin. */
+export class PipelineSessions {
+  private readonly opened: OrtSession[] = [];
+
+  constructor(private readonly options: HostLoadOptions) {}
+
+  async open(part: string): Promise<OrtSession> {
+    const { directory, providers, intraOpThreads } = this.options;
+    const modelPath = join(directory, part, 'model.onnx');
+    const session = await OrtSession.open({ modelPath, providers, intraOpThreads, spinning: false });
+    this.opened.push(session);
+    return session;
+  }
+
+  async close(): Promise<void> {
+    for (const session of this.opened) await session.release();
+  }
+}

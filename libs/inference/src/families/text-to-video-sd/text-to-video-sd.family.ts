@@ -1,0 +1,51 @@
+import { join } from 'node:path';
+import { PlatformError } from '#common';
+import { QueuedTaskEngine } from '../../engines/queued-task.engine.js';
+import type { EngineLoader } from '../../host/loaded-engine.js';
+import type { AnimateInput, FrameLatents } from '../../pictures/film-tasks.js';
+import { Autoencoder } from '../stable-diffusion/autoencoder.js';
+import { ClipTokenizer } from '../stable-diffusion/clip-tokenizer.js';
+import { readPipelineConfig } from '../stable-diffusion/pipeline-files.js';
+import { PipelineSessions } from '../stable-diffusion/pipeline-sessions.js';
+import { PromptEncoder } from '../stable-diffusion/prompt-encoder.js';
+import { FilmMaker } from './film-maker.js';
+
+/** What the reference pipeline does where nobody says otherwise. */
+const usualSteps = 50;
+const usualGuidance = 9;
+
+/**
+ * `TextToVideoSDPipeline` of the diffusers layout (ModelScope, Zeroscope and what was trained from them), exported to ONNX:
+ * `text_encoder/`, `unet/` (latents with an axis of frames), `vae_decoder/` (of single frames), `tokenizer/`, `scheduler/`
+ * and `model_index.json`. `familyOptions`: `steps`, `guidance`, and `scheduler`, which replaces the scheduler's class.
+ */
+export const loadTextToVideoFamily: EngineLoader = async (options, sink) => {
+  const { directory, familyOptions } = options;
+  const config = await readPipelineConfig(directory);
+  if (config.pipelineClass !== 'TextToVideoSDPipeline') {
+    throw new PlatformError('INVALID_MODEL', `A ${config.pipelineClass} is no TextToVideoSDPipeline.`);
+  }
+  if (typeof familyOptions.scheduler === 'string') config.scheduler._class_name = familyOptions.scheduler;
+  const sessions = new PipelineSessions(options);
+  const unet = await sessions.open('unet');
+  const tokenizer = await ClipTokenizer.load(join(directory, 'tokenizer'));
+  const encoder = new PromptEncoder([{ tokenizer, session: await sessions.open('text_encoder') }], false);
+  const decoder = await sessions.open('vae_decoder');
+  const maker = new FilmMaker({
+    config,
+    encoder,
+    unet,
+    autoencoder: new Autoencoder({ decoder, encoder: null, scale: config.latentScale }),
+    steps: Number(familyOptions.steps ?? usualSteps),
+    guidance: Number(familyOptions.guidance ?? usualGuidance),
+  });
+  const engine = new QueuedTaskEngine({
+    handlers: {
+      animate: (input: AnimateInput, context) => maker.animate(input, context),
+      develop: (input: FrameLatents, context) => maker.develop(input, context),
+    },
+    sink,
+    onClose: () => sessions.close(),
+  });
+  return { engine, provider: unet.provider, providerNote: unet.providerNote, slots: 1 };
+};

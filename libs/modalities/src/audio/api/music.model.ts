@@ -1,0 +1,59 @@
+import { PlatformError } from '#common';
+import type { ModelManifest } from '#model-registry/manifest';
+import type { SoundFormat } from '../contract/index.js';
+import { soundFormatOf } from './audio.model.js';
+
+/** What a manifest of type `music` says of itself. */
+export interface MusicModel {
+  id: string;
+  /** Code points of a prompt. */
+  promptCharacters: { least: number; most: number };
+  /** Lengths that callers may choose, in whole seconds; null: they have no choice. */
+  choice: { options: readonly number[]; least: number; most: number } | null;
+  /** Length where none is chosen, in whole seconds. */
+  usualSeconds: number;
+  takesInstrumental: boolean;
+  format: SoundFormat;
+}
+
+interface Members {
+  supports_force_instrumental?: boolean;
+  duration_options?: number[];
+  min_duration?: number;
+  max_duration?: number;
+  default_duration?: number;
+  supported_formats?: string[];
+  default_format?: string;
+  prompt_character_limit?: number;
+  min_prompt_length?: number;
+}
+
+/** Families that make music, and the longest piece of each in seconds where a manifest says nothing. */
+const longestPieces: Readonly<Record<string, number>> = { musicgen: 30 };
+
+const usualSeconds = 10;
+const usualPromptCharacters = 1_000;
+
+/** Throws `INVALID_MODEL` for a family that makes no music. */
+export function musicModel({ id, family, familyOptions, kindMembers }: ModelManifest): MusicModel {
+  const longest = longestPieces[family];
+  if (longest === undefined) throw new PlatformError('INVALID_MODEL', `The model ${id} makes no music.`, 'model');
+  const members = (kindMembers ?? {}) as Members;
+  const possible = Math.floor(Number(familyOptions?.mostSeconds ?? longest));
+  const most = Math.min(possible, Math.floor(members.max_duration ?? possible));
+  const least = Math.max(1, Math.ceil(members.min_duration ?? 1));
+  const options = (members.duration_options ?? []).filter((seconds) => seconds >= least && seconds <= most);
+  const hasChoice = options.length > 0 || members.max_duration !== undefined;
+  const wanted = Math.round(members.default_duration ?? options[0] ?? usualSeconds);
+  return {
+    id,
+    promptCharacters: {
+      least: Math.max(1, members.min_prompt_length ?? 1),
+      most: members.prompt_character_limit ?? usualPromptCharacters,
+    },
+    choice: hasChoice ? { options, least, most } : null,
+    usualSeconds: Math.max(least, Math.min(most, wanted)),
+    takesInstrumental: members.supports_force_instrumental ?? false,
+    format: soundFormatOf(members),
+  };
+}

@@ -1,0 +1,65 @@
+import type { ModelManifest } from '#model-registry/manifest';
+import { installTiny } from './tiny-pictures.js';
+
+/*
+ * A MusicGen and a text-to-video pipeline of random weights, in the layouts of the published ones. What they make is noise
+ * of the right length and size: fixtures, never products.
+ */
+
+const price = (usd: number) => ({ usd, diem: usd });
+const families = new URL('../../libs/inference/src/families/', import.meta.url);
+
+/** Pieces of 1 to 4 seconds as WAV: up to 2 for 0.01 USD, longer ones for 0.03. */
+export async function installTinyMusicgen(home: string): Promise<ModelManifest> {
+  return await installTiny(home, {
+    manifest: {
+      id: 'tiny-musicgen',
+      type: 'music',
+      family: 'musicgen',
+      graphFile: 'onnx/decoder_model_merged.onnx',
+      traits: { default: 1 },
+      kindMembers: {
+        supports_lyrics: false,
+        supports_force_instrumental: true,
+        min_duration: 1,
+        max_duration: 4,
+        default_duration: 2,
+        supported_formats: ['wav', 'mp3', 'flac'],
+        default_format: 'wav',
+        prompt_character_limit: 100,
+      },
+      pricing: {
+        durations: {
+          short: { ...price(0.01), min_seconds: 1, max_seconds: 2 },
+          long: { ...price(0.03), min_seconds: 3, max_seconds: 4 },
+        },
+      },
+    },
+    folder: new URL('musicgen/__fixtures__/tiny/', families),
+  });
+}
+
+/** Videos of 1 or 2 seconds at 8 frames a second, 32 pixels on the short side, 0.05 USD a second. */
+export async function installTinyTextToVideo(home: string): Promise<ModelManifest> {
+  return await installTiny(home, {
+    manifest: {
+      id: 'tiny-text-to-video',
+      type: 'video',
+      family: 'text-to-video-sd',
+      graphFile: 'unet/model.onnx',
+      familyOptions: { steps: 3, guidance: 4, sizeDivisor: 4, shortSide: 32 },
+      constraints: {
+        model_type: 'text-to-video',
+        aspect_ratios: ['16:9', '1:1'],
+        resolutions: [],
+        durations: ['1s', '2s', 'auto'],
+        audio: false,
+        audio_configurable: false,
+        prompt_character_limit: 100,
+      },
+      kindMembers: { supported_inputs: ['negative_prompt', 'seed'], frame_rates: [8] },
+      pricing: { per_second: price(0.05) },
+    },
+    folder: new URL('text-to-video-sd/__fixtures__/tiny/', families),
+  });
+}
