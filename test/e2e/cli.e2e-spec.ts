@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
 import { installTinyEncoder } from '#test/tiny-encoder';
+import { installTinyMusicgen, installTinyTextToVideo } from '#test/tiny-generators';
 import { installTinyModel } from '#test/tiny-models';
 import { WeightsServer } from '#test/weights-server';
 
@@ -78,6 +79,23 @@ describe('the command line', () => {
     expect(result).toMatchObject({ id: 'tiny-bert', provider: 'cpu', note: null, dimensions: 32 });
     expect(result.tokensPerSecond).toBeGreaterThan(0);
     for (const value of Object.values(result.cosines)) expect(Math.abs(value)).toBeLessThanOrEqual(1);
+  });
+
+  it('has music and films made, and writes what was made where it is told', async () => {
+    await installTinyMusicgen(home);
+    await installTinyTextToVideo(home);
+    const made = join(home, 'made');
+    const check = async (id: string) => {
+      const { code, stdout, stderr } = await run('models', 'check', id, '--prompt', 'rain', '--output', made, '--json');
+      expect(code, stderr).toBe(0);
+      return { found: JSON.parse(stdout) as Record<string, unknown>, bytes: await readFile(made) };
+    };
+    const music = await check('tiny-musicgen');
+    expect(music.found).toMatchObject({ provider: 'cpu', seconds: 4, sampleRate: 32_000, output: made });
+    expect(music.bytes).toHaveLength(44 + 4 * 64_000);
+    const film = await check('tiny-text-to-video');
+    expect(film.found).toMatchObject({ frames: 8, width: 32, height: 32, stepMs: expect.any(Number) as number });
+    expect(film.bytes.toString('latin1', 1, 4)).toBe('PNG');
   });
 
   it('goes on with a pull that was killed, and lets two at once share the rest', async () => {

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { type ErrorCode, errorTable } from '#common';
+import { parseManifest } from '#model-registry/manifest';
 import { readText, repositoryFiles, root } from './repository-files.js';
 
 const pages = repositoryFiles.filter((path) => path.endsWith('.md') && !path.includes('__fixtures__'));
@@ -46,6 +47,23 @@ describe('docs/configuration.md', () => {
         .join('\n'),
     );
     expect([...documented].filter((name) => !configured.has(name) && !elsewhere.has(name))).toEqual([]);
+  });
+});
+
+describe('the manifests in the pages', () => {
+  // Each begins with its file's name.
+  const manifests = pages.flatMap((page) =>
+    [...readText(page).matchAll(/```yaml\n(# [a-z-]+\.yaml;[^]*?)```/g)].map(
+      (block) => [page, block[1] ?? ''] as const,
+    ),
+  );
+
+  it('are found', () => {
+    expect(manifests.length).toBeGreaterThanOrEqual(3);
+  });
+
+  it.each(manifests)('%s has one that could be added as it is', (page, text) => {
+    expect(parseManifest(text, page).sources.length).toBeGreaterThan(0);
   });
 });
 

@@ -1,12 +1,14 @@
 import { PlatformError } from '#common';
 import type { CliContext } from '../cli-context.js';
 import { checkEmbedding } from './check-embedding.js';
+import { checkFilm, filmFamily } from './check-film.js';
 import type { CheckOptions } from './check-host.js';
+import { checkMusic } from './check-music.js';
 import { checkPicture, isPictureFamily } from './check-picture.js';
 import { checkText } from './check-text.js';
 import { findKnownModel } from './known-models.js';
 
-/** Loads an installed model as a worker would, in a host of its own, and runs one prompt or one picture. */
+/** Loads an installed model as a worker would, in a host of its own, and runs one prompt or one picture, or a few seconds of sound or film. */
 export async function checkModel(context: CliContext, name: string, options: CheckOptions): Promise<void> {
   const { manifest, installed } = await findKnownModel(context, name);
   if (!installed) {
@@ -15,7 +17,9 @@ export async function checkModel(context: CliContext, name: string, options: Che
   }
   if (manifest.type === 'text') return await checkText(context, installed, options);
   if (manifest.type === 'embedding') return await checkEmbedding(context, installed, options);
+  if (manifest.type === 'music') return await checkMusic(context, installed, options);
+  if (manifest.family === filmFamily) return await checkFilm(context, installed, options);
   if (isPictureFamily(manifest.family)) return await checkPicture(context, installed, options);
-  const message = `${manifest.id} (${manifest.type}, family ${manifest.family}) cannot be checked: only models of text, of embeddings and of single pictures can.`;
+  const message = `${manifest.id} (${manifest.type}, family ${manifest.family}) cannot be checked: only models of text, embeddings, single pictures, music and videos from words can.`;
   throw new PlatformError('INVALID_MODEL', message);
 }

@@ -1,5 +1,3 @@
-import { writeFile } from 'node:fs/promises';
-import { resolve } from 'node:path';
 import { PlatformError } from '#common';
 import type {
   GenerateInput,
@@ -15,6 +13,7 @@ import { encodePicture, type Pixels } from '#media';
 import type { InstalledModel } from '#model-store';
 import type { CliContext } from '../cli-context.js';
 import { type CheckOptions, withCheckHost } from './check-host.js';
+import { writeCheckOutput } from './check-output.js';
 import { checkeredDisc, holeInTheMiddle } from './check-scene.js';
 
 /** What a run of one picture showed. */
@@ -64,11 +63,8 @@ export async function checkPicture(context: CliContext, model: InstalledModel, o
   const wish = wishes[family]?.(model, options);
   if (wish === undefined) throw new PlatformError('INVALID_MODEL', `The family ${family} makes no pictures.`);
   const check = await withCheckHost(model, { options, signal }, (host) => run(host, wish, signal));
-  const path = resolve(options.output ?? `${id}.png`);
-  await writeFile(path, await encodePicture(check.picture, { format: 'png' })).catch((cause: unknown) => {
-    const message = `The picture could not be written to ${path}: ${(cause as Error).message}`;
-    throw new PlatformError('INVALID_REQUEST', message, null, { cause });
-  });
+  const content = await encodePicture(check.picture, { format: 'png' });
+  const path = await writeCheckOutput(options.output ?? `${id}.png`, content);
   const { picture, ...times } = check;
   const { width, height } = picture;
   if (options.json) return output.json({ id, ...times, width, height, output: path });

@@ -43,9 +43,9 @@ function addWeightCommands(models: Command, context: CliContext): void {
     );
   models
     .command('check <id>')
-    .description('load an installed model in a host of its own and run a prompt or a picture')
+    .description('load an installed model in a host of its own and run a prompt, a picture, some music or a film')
     .option('--prompt <text>', 'what to ask', 'Once upon a time')
-    .option('--output <file>', 'where to write the picture of a picture model; default: <id>.png in this folder')
+    .option('--output <file>', 'where to write what is seen or heard; default: <id>.png or <id>.wav in this folder')
     .option('--max-tokens <count>', 'most tokens to generate', '64')
     .option('--threads <count>', 'threads of the model; default: one per core')
     .option('--provider <name>', 'execution provider', 'cpu')

@@ -1,0 +1,13 @@
+import { writeFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { PlatformError } from '#common';
+
+/** Writes what a check made; answers the whole path. Throws `INVALID_REQUEST` where that is not possible. */
+export async function writeCheckOutput(path: string, content: Buffer): Promise<string> {
+  const whole = resolve(path);
+  await writeFile(whole, content).catch((cause: unknown) => {
+    const message = `${whole} could not be written: ${(cause as Error).message}`;
+    throw new PlatformError('INVALID_REQUEST', message, null, { cause });
+  });
+  return whole;
+}

@@ -1,0 +1,175 @@
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { EngineEvent } from '../../engines/engine.js';
+import type { ComposeInput, ComposeOutput } from '../../engines/music.js';
+import type { TaskContext } from '../../engines/queued-task.engine.js';
+import type { TaskEngine } from '../../engines/task.js';
+import type { HostLoadOptions } from '../../host/host-protocol.js';
+import { MergedDecoder } from '../../recognition/merged-decoder.js';
+import { OrtSession } from '../../runtime/ort-session.js';
+import { SentenceTokenizer } from '../../text/index.js';
+import fixture from './__fixtures__/tiny-musicgen.json' with { type: 'json' };
+import { CodeWriter } from './code-writer.js';
+import { MusicgenComposer } from './musicgen.composer.js';
+import { readMusicgenConfig } from './musicgen.config.js';
+import { loadMusicgenFamily } from './musicgen.family.js';
+import { PromptReader } from './prompt-states.js';
+
+const directory = fileURLToPath(new URL('./__fixtures__/tiny', import.meta.url));
+
+const options: HostLoadOptions = {
+  modelId: 'tiny-musicgen',
+  directory,
+  graphFile: 'onnx/decoder_model_merged.onnx',
+  family: 'musicgen',
+  familyOptions: {},
+  providers: ['cpu'],
+  intraOpThreads: 1,
+  slots: 1,
+  contextLength: 1,
+  cacheTokens: 1,
+};
+
+const context: TaskContext = {
+  part: () => undefined,
+  progress: () => undefined,
+  breathe: () => Promise.resolve(),
+  measure: (run) => run(),
+};
+
+describe('the tokenizer of T5', () => {
+  it.each(fixture.encoded.map(({ text, ids }) => [JSON.stringify(text), text, ids] as const))(
+    'gives the ids that the reference gives: %s',
+    async (_, text, ids) => {
+      const tokenizer = await SentenceTokenizer.load(directory);
+      expect(tokenizer.encode(text, 512)).toEqual({ ids: Int32Array.from(ids) });
+    },
+  );
+});
+
+describe('a tiny MusicGen, always taking the likeliest code', () => {
+  const sessions: OrtSession[] = [];
+
+  async function open(name: string): Promise<OrtSession> {
+    const modelPath = `${directory}/onnx/${name}.onnx`;
+    const session = await OrtSession.open({ modelPath, providers: ['cpu'], intraOpThreads: 1, spinning: false });
+    sessions.push(session);
+    return session;
+  }
+
+  async function parts(guidance: number) {
+    const config = await readMusicgenConfig(directory, { temperature: 0, guidance });
+    const tokenizer = await SentenceTokenizer.load(directory);
+    const session = await open('decoder_model_merged');
+    const decoder = new MergedDecoder(session, { vocabularySize: config.vocabularySize });
+    const reader = new PromptReader({ tokenizer, encoder: await open('text_encoder'), decoder: session });
+    const writer = new CodeWriter({ config, reader, decoder });
+    return { writer, composer: new MusicgenComposer({ config, writer, codec: await open('encodec_decode') }) };
+  }
+
+  afterAll(async () => {
+    for (const session of sessions) await session.release();
+  });
+
+  it.each(fixture.cases.map((wanted) => [`${wanted.frames} frames, guidance ${wanted.guidance}`, wanted] as const))(
+    'writes the codes and makes the samples that the reference makes: %s',
+    async (_, { prompt, frames, guidance, codes, samples }) => {
+      const { writer, composer } = await parts(guidance);
+      const steps: number[] = [];
+      const onStep = (done: number): void => void steps.push(done);
+      const written = await writer.write({ prompt, frames, seed: 1 }, { context, onStep });
+      expect([...written]).toEqual(codes);
+      expect(steps).toHaveLength(frames + 3);
+      if (samples === null) return;
+      const wanted = new Float32Array(Uint8Array.from(Buffer.from(samples, 'base64')).buffer);
+      const made = await composer.decode(written, frames);
+      expect(made).toHaveLength(wanted.length);
+      const differences = wanted.map((sample, index) => Math.abs(clamped(sample) - (made[index] ?? NaN)));
+      expect(differences.reduce((most, difference) => Math.max(most, difference))).toBeLessThan(1e-3);
+    },
+  );
+
+  it('writes other codes of another prompt, and without guidance', async () => {
+    const write = async (guidance: number, prompt: string): Promise<Int32Array> => {
+      const { writer } = await parts(guidance);
+      return await writer.write({ prompt, frames: 8, seed: 1 }, { context, onStep: () => undefined });
+    };
+    const base = await write(3, 'slow jazz');
+    expect(await write(3, 'slow jazz')).toEqual(base);
+    expect(await write(3, 'rain and wind')).not.toEqual(base);
+    expect(await write(1, 'slow jazz')).not.toEqual(base);
+  });
+});
+
+function clamped(sample: number): number {
+  return Math.max(-1, Math.min(1, sample));
+}
+
+describe('the family musicgen', () => {
+  let engine: TaskEngine;
+  const events: [string, EngineEvent][] = [];
+  let hear: (() => void) | null = null;
+
+  beforeAll(async () => {
+    const loaded = await loadMusicgenFamily(options, (batch) => {
+      events.push(...batch);
+      hear?.();
+    });
+    engine = loaded.engine as TaskEngine;
+  });
+  afterAll(() => engine.close());
+
+  async function ended(id: string): Promise<EngineEvent> {
+    for (;;) {
+      const last = events.filter(([of]) => of === id).at(-1)?.[1];
+      if (last?.type === 'task-finished' || last?.type === 'failed') return last;
+      await new Promise<void>((resolve) => (hear = resolve));
+    }
+  }
+
+  async function compose(id: string, input: ComposeInput): Promise<ComposeOutput> {
+    engine.submit({ id, task: 'compose', input });
+    const last = await ended(id);
+    if (last.type !== 'task-finished' || last.output === null) throw new Error(JSON.stringify(last));
+    return last.output as ComposeOutput;
+  }
+
+  const wish: ComposeInput = { prompt: 'a happy pop song', seconds: 1.01, seed: 4 };
+
+  it('makes sound as long as was asked for, the same of the same seed', async () => {
+    const piece = await compose('base', wish);
+    expect(piece.sampleRate).toBe(32_000);
+    expect(piece.samples).toHaveLength(32_320);
+    expect(await compose('again', wish)).toEqual(piece);
+    expect(await compose('other', { ...wish, seed: 5 })).not.toEqual(piece);
+  });
+
+  it('tells how far it is every half second, and stops between two steps', async () => {
+    const told = events
+      .filter(([id]) => id === 'base')
+      .flatMap(([, event]) => (event.type === 'task-progress' ? [event.fraction] : []));
+    expect(told).toHaveLength(3);
+    expect(told.at(-1)).toBeCloseTo(0.95);
+    const before = engine.stats().stepsTotal;
+    engine.submit({ id: 'long', task: 'compose', input: { ...wish, seconds: 4 } });
+    while (!events.some(([id]) => id === 'long')) await new Promise<void>((resolve) => (hear = resolve));
+    engine.cancel('long');
+    expect(await ended('long')).toMatchObject({ type: 'task-finished', cancelled: true });
+    expect(engine.stats().stepsTotal - before).toBeLessThan(40);
+  });
+
+  it('refuses a piece longer than the model was made for', async () => {
+    engine.submit({ id: 'endless', task: 'compose', input: { ...wish, seconds: 31 } });
+    expect(await ended('endless')).toMatchObject({
+      type: 'failed',
+      error: { code: 'INVALID_REQUEST', param: 'duration_seconds' },
+    });
+  });
+
+  it('refuses the folder of another model', async () => {
+    const elsewhere = fileURLToPath(new URL('../stable-diffusion/__fixtures__/tiny', import.meta.url));
+    await expect(loadMusicgenFamily({ ...options, directory: elsewhere }, () => undefined)).rejects.toMatchObject({
+      code: 'INVALID_MODEL',
+    });
+  });
+});

@@ -1,0 +1,151 @@
+import { fileURLToPath } from 'node:url';
+import { afterEach, describe, expect, it } from 'vitest';
+import type { EngineEvent } from '../../engines/engine.js';
+import type { TaskEngine, TaskRequest } from '../../engines/task.js';
+import type { HostLoadOptions } from '../../host/host-protocol.js';
+import type { AnimateInput, AnimateOutput } from '../../pictures/film-tasks.js';
+import type { PictureOutput } from '../../pictures/picture-tasks.js';
+import fixture from './__fixtures__/tiny-text-to-video.json' with { type: 'json' };
+import { loadTextToVideoFamily } from './text-to-video-sd.family.js';
+
+const directory = fileURLToPath(new URL('./__fixtures__/tiny', import.meta.url));
+
+const options: HostLoadOptions = {
+  modelId: 'tiny-text-to-video',
+  directory,
+  graphFile: 'unet/model.onnx',
+  family: 'text-to-video-sd',
+  familyOptions: {},
+  providers: ['cpu'],
+  intraOpThreads: 1,
+  slots: 1,
+  contextLength: 1,
+  cacheTokens: 1,
+};
+
+type Case = (typeof fixture.cases)[number];
+const [first] = fixture.cases as [Case];
+
+class Runner {
+  readonly events: [string, EngineEvent][] = [];
+  engine!: TaskEngine;
+  private hear: (() => void) | null = null;
+
+  async load(familyOptions: HostLoadOptions['familyOptions']): Promise<this> {
+    const loaded = await loadTextToVideoFamily({ ...options, familyOptions }, (batch) => {
+      this.events.push(...batch);
+      this.hear?.();
+    });
+    this.engine = loaded.engine as TaskEngine;
+    return this;
+  }
+
+  async heard(): Promise<void> {
+    await new Promise<void>((resolve) => (this.hear = resolve));
+  }
+
+  async ended(id: string): Promise<EngineEvent> {
+    for (;;) {
+      const last = this.events.filter(([of]) => of === id).at(-1)?.[1];
+      if (last?.type === 'task-finished' || last?.type === 'failed') return last;
+      await this.heard();
+    }
+  }
+
+  async run(request: TaskRequest): Promise<object> {
+    this.engine.submit(request);
+    const last = await this.ended(request.id);
+    if (last.type !== 'task-finished' || last.output === null) throw new Error(JSON.stringify(last));
+    return last.output;
+  }
+
+  /** Frame by frame, as a worker asks for them. */
+  async film(id: string, input: AnimateInput): Promise<PictureOutput['picture'][]> {
+    const { frames } = (await this.run({ id, task: 'animate', input })) as AnimateOutput;
+    const pictures: PictureOutput['picture'][] = [];
+    for (const [index, frame] of frames.entries()) {
+      const output = await this.run({ id: `${id}.${index}`, task: 'develop', input: frame });
+      pictures.push((output as PictureOutput).picture);
+    }
+    return pictures;
+  }
+}
+
+const runners: Runner[] = [];
+
+async function runnerOf({ steps, guidance, scheduler }: Case, more: { steps?: number } = {}): Promise<Runner> {
+  const chosen: { scheduler?: string } = scheduler === null ? {} : { scheduler };
+  const runner = await new Runner().load({ steps, guidance, ...chosen, ...more });
+  runners.push(runner);
+  return runner;
+}
+
+const wishOf = ({ width, height, frames, seed }: Case): AnimateInput => ({
+  prompt: fixture.prompt,
+  negativePrompt: fixture.negative,
+  width,
+  height,
+  frames,
+  seed,
+});
+
+afterEach(async () => {
+  for (const { engine } of runners.splice(0)) await engine.close();
+});
+
+describe('a tiny text-to-video pipeline', () => {
+  it.each(
+    fixture.cases.map(
+      (wanted) =>
+        [
+          `${wanted.frames} frames of ${wanted.width} by ${wanted.height}, guidance ${wanted.guidance}, ${wanted.scheduler ?? 'its own scheduler'}`,
+          wanted,
+        ] as const,
+    ),
+  )('makes the frames that the reference makes: %s', async (_, wanted) => {
+    const runner = await runnerOf(wanted);
+    const pictures = await runner.film('film', wishOf(wanted));
+    expect(pictures).toHaveLength(wanted.frames);
+    for (const [index, samples] of wanted.samples.entries()) {
+      const picture = pictures[index];
+      expect([picture?.width, picture?.height]).toEqual([wanted.width, wanted.height]);
+      const differences = samples.map((sample, place) => Math.abs(sample - (picture?.data[place] ?? NaN)));
+      expect(Math.max(...differences)).toBeLessThanOrEqual(2);
+    }
+  });
+
+  it('makes another film of another seed, another prompt and another negative prompt, and its frames differ', async () => {
+    const runner = await runnerOf(first);
+    const wish = wishOf(first);
+    const base = await runner.film('base', wish);
+    expect(await runner.film('again', wish)).toEqual(base);
+    expect(base[1]).not.toEqual(base[0]);
+    for (const change of [{ seed: wish.seed + 1 }, { prompt: 'a nest' }, { negativePrompt: '' }]) {
+      expect(await runner.film(JSON.stringify(change), { ...wish, ...change })).not.toEqual(base);
+    }
+  });
+
+  it('tells how far it is after every step, and stops between two of them', async () => {
+    const runner = await runnerOf(first, { steps: 500 });
+    runner.engine.submit({ id: 'long', task: 'animate', input: wishOf(first) });
+    while (runner.events.length < 2) await runner.heard();
+    runner.engine.cancel('long');
+    expect(await runner.ended('long')).toMatchObject({ type: 'task-finished', cancelled: true });
+    const told = runner.events.flatMap(([, event]) => (event.type === 'task-progress' ? [event.fraction] : []));
+    expect(told.slice(0, 2)).toEqual([1 / 501, 2 / 501]);
+    expect(runner.engine.stats().stepsTotal).toBeLessThan(10);
+  });
+
+  it('refuses a size that latents cannot have', async () => {
+    const runner = await runnerOf(first);
+    runner.engine.submit({ id: 'odd', task: 'animate', input: { ...wishOf(first), width: 17 } });
+    expect(await runner.ended('odd')).toMatchObject({ error: { code: 'INVALID_REQUEST', param: 'width' } });
+  });
+
+  it('refuses a pipeline of another class', async () => {
+    const elsewhere = fileURLToPath(new URL('../stable-diffusion/__fixtures__/tiny', import.meta.url));
+    await expect(loadTextToVideoFamily({ ...options, directory: elsewhere }, () => undefined)).rejects.toMatchObject({
+      code: 'INVALID_MODEL',
+    });
+  });
+});
