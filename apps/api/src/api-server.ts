@@ -42,6 +42,8 @@ function adapterFor({ site, trustedProxies }: ApiConfig, version: string): Fasti
     requestIdHeader: false,
     requestTimeout: requestTimeoutMs,
     forceCloseConnections: true,
+    // The framing guard does that.
+    http: { requireHostHeader: false },
     trustProxy: trustedProxies.length > 0 ? trustedProxies : false,
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 256 },
     frameworkErrors: (_error: Error, request: FastifyRequest, reply: FastifyReply) =>

@@ -8,7 +8,7 @@ let server: FastifyInstance;
 let handled: string[];
 
 beforeAll(async () => {
-  server = fastify();
+  server = fastify({ http: { requireHostHeader: false } });
   addFramingGuard(server);
   server.route({
     method: ['GET', 'POST'],
@@ -45,6 +45,7 @@ describe('the framing guard', () => {
     ],
     ['a transfer-encoding in HTTP/1.0', `POST / HTTP/1.0\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n${body}`],
     ['two hosts', 'GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n'],
+    ['no host', 'GET / HTTP/1.1\r\n\r\n'],
     ['no version', 'GET /\r\n\r\n'],
     ['another version', 'GET / HTTP/2.0\r\nHost: a\r\n\r\n'],
   ])('refuses %s, closes, and runs nothing that came behind it', async (_name, text) => {

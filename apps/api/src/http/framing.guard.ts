@@ -6,7 +6,8 @@ import { PlatformError } from '#common';
 /**
  * Refuses what Node's parser takes and a proxy in front of it may read otherwise: where two disagree on where a request
  * ends, one caller's bytes become another's request. The connection is closed, and what was sent behind such a request
- * is refused as well.
+ * is refused as well. Node's own check for a host has to be off (`requireHostHeader`): it refuses the one request and runs
+ * the next.
  */
 export function addFramingGuard(server: FastifyInstance): void {
   const distrusted = new WeakSet<Socket>();
@@ -26,7 +27,9 @@ export function framingProblem({ httpVersion, headers, rawHeaders }: IncomingMes
   const coding = headers['transfer-encoding'];
   if (coding !== undefined && httpVersion === '1.0') return 'HTTP/1.0 knows no transfer-encoding.';
   if (coding !== undefined && coding.toLowerCase() !== 'chunked') return 'The only transfer-encoding is chunked.';
-  return countOf('host', rawHeaders) > 1 ? 'The request names more than one host.' : null;
+  const hosts = countOf('host', rawHeaders);
+  if (hosts > 1) return 'The request names more than one host.';
+  return hosts === 0 && httpVersion === '1.1' ? 'The request names no host.' : null;
 }
 
 function countOf(name: string, rawHeaders: readonly string[]): number {

@@ -1,0 +1,137 @@
+import { readFile } from 'node:fs/promises';
+import { connect, type Socket } from 'node:net';
+import { expect, it } from 'vitest';
+import { createArtifactStore, DownloadLinks } from '#storage';
+import type { Platform } from '#test/platform';
+import { postText, RawConnection } from '#test/raw-http';
+import { askWhole, contentOf } from './chat-caller.js';
+import { amount, describeFault, eventually, pause } from './fault-scene.js';
+
+/* F11: callers who take their answers slowly, or not at all. */
+
+const megabyte = 1024 * 1024;
+/** More than the system's buffers between two sockets hold. */
+const fileBytes = 24 * megabyte;
+const readers = amount({ full: 60, quick: 15 });
+const stalledMs = 4_000;
+const downloadsPerLink = 5;
+
+/** Links to as many downloads as asked for. */
+async function linksFor(platform: Platform, count: number): Promise<string[]> {
+  const artifacts = createArtifactStore({ home: platform.home });
+  const links = new DownloadLinks(platform.secretKey);
+  const made = Array.from({ length: Math.ceil(count / downloadsPerLink) }, async () => {
+    const { id } = await artifacts.put(Buffer.alloc(fileBytes, 'x'), { kind: 'result', contentType: 'video/mp4' });
+    return `/api/v1/media/${links.tokenFor(id)}`;
+  });
+  const paths = await Promise.all(made);
+  await artifacts.close();
+  return Array.from({ length: count }, (_, index) => paths[index % paths.length] ?? '');
+}
+
+/** A download whose reader decides when it reads. */
+class SlowReader {
+  bytes = 0;
+  head = '';
+  readonly closed: Promise<void>;
+
+  private constructor(private readonly socket: Socket) {
+    this.closed = new Promise((resolve) => socket.once('close', () => resolve()));
+    socket.on('error', () => undefined);
+    socket.on('data', (part: Buffer) => {
+      if (this.bytes === 0) this.head = part.toString('latin1', 0, 40);
+      this.bytes += part.length;
+    });
+    socket.pause();
+  }
+
+  static async open(platform: Platform, path: string): Promise<SlowReader> {
+    const socket = connect({ port: platform.port, host: '127.0.0.1' });
+    await new Promise<void>((resolve, reject) => socket.once('connect', resolve).once('error', reject));
+    const reader = new SlowReader(socket);
+    socket.write(`GET ${path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`);
+    return reader;
+  }
+
+  /** Takes what has come until now, then nothing. */
+  async sip(): Promise<void> {
+    this.socket.resume();
+    await pause(1);
+    this.socket.pause();
+  }
+
+  /** Sees the end, if the other side has closed; what is still in the buffers comes first. */
+  drink(): void {
+    this.socket.resume();
+  }
+}
+
+async function residentBytes(platform: Platform): Promise<number> {
+  const status = await readFile(`/proc/${platform.pid('api')}/status`, 'utf8');
+  return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1]) * 1_024;
+}
+
+describeFault('F11', { env: { SLUICE_STALLED_MS: String(stalledMs), SLUICE_SLOTS: '64' } }, (running) => {
+  it(`${readers} readers who take nothing cost less than a megabyte each, stop nobody else, and are cut off`, async () => {
+    const platform = running();
+    await askWhole(platform, { directives: 'tokens=2', text: 'warm' });
+    const paths = await linksFor(platform, readers);
+    const before = await residentBytes(platform);
+    const stalled = await Promise.all(paths.map((path) => SlowReader.open(platform, path)));
+    let most = 0;
+    for (let look = 0; look < 10; look += 1) {
+      expect((await askWhole(platform, { directives: 'tokens=2', text: `other ${look}` })).status).toBe(200);
+      most = Math.max(most, await residentBytes(platform));
+    }
+    expect((most - before) / readers).toBeLessThan(megabyte);
+    // The guard is the only one who ends them: nobody reads, and no file fits into the buffers.
+    await pause(2 * stalledMs);
+    for (const reader of stalled) reader.drink();
+    await Promise.all(stalled.map(({ closed }) => closed));
+    for (const { head, bytes } of stalled) {
+      expect(head).toContain('200 OK');
+      expect(bytes).toBeLessThan(fileBytes);
+    }
+  }, 300_000);
+
+  it('one who takes a little again and again gets all of it, however long that is', async () => {
+    const platform = running();
+    const [path = ''] = await linksFor(platform, 1);
+    const startedAt = performance.now();
+    const reader = await SlowReader.open(platform, path);
+    // A file takes longer than a reader may stall, and no pause comes near that.
+    while (performance.now() - startedAt < 2 * stalledMs) {
+      await reader.sip();
+      await pause(stalledMs / 20);
+    }
+    reader.drink();
+    await reader.closed;
+    expect(reader.head).toContain('200 OK');
+    expect(reader.bytes).toBeGreaterThan(fileBytes);
+  });
+
+  it('streams that nobody reads end their jobs, and are paid as far as they came', async () => {
+    const platform = running();
+    const count = amount({ full: 20, quick: 5 });
+    const streams = await Promise.all(Array.from({ length: count }, () => RawConnection.open(platform.port)));
+    const ids = new Set<string>();
+    for (const [index, stream] of streams.entries()) {
+      const messages = [{ role: 'user', content: contentOf({ directives: 'tokens=200000', text: `nobody ${index}` }) }];
+      const body = JSON.stringify({ model: 'tiny-llama', messages, stream: true });
+      stream.send(postText('/api/v1/chat/completions', body, { authorization: `Bearer ${platform.inferenceKey}` }));
+      const [, id = ''] = /^cf-ray: (\S+)/im.exec(await stream.until(/\r\n\r\n/)) ?? [];
+      ids.add(id);
+      stream.pause();
+    }
+    const rows = await eventually('the jobs are closed', async () => {
+      const open = await platform.query<{ request_id: string }>(
+        "SELECT request_id FROM jobs WHERE state IN ('queued', 'running')",
+      );
+      return open.length === 0 && (await platform.closedJobs());
+    });
+    const own = rows.filter(({ request_id: id }) => ids.has(id));
+    expect(own.map(({ state }) => state)).toEqual(own.map(() => 'cancelled'));
+    expect(own).toHaveLength(count);
+    for (const stream of streams) stream.leave();
+  });
+});
