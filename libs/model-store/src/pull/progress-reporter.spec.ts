@@ -24,11 +24,27 @@ describe('progress without a terminal', () => {
     const reporter = createProgressReporter({ stream, now: () => nowMs });
     for (let done = 0; done <= 1_000; done += 10) {
       reporter.update(progress(done));
-      nowMs += 10;
+      nowMs += 250;
     }
     expect(texts).toHaveLength(11);
-    expect(texts[5]).toBe('story: downloading model.onnx 50% 500 B of 1.0 kB 1.0 kB/s, 1 s left\n');
-    expect(texts.at(-1)).toContain('100% 1.0 kB of 1.0 kB');
+    expect(texts[0]).toBe('story: downloading model.onnx 0% 0 B of 1.0 kB\n');
+    expect(texts[5]).toBe('story: downloading model.onnx 50% 500 B of 1.0 kB 40 B/s, 13 s left\n');
+    expect(texts.at(-1)).toBe('story: downloading model.onnx 100% 1.0 kB of 1.0 kB 40 B/s\n');
+  });
+
+  it('writes no more than a line in two seconds, and none of a file that was verified before anybody waited', () => {
+    const { texts, stream } = recorder(false);
+    let nowMs = 0;
+    const reporter = createProgressReporter({ stream, now: () => nowMs });
+    for (let done = 0; done <= 1_000; done += 10) {
+      reporter.update(progress(done));
+      reporter.update({ ...progress(done), stage: 'verify' });
+      nowMs += 10;
+    }
+    expect(texts.map((text) => /\w+ing .*%/.exec(text)?.[0])).toEqual([
+      'downloading model.onnx 0%',
+      'downloading model.onnx 100%',
+    ]);
   });
 
   it('writes a line every five seconds when it is slow', () => {

@@ -8,7 +8,7 @@ export interface ProgressReporterOptions {
   now?: () => number;
 }
 
-/** Bars with bytes, rate and time left on a terminal; elsewhere a line every 10 % or 5 s. */
+/** Bars with bytes, rate and time left on a terminal; elsewhere a line every 10 % or 5 s, at most one in 2 s. */
 export function createProgressReporter(options: ProgressReporterOptions = {}): ProgressReporter {
   const stream = options.stream ?? process.stderr;
   const now = options.now ?? (() => performance.now());
@@ -113,8 +113,18 @@ function payload(progress: PullProgress): Record<string, string> {
   return { label: labelOf(progress), amount: amountOf(progress), rate: '–', left: '–' };
 }
 
+interface PlainLine {
+  pace: Pace;
+  shownPercent: number;
+  shownMs: number;
+  isOver: boolean;
+}
+
+/** Lines of one file come no closer than this. */
+const lineGapMs = 2_000;
+
 class LineReporter implements ProgressReporter {
-  private readonly lines = new Map<string, { pace: Pace; shownPercent: number; shownMs: number }>();
+  private readonly lines = new Map<string, PlainLine>();
 
   constructor(
     private readonly stream: NodeJS.WritableStream,
@@ -124,14 +134,23 @@ class LineReporter implements ProgressReporter {
   update(progress: PullProgress): void {
     const key = `${progress.modelId}\n${progress.file}\n${progress.stage}`;
     const nowMs = this.now();
-    const line = this.lines.get(key) ?? { pace: new Pace(progress, nowMs), shownPercent: -10, shownMs: nowMs };
-    this.lines.set(key, line);
+    const line = this.lines.get(key) ?? this.open(key, progress, nowMs);
+    if (line.isOver) return;
+    line.isOver = progress.done === progress.total;
     const percent = progress.total ? Math.floor((progress.done / progress.total) * 100) : 0;
-    const isEnd = progress.done === progress.total && line.shownPercent < 100;
-    if (!isEnd && percent < line.shownPercent + 10 && nowMs - line.shownMs < 5_000) return;
+    // To verify most files takes no time, and nobody waits for it.
+    if (line.isOver ? progress.stage === 'verify' && line.shownPercent < 0 : !isDue(line, percent, nowMs)) return;
     Object.assign(line, { shownPercent: percent, shownMs: nowMs });
     const { rate, left } = line.pace.describe(progress, nowMs);
-    this.note(`${labelOf(progress)} ${percent}% ${amountOf(progress)} ${rate}, ${left} left`);
+    const pace = rate === '–' ? '' : ` ${rate}${line.isOver ? '' : `, ${left} left`}`;
+    this.note(`${labelOf(progress)} ${percent}% ${amountOf(progress)}${pace}`);
+  }
+
+  private open(key: string, progress: PullProgress, nowMs: number): PlainLine {
+    const shownMs = progress.stage === 'verify' ? nowMs : Number.NEGATIVE_INFINITY;
+    const line = { pace: new Pace(progress, nowMs), shownPercent: -10, shownMs, isOver: false };
+    this.lines.set(key, line);
+    return line;
   }
 
   note(text: string): void {
@@ -141,6 +160,11 @@ class LineReporter implements ProgressReporter {
   close(): void {
     this.lines.clear();
   }
+}
+
+function isDue({ shownMs, shownPercent }: PlainLine, percent: number, nowMs: number): boolean {
+  const silentMs = nowMs - shownMs;
+  return silentMs >= lineGapMs && (percent >= shownPercent + 10 || silentMs >= 5_000);
 }
 
 function labelOf({ modelId, file, stage }: PullProgress): string {
