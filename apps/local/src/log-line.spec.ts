@@ -12,6 +12,18 @@ describe('readableLine', () => {
     );
   });
 
+  it('leaves out members that the message says in the same words', () => {
+    const members = {
+      msg: 'tiny runs on cpu, 1 slots',
+      model: 'tiny',
+      provider: 'cpu',
+      slots: 1,
+      part: 'tin',
+      loadMs: 12,
+    };
+    expect(readableLine('worker', entry(members))).toMatch(/tiny runs on cpu, 1 slots part=tin loadMs=12$/);
+  });
+
   it('shows the message of an error, and its stack when it is severe', () => {
     const error = { type: 'Error', message: 'away', stack: 'Error: away\n    at here' };
     expect(readableLine('ops', entry({ level: 'warn', error }))).toMatch(/ops {4}WARN {2}listening error=away$/);

@@ -1,16 +1,24 @@
 const ownMembers = new Set(['level', 'time', 'name', 'msg', 'error', 'err', 'pid', 'hostname', 'v']);
 
-/** One line of a child's log for people: `12:00:01.234 api    INFO  listening port=3000`. */
+/** One line of a child's log for people: `12:00:01.234 api    INFO  listening port=3000`. What the message says is not said twice. */
 export function readableLine(source: string, line: string): string {
   const entry = parseEntry(line);
   if (entry === null) return `${timeOf(new Date())} ${source.padEnd(6)} ${line}`;
   const level = String(entry.level).toUpperCase().padEnd(5);
+  const message = String(entry.msg ?? '');
   const members = Object.entries(entry)
     .filter(([name, value]) => !ownMembers.has(name) && value !== undefined && value !== null)
-    .map(([name, value]) => `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`);
+    .map(([name, value]) => [name, typeof value === 'string' ? value : JSON.stringify(value)] as const)
+    .filter(([, value]) => !says(message, value))
+    .map(([name, value]) => `${name}=${value}`);
   const time = timeOf(new Date(String(entry.time)));
-  const head = `${time} ${source.padEnd(6)} ${level} ${String(entry.msg ?? '')}`;
+  const head = `${time} ${source.padEnd(6)} ${level} ${message}`;
   return [head, ...members, ...errorOf(entry)].join(' ');
+}
+
+function says(message: string, value: string): boolean {
+  const at = value === '' ? -1 : message.indexOf(value);
+  return at >= 0 && !/\w/.test(message.charAt(at - 1)) && !/\w/.test(message.charAt(at + value.length));
 }
 
 function parseEntry(line: string): Record<string, unknown> | null {
