@@ -19,7 +19,11 @@ export default defineConfig({
   test: {
     setupFiles: ['test/harness/setup.ts'],
     projects: [
-      { extends: true, test: { name: 'unit', include: [`${places}.spec.ts`], testTimeout: 30_000 } },
+      {
+        extends: true,
+        // One module graph for all files of a worker: loading the libraries anew for each took longer than the tests.
+        test: { name: 'unit', include: [`${places}.spec.ts`], testTimeout: 30_000, isolate: false },
+      },
       {
         extends: true,
         test: {
@@ -28,6 +32,7 @@ export default defineConfig({
           globalSetup: ['test/harness/global-services.ts'],
           testTimeout: 60_000,
           hookTimeout: 60_000,
+          isolate: false,
           maxWorkers: 2,
         },
       },
@@ -41,7 +46,8 @@ export default defineConfig({
           globalSetup: ['test/harness/global-services.ts'],
           testTimeout: 120_000,
           hookTimeout: 180_000,
-          fileParallelism: false,
+          // Two platforms at once: most of their time they wait for locks and deadlines.
+          maxWorkers: 2,
         },
       },
       {
