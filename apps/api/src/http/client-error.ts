@@ -35,6 +35,7 @@ export function answerClientError(
     `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
     'content-type: application/json; charset=utf-8',
     `content-length: ${Buffer.byteLength(text)}`,
+    ...Object.entries(securityHeaders).map(([name, value]) => `${name}: ${value}`),
     `cf-ray: ${newRequestId(options.site)}`,
     `x-service-version: ${options.version}`,
     `date: ${new Date().toUTCString()}`,
