@@ -4,7 +4,8 @@
 # migrate, sync, pull, api, ops and a worker, on a PostgreSQL and a Redis of this machine, and asks one question.
 #
 #   apt-get install buildah debootstrap redis-server      and initdb, pg_ctl of a PostgreSQL on the PATH
-#   docker/prove.sh [folder to work in]                    as root; 10 GB, on two cores about 20 minutes
+#   docker/prove.sh [folder to work in] [steps]            as root; 20 GB, on two idle cores some 15 minutes
+#   steps, default all: "bases api worker sizes run cuda"
 #
 # What it stands in for: the base images (Debian by debootstrap; Node and npm of this machine) and the CUDA base and libraries,
 # which come from elsewhere: worker-cuda is built with empty files in their place, so its layers are proven and its GPU is not.
@@ -25,6 +26,12 @@ bases() {
   say 'base images'
   [ -d "$work/debian" ] || debootstrap --variant=minbase bookworm "$work/debian" >"$work/debootstrap.log"
   local debian node
+  # What images of Debian leave out, these leave out too: sizes are then comparable.
+  printf 'path-exclude %s\n' '/usr/share/doc/*' '/usr/share/man/*' '/usr/share/locale/*' '/usr/share/info/*' \
+    >"$work/debian/etc/dpkg/dpkg.cfg.d/slim"
+  printf 'path-include /usr/share/doc/*/copyright\n' >>"$work/debian/etc/dpkg/dpkg.cfg.d/slim"
+  find "$work/debian/usr/share/doc" -type f ! -name copyright -delete
+  rm -rf "$work"/debian/usr/share/{man,locale,info}/* "$work"/debian/var/cache/apt/* "$work"/debian/var/lib/apt/lists/*
   debian=$(b from scratch)
   b add -q "$debian" "$work/debian" /
   b commit -q "$debian" localhost/sluice-debian
@@ -68,7 +75,7 @@ inside() {
     mount --bind "$0/etc" "$root/etc/ssl/certs"
     mount --bind "$0/resolv.conf" "$root/etc/resolv.conf"
     exec chroot --userspec=10001:10001 --groups= "$root" /usr/bin/env -i "$@"
-  ' "$work" "$root" "$home" PATH=/usr/local/bin:/usr/bin:/bin HOME=/var/lib/sluice NODE_ENV=production \
+  ' "$work" "$root" "$home" PATH=/usr/local/bin:/usr/bin:/bin HOME=/var/lib/sluice NODE_ENV=production TINI_SUBREAPER=1 \
     NODE_EXTRA_CA_CERTS=/etc/ssl/certs/ca-certificates.crt "${variables[@]}" \
     sh -c 'cd /app && exec tini -- node "$@"' sh "$@"
 }
@@ -197,6 +204,8 @@ run() {
     kill -TERM "${!name}"
     wait "${!name}" && echo "$name ended with 0"
   done
+  stop_stores
+  trap - EXIT
 }
 
 sizes() {
@@ -211,16 +220,22 @@ sizes() {
   done
 }
 
-bases
-build api
-build worker
-say 'empty files for the CUDA libraries'
-libraries=docker/cuda-libraries
-trap 'rm -f $libraries/*.so' EXIT
-touch $libraries/libonnxruntime_providers_{shared,cuda}.so
-build worker-cuda --build-arg CUDA_LIBRARIES=folder
-rm -f $libraries/*.so
-trap - EXIT
-sizes
-run
-say 'the images are built and run'
+
+cuda() {
+  local libraries=docker/cuda-libraries
+  # Empty files in their place: the layers are proven by them, the provider is not.
+  trap 'rm -f docker/cuda-libraries/*.so' EXIT
+  touch $libraries/libonnxruntime_providers_{shared,cuda}.so
+  build worker-cuda --build-arg CUDA_LIBRARIES=folder
+  rm -f $libraries/*.so
+  trap - EXIT
+}
+
+for step in ${2:-bases api worker sizes run cuda}; do
+  case $step in
+    bases | sizes | run | cuda) "$step" ;;
+    api | worker) build "$step" ;;
+    *) echo "There is no step $step." && exit 2 ;;
+  esac
+done
+say 'done'

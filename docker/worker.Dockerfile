@@ -28,9 +28,12 @@ LABEL org.opencontainers.image.title="sluice-worker" \
       org.opencontainers.image.licenses="Apache-2.0"
 # Sound and video are read and written by ffmpeg. FFMPEG= leaves it out: workers of text, embeddings and pictures need none.
 ARG FFMPEG=ffmpeg
+# Of what ffmpeg brings, the drivers of screens and their compiler are a third and of no use here; it must run without.
 RUN apt-get update \
  && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends ca-certificates libstdc++6 tini ${FFMPEG} \
  && rm -rf /var/lib/apt/lists/* /var/log/* \
+      /usr/lib/*-linux-gnu/dri /usr/lib/*-linux-gnu/libLLVM* /usr/lib/*-linux-gnu/libz3.so* \
+ && if [ -n "${FFMPEG}" ]; then ffmpeg -loglevel error -f lavfi -i sine -t 0.1 -f null -; fi \
  && groupadd --gid 10001 sluice \
  && useradd --uid 10001 --gid 10001 --home-dir /var/lib/sluice --create-home --shell /usr/sbin/nologin sluice
 COPY --from=build /usr/local/bin/node /usr/local/bin/node
