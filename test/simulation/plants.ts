@@ -1,6 +1,7 @@
 import type { AdmissionStep, ClosingStep, JobsRepository } from '#jobs';
 import type { PrismaService } from '#platform/prisma';
 import type { Rewrite } from './sim-database.js';
+import { usageOf } from './sim-request.js';
 
 /** A change in a function of the database. */
 export interface FunctionPlant {
@@ -128,7 +129,7 @@ export const plants: readonly Plant[] = [
       close: (transaction, jobs) =>
         step.close(
           transaction,
-          jobs.map((job) => ({ ...job, errorCode: null })),
+          jobs.map((job) => ({ ...job, errorCode: null, usage: job.usage ?? usageOf(1) })),
         ),
     }),
   },

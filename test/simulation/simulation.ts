@@ -125,7 +125,8 @@ export class SimulationLane {
     return { seed, ...result };
   }
 
-  private async tell(choices: Choices): Promise<StoryResult> {
+  /** One story, without the proof of the ledger. */
+  async tell(choices: Choices): Promise<StoryResult> {
     if (this.stories >= storiesPerDatabase) {
       if ((await this.proof()).length > 0) throw new Error('the ledger is broken, and no story has shown it');
       await this.renew();

@@ -100,7 +100,7 @@ function opsEvents(story: Story): StoryEvent[] {
       world.note(`the outcome of ${outcome.requestId}/${outcome.attempt} comes again`);
       platform.store.report(outcome, world.nowMs());
     };
-    events.push({ weight: 0.8, run: again });
+    events.push({ weight: story.isForgetful ? 3 : 0.8, run: again });
   }
   return events;
 }
@@ -137,7 +137,8 @@ function breakEvents(story: Story): StoryEvent[] {
     events.push({ weight: 4, run: () => void story.addWorker() });
   if (platform.ops.every(({ process }) => process.isDead)) events.push({ weight: 4, run: () => void story.addOps() });
   const flush = () => (world.note('the queue forgets everything'), platform.store.flush());
-  if (platform.store.jobs.size > 0) events.push({ weight: 0.2, run: flush });
+  const hasData = platform.store.jobs.size + platform.store.outcomes.length > 0;
+  if (hasData) events.push({ weight: story.isForgetful ? 4 : 0.2, run: flush });
   return events;
 }
 

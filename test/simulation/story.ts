@@ -53,6 +53,8 @@ export class Story {
   readonly world: World;
   readonly choices: Choices;
   readonly requests: SimRequest[] = [];
+  /** The queue of this story loses its data, and finds old data again. */
+  readonly isForgetful: boolean;
   requestsLeft: number;
   operationsLeft: number;
   private accounts: StoryAccounts = { accountIds: ['', ''], keyIds: ['', ''] };
@@ -66,6 +68,7 @@ export class Story {
     this.world = new World(choices, startMs, database.quiesce);
     this.platform = new SimPlatform(this.world, new SimStore(), database, plant);
     this.operator = new SimProcess('operator', 'operator', startMs);
+    this.isForgetful = choices.chance(150);
     this.requestsLeft = 1 + choices.below(4);
     this.operationsLeft = choices.below(3);
   }
