@@ -20,9 +20,6 @@ export interface RateLimitParts {
 
 const apiBase = '/api/v1/';
 
-/** Answers that say nothing about the caller: the service itself is away, and asks to be tried again. */
-const serviceAway = 503;
-
 function isApiRequest(request: FastifyRequest): boolean {
   // By the route that was found; where there is none, by the address.
   return (request.routeOptions.url ?? request.url).startsWith(apiBase);
@@ -76,6 +73,12 @@ async function plainVerdict(limiter: RateLimiter, caller: RequestCaller): Promis
   return await limiter.admitPlain(caller).catch(() => null);
 }
 
+/** What counts for the block (gap 61): every failure, unless the key that came with it could not be checked. */
+function countsAsFailure({ caller, headers }: FastifyRequest, { statusCode }: FastifyReply): boolean {
+  const isUnknown = caller === null && headers.authorization !== undefined && statusCode === 503;
+  return statusCode >= 400 && !isUnknown;
+}
+
 /**
  * What every request has to pass, and every answer to a key says: limits that depend on no model, the block after
  * failures, and the headers of limits and balances. Limits of models are asked by the slices; see `holdToModel`.
@@ -109,7 +112,7 @@ export function addRateLimits(server: FastifyInstance, { limiter, balances }: Ra
   };
 
   server.addHook('onSend', async (request, reply, payload) => {
-    const failed = reply.statusCode >= 400 && reply.statusCode !== serviceAway;
+    const failed = countsAsFailure(request, reply);
     const isComplete = request.limitVerdict !== null && reply.hasHeader('x-service-balance-usd');
     if (isApiRequest(request) && (failed || (request.caller !== null && !isComplete))) {
       await complete(request, reply, failed);

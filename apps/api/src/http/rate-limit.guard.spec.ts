@@ -1,0 +1,59 @@
+import { fastify, type FastifyInstance } from 'fastify';
+import { describe, expect, it, vi } from 'vitest';
+import type { RequestCaller } from '#platform/http';
+import { addRateLimits, type RateLimitParts } from './rate-limit.guard.js';
+
+const known: RequestCaller = {
+  accountId: 'account',
+  apiKeyId: 'key',
+  kind: 'INFERENCE',
+  tier: 'default',
+  modelPrivacy: 'ALL',
+};
+
+/** A server that answers with the status that is asked for, and what it tells of failures. */
+async function serve(
+  caller: RequestCaller | null,
+): Promise<{ server: FastifyInstance; failed: ReturnType<typeof vi.fn> }> {
+  const failed = vi.fn(async () => undefined);
+  const verdict = { headers: { 'x-ratelimit-type': 'user' }, refusal: null, tokens: 0, reservation: null };
+  const limiter = { failed, blocked: async () => null, blockedAddress: () => null, admitPlain: async () => verdict };
+  const balances = { of: async () => ({ usdNano: 0n, diemNano: 0n }) };
+  const server = fastify();
+  server.decorateRequest('caller', null);
+  server.addHook('onRequest', async (request) => void (request.caller = caller));
+  addRateLimits(server, { limiter, balances } as unknown as RateLimitParts);
+  server.get<{ Params: { status: string } }>('/api/v1/status/:status', async (request, reply) =>
+    reply.status(Number(request.params.status)).send({}),
+  );
+  server.get('/health/:status', async (_request, reply) => reply.status(503).send({}));
+  await server.ready();
+  return { server, failed };
+}
+
+describe('the count of failures', () => {
+  it('has every answer of 400 and above to a key, and no other', async () => {
+    const { server, failed } = await serve(known);
+    for (const status of [200, 302, 400, 402, 404, 429, 500, 503, 504]) {
+      failed.mockClear();
+      await server.inject(`/api/v1/status/${status}`);
+      expect([status, failed.mock.calls.length]).toEqual([status, status >= 400 ? 1 : 0]);
+    }
+    expect(failed.mock.calls[0]?.[0]).toEqual(known);
+  });
+
+  it('has those to an address without a key, but not where a key could not be checked', async () => {
+    const { server, failed } = await serve(null);
+    await server.inject('/api/v1/status/401');
+    await server.inject({ url: '/api/v1/status/401', headers: { authorization: 'Bearer slk_wrong' } });
+    expect(failed).toHaveBeenCalledTimes(2);
+    await server.inject({ url: '/api/v1/status/503', headers: { authorization: 'Bearer slk_known' } });
+    expect(failed).toHaveBeenCalledTimes(2);
+  });
+
+  it('has nothing of what is no part of the API', async () => {
+    const { server, failed } = await serve(null);
+    await server.inject('/health/503');
+    expect(failed).not.toHaveBeenCalled();
+  });
+});
