@@ -1,22 +1,41 @@
 import { describe, expect, it } from 'vitest';
+import type { InferenceServices } from '#jobs';
 import type { ResolveRequest } from '#model-registry';
 import type { ApiConfig } from '#platform/config';
+import type { RequestCaller } from '#platform/http';
 import { Metrics } from '#platform/metrics';
 import type { ApiServices } from './api-services.js';
 import { inferenceServicesOf } from './inference-services.js';
 
 const metricsOf = () => new Metrics('api', { processMetrics: false });
 
-function servicesWith(registry: object, config: Partial<ApiConfig>, metrics = metricsOf()): ApiServices {
-  return { registry, config, metrics, transport: {}, drain: {} } as unknown as ApiServices;
+interface Scene {
+  config?: Partial<ApiConfig>;
+  metrics?: Metrics;
+  offline?: boolean;
+  /** What the registry is asked for. */
+  wishes?: ResolveRequest[];
 }
+
+function servicesOn({ config = {}, metrics = metricsOf(), offline = false, wishes = [] }: Scene): InferenceServices {
+  const resolved = { manifest: { id: 'tiny', type: 'text', privacy: 'anonymized' }, offline };
+  const registry = { resolve: (wish: ResolveRequest) => (wishes.push(wish), Promise.resolve(resolved)) };
+  return inferenceServicesOf({
+    registry,
+    config,
+    metrics,
+    transport: {},
+    drain: {},
+  } as unknown as ApiServices);
+}
+
+const nobody = { headers: {}, caller: null };
 
 /** What the routes ask of the registry under a configuration. */
 async function asked(config: Partial<ApiConfig>, headers: Record<string, string> = {}): Promise<ResolveRequest> {
-  let request: ResolveRequest | null = null;
-  const registry = { resolve: (wish: ResolveRequest) => Promise.resolve((request = wish)) };
-  await inferenceServicesOf(servicesWith(registry, config)).resolve('tiny', 'text', headers);
-  return request ?? expect.fail('nothing was asked');
+  const wishes: ResolveRequest[] = [];
+  await servicesOn({ config, wishes }).resolve('tiny', 'text', { headers, caller: null });
+  return wishes[0] ?? expect.fail('nothing was asked');
 }
 
 describe('what the routes tell the registry of a caller', () => {
@@ -33,14 +52,36 @@ describe('what the routes tell the registry of a caller', () => {
   });
 });
 
+const missed = /^sluice_model_missed_timestamp_seconds\{model="tiny",app="api"\} \d{10}/m;
+
 describe('a model that no worker holds', () => {
   it.each([
-    [true, /^sluice_model_missed_timestamp_seconds\{model="tiny",app="api"\} \d{10}/m],
+    [true, missed],
     [false, /^(?!.*model="tiny")/s],
   ])('is noted down for who scales the workers: %s', async (offline, expected) => {
     const metrics = metricsOf();
-    const registry = { resolve: () => Promise.resolve({ manifest: { id: 'tiny' }, offline }) };
-    await inferenceServicesOf(servicesWith(registry, {}, metrics)).resolve('tiny', 'text', {});
+    await servicesOn({ metrics, offline }).resolve('tiny', 'text', nobody);
     expect(await metrics.render()).toMatch(expected);
+  });
+});
+
+describe('a model that is not private', () => {
+  const ask = (modelPrivacy: RequestCaller['modelPrivacy'], scene: Scene = {}) =>
+    servicesOn(scene).resolve('tiny', 'text', { headers: {}, caller: { modelPrivacy } as RequestCaller });
+
+  it.each(['PRIVATE_TEXT', 'PRIVATE_ONLY'] as const)(
+    'is refused to a key with %s, held by a worker or not, and wakes nobody',
+    async (modelPrivacy) => {
+      const metrics = metricsOf();
+      for (const offline of [true, false]) {
+        await expect(ask(modelPrivacy, { metrics, offline })).rejects.toMatchObject({ code: 'UNAUTHORIZED' });
+      }
+      expect(await metrics.render()).not.toMatch(missed);
+    },
+  );
+
+  it('is there for all other keys, and for nobody in particular', async () => {
+    expect(await ask('ALL')).toMatchObject({ manifest: { id: 'tiny' } });
+    expect(await servicesOn({}).resolve('tiny', 'text', nobody)).toMatchObject({ manifest: { id: 'tiny' } });
   });
 });

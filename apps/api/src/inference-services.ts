@@ -12,14 +12,11 @@ export function inferenceServicesOf(services: ApiServices): InferenceServices {
   const { artifacts, links, media, mediaJobs, egress } = services;
   const missed = missedModels(services.metrics);
   const inference: InferenceServices = {
-    resolve: async (name, type, headers) => {
-      const resolved = await registry.resolve({
-        name,
-        type,
-        allowOffline: true,
-        betaAccess: config.betaModels,
-        region: regionOf(headers, config.regionHeader),
-      });
+    resolve: async (name, type, { headers, caller }) => {
+      const region = regionOf(headers, config.regionHeader);
+      const { betaModels: betaAccess } = config;
+      const resolved = await registry.resolve({ name, type, allowOffline: true, betaAccess, region });
+      if (caller !== null) assertModelPrivacy(caller, resolved.manifest);
       if (resolved.offline) missed.setToCurrentTime({ model: resolved.manifest.id });
       return resolved;
     },
@@ -28,12 +25,7 @@ export function inferenceServicesOf(services: ApiServices): InferenceServices {
     limit: (exchange, demand) => holdToModel(services.limits.limiter, exchange, demand),
     openSlot: (requestId) => transport.mailbox.open(requestId),
     replyTo: () => transport.mailbox.address,
-    admit: async (request) => {
-      // Nearly all keys may call every model, and what they call is not looked up twice.
-      const manifest = request.caller.modelPrivacy === 'ALL' ? null : await registry.find(request.modelId);
-      if (manifest !== null) assertModelPrivacy(request.caller, manifest);
-      return admission.open(request);
-    },
+    admit: (request) => admission.open(request),
     markStarted: (requestId) => jobs.markStarted(requestId),
     markEnded: (requestId) => jobs.markEnded(requestId),
     cancel: (requestId) => jobs.cancel(requestId),

@@ -34,7 +34,7 @@ async function runRewrite(
   text: string,
   { instruction, caller, headers, gone, deadlineMs, holdNano }: RewriteOptions,
 ): Promise<string | null> {
-  const { manifest, offline } = await services.resolve(defaultModel, 'text', headers);
+  const { manifest, offline } = await services.resolve(defaultModel, 'text', { headers, caller });
   if (offline) return null;
   const price = await services.price(manifest.id);
   const payload: ChatJobPayload = {

@@ -1,4 +1,3 @@
-import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyRequest } from 'fastify';
 import type { Caller } from '#accounts';
 import type { ModelPrice } from '#billing';
@@ -14,13 +13,16 @@ import type { MediaJobsRepository } from '../media/media-jobs.repository.js';
 import type { HolderLease } from './job-exchange.js';
 import type { AdmittedUse, LimitedExchange, ModelDemand } from './model-limit.js';
 
+/** Who asks for a model: the headers say where from, the key which models it may call; without one, all. */
+export type ModelAsker = Pick<FastifyRequest, 'headers' | 'caller'>;
+
 /** What the routes of every slice need of the process they run in; the app wires it. */
 export interface InferenceServices {
   /**
-   * The model of a type that a name means to the caller who sent `headers`, also one that no worker holds. Rejects as
-   * `ModelRegistryService.resolve` does.
+   * The model of a type that a name means to who asks, also one that no worker holds. Rejects as
+   * `ModelRegistryService.resolve` does, and with `UNAUTHORIZED` where the key may not call it (`modelPrivacy`).
    */
-  resolve(model: string, type: ModelType, headers: IncomingHttpHeaders): Promise<ResolvedModel>;
+  resolve(model: string, type: ModelType, asker: ModelAsker): Promise<ResolvedModel>;
   /**
    * Holds a valid request to the rate limits of its model, after `resolve` and validation and before anything is quoted;
    * its route is `@LimitedByModel`. Sets `x-ratelimit-*` on the answer. Rejects with `RATE_LIMIT_EXCEEDED`, and with
@@ -69,7 +71,7 @@ export interface RewriteOptions {
   instruction: string;
   caller: Caller;
   /** Of the request, for the models that its caller may use. */
-  headers: IncomingHttpHeaders;
+  headers: ModelAsker['headers'];
   /** The caller's connection. */
   gone: AbortSignal;
   /** Ms it may take. */

@@ -101,7 +101,8 @@ export async function completeMedia({ mediaJobs, artifacts }: QueuedMediaParts, 
 
 /**
  * The model that a job was queued with, by the name its caller gives. A model that is gone since is known by its id
- * alone: what it made is still there. Rejects as `InferenceServices.resolve` does when the registry is away.
+ * alone: what it made is still there, also for a key that may not call it any more. Rejects as `InferenceServices.resolve`
+ * does when the registry is away.
  */
 export async function modelOfMedia(
   { resolve }: Pick<InferenceServices, 'resolve'>,
@@ -109,7 +110,7 @@ export async function modelOfMedia(
 ): Promise<Pick<ModelManifest, 'id' | 'type' | 'tier'>> {
   for (const type of types) {
     try {
-      const { manifest, resolvedBy } = await resolve(name, type, headers);
+      const { manifest, resolvedBy } = await resolve(name, type, { headers, caller: null });
       if (resolvedBy !== 'remap') return manifest;
     } catch (error) {
       if (!(error instanceof PlatformError) || (errorEntry(error.code).status ?? 500) >= 500) throw error;

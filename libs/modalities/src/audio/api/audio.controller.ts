@@ -55,7 +55,7 @@ export class AudioController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<AudioQuoteResponse> {
     const wire = validateWire(QuoteAudioRequest, request.body);
-    const resolved = await resolveAudioModel(this.services, wire.model, request.headers);
+    const resolved = await resolveAudioModel(this.services, wire.model, request);
     void reply.headers(modelHeaders(resolved));
     const { manifest } = resolved;
     const { duration_seconds: given, character_count: characters } = wire;
@@ -77,7 +77,7 @@ export class AudioController {
   ): Promise<AudioQueueResponse> {
     const { services } = this;
     const wire = validateWire(QueueAudioRequest, request.body);
-    const resolved = await resolveAudioModel(services, wire.model, request.headers);
+    const resolved = await resolveAudioModel(services, wire.model, request);
     void reply.headers(modelHeaders(resolved));
     const { manifest, offline } = resolved;
     const wish =

@@ -1,5 +1,5 @@
 import { PlatformError } from '#common';
-import type { InferenceServices } from '#jobs';
+import type { InferenceServices, ModelAsker } from '#jobs';
 import type { ResolvedModel } from '#model-registry';
 import type { ModelManifest } from '#model-registry/manifest';
 import { type SoundFormat, soundFormats, usualPromptCharacters } from '../contract/index.js';
@@ -26,14 +26,14 @@ interface Members {
 export async function resolveAudioModel(
   { resolve }: InferenceServices,
   name: string,
-  headers: Parameters<InferenceServices['resolve']>[2],
+  asker: ModelAsker,
 ): Promise<ResolvedModel> {
   try {
-    return await resolve(name, 'music', headers);
+    return await resolve(name, 'music', asker);
   } catch (error) {
     const isOther = error instanceof PlatformError && ['MODEL_NOT_FOUND', 'INVALID_MODEL'].includes(error.code);
     if (!isOther) throw error;
-    return await resolve(name, 'tts', headers);
+    return await resolve(name, 'tts', asker);
   }
 }
 

@@ -94,7 +94,7 @@ export class ChatController {
   private async open(request: FastifyRequest, reply: FastifyReply): Promise<OpenedChat> {
     const gone = goneSignal(reply);
     const wire = validateWire(ChatCompletionRequest, request.body);
-    const resolved = await this.services.resolve(wire.model, 'text', request.headers);
+    const resolved = await this.services.resolve(wire.model, 'text', request);
     const { manifest } = resolved;
     void reply.headers(modelHeaders(resolved));
     refuseSealed(request, manifest);

@@ -41,7 +41,7 @@ export class EmbeddingController {
   async embed(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const gone = goneSignal(reply);
     const wire = validateWire(EmbeddingRequest, request.body);
-    const resolved = await this.services.resolve(wire.model, 'embedding', request.headers);
+    const resolved = await this.services.resolve(wire.model, 'embedding', request);
     const { manifest } = resolved;
     void reply.headers(modelHeaders(resolved));
     const payload = normalizeEmbedding(wire, embeddingMembers(manifest));

@@ -50,7 +50,7 @@ export async function findImageModel(
   { request, reply }: ImageExchange,
   { name, type }: { name: string; type: ModelType },
 ): Promise<ResolvedModel> {
-  const resolved = await services.resolve(name, type, request.headers);
+  const resolved = await services.resolve(name, type, request);
   void reply.headers({ ...modelHeaders(resolved), ...replacementHeaders(resolved) });
   if (resolved.offline) {
     throw new PlatformError(

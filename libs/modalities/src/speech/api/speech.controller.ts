@@ -62,7 +62,7 @@ export class SpeechController {
     const gone = goneSignal(reply);
     const wire = validateWire(SpeechRequest, request.body);
     const name = wire.model ?? '';
-    const resolved = await this.services.resolve(name === '' ? defaultModel : name, 'tts', request.headers);
+    const resolved = await this.services.resolve(name === '' ? defaultModel : name, 'tts', request);
     const { manifest } = resolved;
     void reply.headers(modelHeaders(resolved));
     const model = speechModel(manifest);

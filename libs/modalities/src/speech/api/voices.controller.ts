@@ -36,7 +36,7 @@ export class VoicesController {
     const signal = goneSignal(reply);
     const { file, model: name = '' } = readBody(VoiceRequest, request);
     // Forms send an empty text for what was not filled in.
-    const resolved = await this.services.resolve(name === '' ? defaultModel : name, 'tts', request.headers);
+    const resolved = await this.services.resolve(name === '' ? defaultModel : name, 'tts', request);
     void reply.headers(modelHeaders(resolved));
     const model = cloningModel(speechModel(resolved.manifest));
     await checkVoiceSample(file.bytes, model.cloning, { media: this.services.media, signal });

@@ -77,7 +77,7 @@ export class TranscriptionController {
     model = '',
   ): Promise<Omit<TranscriptionOrder, 'recording' | 'wishes' | 'gone'>> {
     // Forms send an empty text for what was not filled in.
-    const resolved = await this.services.resolve(model === '' ? defaultModel : model, 'asr', request.headers);
+    const resolved = await this.services.resolve(model === '' ? defaultModel : model, 'asr', request);
     void reply.headers(modelHeaders(resolved));
     const { manifest } = resolved;
     if (resolved.offline) {

@@ -49,7 +49,7 @@ export class VideoController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<VideoQuoteResponse> {
     const wire = validateWire(QuoteVideoRequest, request.body);
-    const resolved = await this.services.resolve(wire.model, 'video', request.headers);
+    const resolved = await this.services.resolve(wire.model, 'video', request);
     void reply.headers(modelHeaders(resolved));
     const intake = new VideoIntake(this.services, goneSignal(reply));
     try {
@@ -75,7 +75,7 @@ export class VideoController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<VideoQueueResponse | object> {
     const wire = validateWire(QueueVideoRequest, request.body);
-    const resolved = await this.services.resolve(wire.model, 'video', request.headers);
+    const resolved = await this.services.resolve(wire.model, 'video', request);
     void reply.headers(modelHeaders(resolved));
     const { manifest, offline } = resolved;
     const model = videoModel(manifest);
