@@ -215,6 +215,7 @@ describe('sluice keys and accounts', () => {
   it.each([
     [['keys', 'create', '--kind', 'ROOT'], '--kind must be'],
     [['keys', 'create', '--expires', 'soon'], '--expires must be an ISO date'],
+    [['keys', 'create', '--expires', '2999-02-30'], '--expires must be an ISO date'],
     [['keys', 'create', '--expires', '2001-01-01'], 'in the future'],
     [['keys', 'create', '--limit-usd', '-1'], '--limit-usd must be a decimal'],
     [['keys', 'create', '--limit-diem', 'NaN'], '--limit-diem must be a decimal'],

@@ -13,6 +13,7 @@ export {
 } from './api-key.js';
 export * from './keys/api-keys.service.js';
 export type { KeyUsage, KeyUsageReader } from './keys/key-usage.js';
+export { expiryMoment } from './api/expiry.field.js';
 export { ApiKeysController } from './api/api-keys.controller.js';
 export { Web3KeysController } from './api/web3-keys.controller.js';
 export { OnchainStakeVerifier, type StakeContract } from './web3/onchain-stake-verifier.js';

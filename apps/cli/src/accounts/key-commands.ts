@@ -61,7 +61,7 @@ async function createKey(context: CliContext, options: CreateKeyOptions): Promis
   const settings = {
     kind: kindOf(options.kind),
     description: descriptionOf(options.description),
-    expiresAt: expiryOf(options.expires),
+    expiresAt: await expiryOf(options.expires),
     limitUsdNano: await limitOf('--limit-usd', options.limitUsd),
     limitDiemNano: await limitOf('--limit-diem', options.limitDiem),
     limitPeriod,
@@ -139,10 +139,11 @@ async function limitOf(option: string, text: string | undefined): Promise<NanoUs
   throw invalid(`${option} must be a decimal from 0 to ${largestLimit}, such as 12.5.`);
 }
 
-function expiryOf(text: string | undefined): Date | null {
+async function expiryOf(text: string | undefined): Promise<Date | null> {
   if (text === undefined) return null;
-  const date = new Date(text);
-  if (Number.isNaN(date.getTime())) throw invalid('--expires must be an ISO date such as 2027-01-31.');
+  const { expiryMoment } = await import('#accounts');
+  const date = expiryMoment(text);
+  if (date === null) throw invalid('--expires must be an ISO date such as 2027-01-31, or 2027-01-31T12:00:00Z.');
   if (date.getTime() <= Date.now()) throw invalid('--expires must lie in the future.');
   return date;
 }

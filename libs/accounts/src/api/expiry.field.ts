@@ -4,7 +4,7 @@ const wording = 'must be "", a date such as 2027-01-31, or a time such as 2027-0
 const forms = [/^\d{4}-\d{2}-\d{2}$/, /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{3})?Z$/];
 
 /** The moment a text means, a date being its first moment in UTC; null for what is no such text, or no such day. */
-function momentOf(text: string): Date | null {
+export function expiryMoment(text: string): Date | null {
   if (!forms.some((form) => form.test(text))) return null;
   const date = new Date(text);
   // 31 February is a March day to some parsers.
@@ -15,7 +15,7 @@ function momentOf(text: string): Date | null {
 
 function expiryProblem(value: unknown): string | null {
   if (value === '') return null;
-  const moment = typeof value === 'string' ? momentOf(value) : null;
+  const moment = typeof value === 'string' ? expiryMoment(value) : null;
   if (moment === null) return wording;
   return moment.getTime() > Date.now() ? null : 'must lie in the future';
 }
