@@ -2,7 +2,7 @@ import { Controller, Inject, Post, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { PlatformError } from '#common';
 import { type InferenceServices, inferenceServices, modelHeaders } from '#jobs';
-import { Billed, callerOf, goneSignal, Multipart, readBody } from '#platform/http';
+import { Billed, callerOf, goneSignal, LimitedByModel, Multipart, readBody } from '#platform/http';
 import { mostSampleBytes, VoiceRequest } from '../contract/voice.request.js';
 import type { VoiceResponse } from '../contract/voice.response.js';
 import { VoicesApiDocument } from './speech.document.js';
@@ -30,6 +30,7 @@ export class VoicesController {
 
   @Post('voices')
   @Billed()
+  @LimitedByModel()
   @Multipart({ maxFileBytes: mostSampleBytes, maxFiles: 1, only: true })
   @VoicesApiDocument()
   async create(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
@@ -39,6 +40,7 @@ export class VoicesController {
     const resolved = await this.services.resolve(name === '' ? defaultModel : name, 'tts', request);
     void reply.headers(modelHeaders(resolved));
     const model = cloningModel(speechModel(resolved.manifest));
+    await this.services.limit({ request, reply }, { model: resolved.manifest });
     await checkVoiceSample(file.bytes, model.cloning, { media: this.services.media, signal });
     const recording = { bytes: file.bytes, contentType: 'application/octet-stream' };
     const { accountId } = callerOf(request);

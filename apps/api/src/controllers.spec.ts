@@ -1,0 +1,47 @@
+import 'reflect-metadata';
+import { describe, expect, it } from 'vitest';
+import type { RouteSettings } from '#platform/http';
+import { apiControllers } from './controllers.js';
+
+/** Where the settings of a route lie on its handler; see `routeSettings`. */
+const settingsKey = '__fastify_route_config__';
+
+const handlers = apiControllers.flatMap((controller) => {
+  const prototype = controller.prototype as Record<string, unknown>;
+  return Object.getOwnPropertyNames(prototype)
+    .map((name) => [`${controller.name}.${name}`, prototype[name]] as const)
+    .filter(([, handler]) => typeof handler === 'function' && Reflect.hasMetadata('method', handler));
+});
+
+const settings = handlers.map(
+  ([name, handler]) => [name, (Reflect.getMetadata(settingsKey, handler as object) ?? {}) as RouteSettings] as const,
+);
+const billed = settings.filter(([, { billed: costs }]) => costs === true);
+
+describe('the routes', () => {
+  it('that cost something are these', () => {
+    expect(billed.map(([name]) => name).toSorted()).toMatchInlineSnapshot(`
+      [
+        "AudioController.queue",
+        "ChatController.complete",
+        "EditImageController.edit",
+        "EditImageController.multiEdit",
+        "EditImageController.removeBackground",
+        "EditImageController.upscale",
+        "EmbeddingController.embed",
+        "GenerateImageController.generate",
+        "GenerateImageController.generateSimply",
+        "SpeechController.speak",
+        "TranscriptionController.transcribe",
+        "TranscriptionController.transcribeVideo",
+        "VideoController.queue",
+        "VoicesController.create",
+      ]
+    `);
+  });
+
+  it.each(billed)('%s is held to the limits of its model and closed to strangers', (_name, route) => {
+    expect(route.limitedByModel).toBe(true);
+    expect([undefined, 'inference']).toContain(route.access);
+  });
+});
