@@ -72,9 +72,9 @@ async function create(more: object = {}): Promise<Required<Pick<KeyRecord, 'id' 
 
 async function chat(
   key: string,
-  content = 'Hello [[tokens=5]]',
+  { content = 'Hello [[tokens=5]]', model = 'tiny-llama' } = {},
 ): Promise<{ status: number; error?: { code: string } }> {
-  const body = { model: 'tiny-llama', messages: [{ role: 'user', content }], max_completion_tokens: 10 };
+  const body = { model, messages: [{ role: 'user', content }], max_completion_tokens: 10 };
   const answer = await call<never>('POST', '/chat/completions', { key, body });
   return { status: answer.status, error: answer.body.error as { code: string } | undefined };
 }
@@ -202,6 +202,10 @@ describe('the limits of a key', () => {
     const all = await create({ modelPrivacy: 'PRIVATE_ONLY' });
     const { apiKey: free } = await create();
     await setPrivacy('anonymized');
+    await platform.query(
+      `INSERT INTO models (id, type, manifest)
+       SELECT 'held-by-nobody', type, jsonb_set(manifest, '{id}', '"held-by-nobody"') FROM models WHERE id = 'tiny-llama'`,
+    );
     // The registry is read anew every 2 s.
     await expect
       .poll(() => chat(textOnly.apiKey), { timeout: 15_000 })
@@ -211,6 +215,11 @@ describe('the limits of a key', () => {
       });
     expect(await chat(all.apiKey)).toMatchObject({ status: 403 });
     expect((await chat(free)).status).toBe(200);
+    // Whether a worker holds it makes no difference to a key that may not call it.
+    const absent = { model: 'held-by-nobody' };
+    expect(await chat(free, absent)).toMatchObject({ status: 503, error: { code: 'MODEL_OFFLINE' } });
+    expect(await chat(all.apiKey, absent)).toMatchObject({ status: 403, error: { code: 'UNAUTHORIZED' } });
+    await platform.query(`DELETE FROM models WHERE id = 'held-by-nobody'`);
     await call('PATCH', '/api_keys', { body: { id: all.id, modelPrivacy: 'ALL' } });
     expect((await chat(all.apiKey)).status).toBe(200);
     await setPrivacy('private');

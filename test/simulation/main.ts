@@ -1,29 +1,38 @@
 import 'reflect-metadata';
+import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { startPostgres } from '#test/postgres-server';
+import { Crew, type CrewTally } from './crew.js';
 import { shrink } from './shrink.js';
-import { type Failure, type SimulationLane, SimulationServer, simulationSettings } from './simulation.js';
+import { type Failure, SimulationServer, simulationSettings } from './simulation.js';
 
 /*
- * `npm run test:simulation [-- --seed N] [--steps N] [--nightly] [--lanes N]`: so many interleavings, one per seed from the
- * given one on. The first that breaks a promise is printed with its seed, as the shortest story found that does the same.
+ * `npm run test:simulation [-- --seed N] [--stories N] [--nightly] [--processes N] [--lanes N] [--most-minutes N]`: so many
+ * interleavings, one story per seed from the given one on; nightly a million, from other seeds every day. The first that
+ * breaks a promise is printed with its seed, as the shortest story found that does the same. Ends with 1 then, and when
+ * not all were told within the minutes.
  */
+const nightlyStories = 1_000_000;
+const dayMs = 86_400_000;
+
 const { values } = parseArgs({
   options: {
-    seed: { type: 'string', default: '1' },
-    steps: { type: 'string' },
+    seed: { type: 'string' },
+    stories: { type: 'string' },
     nightly: { type: 'boolean', default: false },
-    lanes: { type: 'string', default: '3' },
+    processes: { type: 'string', default: String(Math.min(4, availableParallelism())) },
+    lanes: { type: 'string', default: '2' },
+    'most-minutes': { type: 'string' },
   },
 });
-const firstSeed = Number(values.seed);
-const count = Number(values.steps ?? (values.nightly ? 1_000_000 : 50_000));
+const usualSeed = values.nightly ? Math.floor(Date.now() / dayMs) * nightlyStories : 1;
+const firstSeed = Number(values.seed ?? usualSeed);
+const count = Number(values.stories ?? (values.nightly ? nightlyStories : 50_000));
+const mostMs = Number(values['most-minutes'] ?? (values.nightly ? 600 : 30)) * 60_000;
+
 const postgres = await startPostgres(simulationSettings);
 try {
-  const server = await SimulationServer.prepare(postgres.url);
-  const lanes = await Promise.all(Array.from({ length: Number(values.lanes) }, () => server.openLane()));
-  process.exitCode = (await simulate(lanes)) === null ? 0 : 1;
-  await Promise.all(lanes.map((lane) => lane.close()));
+  process.exitCode = (await simulate(await SimulationServer.prepare(postgres.url))) ? 0 : 1;
 } finally {
   await postgres.close();
 }
@@ -32,32 +41,52 @@ function say(text: string): void {
   process.stdout.write(`${text}\n`);
 }
 
-async function simulate(lanes: SimulationLane[]): Promise<Failure | null> {
+/** False when a promise was broken, or the time was over. */
+async function simulate(server: SimulationServer): Promise<boolean> {
+  const { url, template } = server;
   const startedAt = performance.now();
-  let next = firstSeed;
-  let failure: Failure | null = null;
-  const isOver = () => failure !== null || next >= firstSeed + count;
-  const seconds = () => (performance.now() - startedAt) / 1_000;
-  const tell = () => {
-    const done = next - firstSeed;
-    const steps = lanes.reduce((sum, lane) => sum + lane.steps, 0);
-    return `${done} interleavings, ${steps} steps, ${Math.round(done / seconds())} interleavings/s`;
+  let tally: CrewTally = { stories: 0, distinct: 0, steps: 0 };
+  const crew = new Crew({
+    url,
+    template,
+    firstSeed,
+    lastSeed: firstSeed + count - 1,
+    processes: Math.min(count, Number(values.processes)),
+    lanes: Number(values.lanes),
+    onProgress: (now) => void (tally = now),
+  });
+  const report = () => {
+    const seconds = (performance.now() - startedAt) / 1_000;
+    const rate = Math.round(tally.stories / seconds);
+    return `${tally.stories} interleavings (${tally.distinct} different ones), ${tally.steps} steps, ${rate} interleavings/s`;
   };
-  const progress = setInterval(() => say(tell()), 30_000);
-  await Promise.all(
-    lanes.map(async (lane) => {
-      while (!isOver()) failure ??= await lane.run(next++);
-      failure ??= await lane.prove();
-    }),
-  );
-  clearInterval(progress);
-  say(`${tell()}, seeds ${firstSeed} to ${next - 1}`);
-  const [lane] = lanes;
-  if (failure === null || lane === undefined) return failure;
-  const { seed } = failure as Failure;
-  say(`seed ${seed} breaks a promise; looking for a shorter story of the same kind`);
-  const shortest = await shrink(lane, failure);
-  say(shortest.trace.join('\n'));
-  say(`\n${shortest.problems.join('\n')}\n\nreplay: npm run test:simulation -- --seed ${seed} --steps 1`);
-  return shortest;
+  const progress = setInterval(() => say(report()), 30_000);
+  let isLate = false;
+  const bound = setTimeout(() => {
+    isLate = true;
+    say(`the time is over: ${report()}`);
+    crew.dismiss();
+  }, mostMs);
+  try {
+    const failure = await crew.run();
+    say(`${report()}, seeds ${firstSeed} to ${firstSeed + count - 1}`);
+    if (failure !== null) await explain(server, failure);
+    return failure === null;
+  } catch (error) {
+    if (isLate) return false;
+    throw error;
+  } finally {
+    clearInterval(progress);
+    clearTimeout(bound);
+    crew.dismiss();
+  }
+}
+
+async function explain(server: SimulationServer, failure: Failure): Promise<void> {
+  say(`seed ${failure.seed} breaks a promise; looking for a shorter story of the same kind`);
+  const lane = await server.openLane();
+  const { trace, problems } = await shrink(lane, failure);
+  await lane.close();
+  say(`${trace.join('\n')}\n\n${problems.join('\n')}\n`);
+  say(`replay: npm run test:simulation -- --seed ${failure.seed} --stories 1`);
 }

@@ -18,21 +18,26 @@ const openJob = `SELECT request_id AS "requestId", modality, model_id AS "modelI
  * of the world; what it sees, locks and waits for is the server's business.
  */
 export class SimDatabase {
-  private readonly idle: SimSession[];
+  private readonly idle: SimSession[] = [];
+  private sessions: readonly SimSession[] = [];
+  /** Transactions that have ended. */
+  private ended = 0;
 
   private constructor(
-    private readonly sessions: readonly SimSession[],
     private readonly monitor: pg.Client,
     private readonly rewrite: Rewrite,
-  ) {
-    this.idle = [...sessions];
-  }
+  ) {}
 
   static async connect(connection: pg.ClientConfig, rewrite: Rewrite = (text) => text): Promise<SimDatabase> {
     const monitor = new pg.Client({ ...connection, options: '-c search_path=sim,pg_catalog,public' });
     await monitor.connect();
-    const sessions = await Promise.all(Array.from({ length: sessionCount }, () => SimSession.open(connection)));
-    return new SimDatabase(sessions, monitor, rewrite);
+    const database = new SimDatabase(monitor, rewrite);
+    const noteEnd = () => void (database.ended += 1);
+    database.sessions = await Promise.all(
+      Array.from({ length: sessionCount }, () => SimSession.open(connection, noteEnd)),
+    );
+    database.idle.push(...database.sessions);
+    return database;
   }
 
   /** Outside of the simulated world: what a story begins with, and what its end looks like. */
@@ -70,17 +75,21 @@ export class SimDatabase {
   /** Resolves when every flight has landed or waits for a lock that will not be let go of by itself. */
   readonly quiesce = async (flights: Flight<unknown>[]): Promise<void> => {
     for (;;) {
+      const { ended } = this;
       const up = flights.filter(({ hasLanded }) => !hasLanded);
-      if (up.length === 0) return;
-      const landing = Promise.all(up.map((flight) => flight.landing));
-      if (!this.mayWait(up)) return void (await landing);
-      await Promise.race([landing, pause(1)]);
+      // Who was seen to wait still does, unless a transaction has ended since.
+      const unsure = up.filter(({ waitedAt }) => waitedAt !== ended);
+      if (unsure.length === 0) return;
+      const landing = Promise.all(unsure.map((flight) => flight.landing));
+      if (this.mayWait(up)) await atMostMs(landing, 3);
+      else await landing;
       const still = up.filter(({ hasLanded }) => !hasLanded);
       if (still.length === 0) return;
+      if (this.ended !== ended || unsure.every(({ hasLanded }) => hasLanded)) continue;
       const waiting = await this.waitingPids(still.map(({ session }) => session.pid));
-      const stood = still.filter(({ hasLanded }) => !hasLanded);
-      // Who landed while we asked may have set another one free: only a picture without change counts.
-      if (stood.length === up.length && stood.every(({ session }) => waiting.has(session.pid))) return;
+      // What ended while we asked may have set another one free: only a picture without change counts.
+      if (this.ended !== ended) continue;
+      for (const flight of still) if (waiting.has(flight.session.pid)) flight.waitedAt = ended;
     }
   };
 
@@ -264,6 +273,12 @@ function summary(text: string): string {
 
 const summaries = new Map<string, string>();
 
-function pause(milliseconds: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, milliseconds));
+function atMostMs(work: Promise<unknown>, milliseconds: number): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, milliseconds);
+    void work.then(() => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
 }

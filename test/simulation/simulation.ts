@@ -11,7 +11,7 @@ import { simulationSchema } from './story-setup.js';
 import { SimProcess, World } from './world.js';
 
 /** Stories between two proofs of the whole ledger, and between two fresh databases. */
-const storiesPerProof = 20;
+const storiesPerProof = 50;
 const storiesPerDatabase = 1_000;
 
 /** Sockets of the file system are quicker than those of the network. */
@@ -29,6 +29,10 @@ export const simulationSettings = {
   plan_cache_mode: 'force_generic_plan',
   shared_buffers: '256MB',
   deadlock_timeout: '50ms',
+  track_activities: 'off',
+  track_counts: 'off',
+  checkpoint_timeout: '1d',
+  max_wal_size: '8GB',
 };
 
 export interface Failure {
@@ -41,24 +45,36 @@ export interface Failure {
 /** A server with the tables of the project in a template, from which each lane of a simulation copies its own. */
 export class SimulationServer {
   private constructor(
-    private readonly url: string,
-    private readonly template: string,
-    private readonly plant: Plant | null,
+    /** Of the superuser. */
+    readonly url: string,
+    readonly template: string,
+    private readonly plant: Plant | null = null,
   ) {}
 
-  /** Rejects when the plant does not fit the code any more. */
-  static async prepare(url: string, plant: Plant | null = null): Promise<SimulationServer> {
-    const template = `sim_${randomBytes(4).toString('hex')}`;
+  static async prepare(url: string): Promise<SimulationServer> {
+    const template = newName('sim');
     await onServer(url, `CREATE DATABASE ${template}`);
     await migrate({ url: databaseUrl(url, template) });
     await onServer(databaseUrl(url, template), simulationSchema);
-    if (plant !== null) await plantInto(databaseUrl(url, template), plant);
-    return new SimulationServer(url, template, plant);
+    return new SimulationServer(url, template);
+  }
+
+  /** One that another process has prepared. */
+  static prepared({ url, template }: { url: string; template: string }): SimulationServer {
+    return new SimulationServer(url, template);
+  }
+
+  /** The same with a bug in it. Rejects when the plant does not fit the code any more. */
+  async planted(plant: Plant): Promise<SimulationServer> {
+    const template = newName(this.template);
+    await onServer(this.url, `CREATE DATABASE ${template} TEMPLATE ${this.template}`);
+    await plantInto(databaseUrl(this.url, template), plant);
+    return new SimulationServer(this.url, template, plant);
   }
 
   async openLane(): Promise<SimulationLane> {
     return new SimulationLane(this.plant, async () => {
-      const name = `${this.template}_${randomBytes(4).toString('hex')}`;
+      const name = newName(this.template);
       await onServer(this.url, `CREATE DATABASE ${name} TEMPLATE ${this.template}`);
       const { port, username: user } = new URL(this.url);
       const connection = { host: socketFolder, port: Number(port), user, database: name };
@@ -76,6 +92,8 @@ interface LaneDatabase {
 /** Runs stories one after the other on a database of its own. */
 export class SimulationLane {
   steps = 0;
+  /** Of the last story: stories with the same choices are the same interleaving. */
+  lastInterleaving = 0;
   private current: LaneDatabase | null = null;
   private stories = 0;
   private unproven: number[] = [];
@@ -89,6 +107,7 @@ export class SimulationLane {
   async run(seed: number): Promise<Failure | null> {
     const result = await this.tell(Choices.seeded(seed));
     this.steps += result.steps;
+    this.lastInterleaving = hashOf(result.choices);
     if (result.problems.length > 0) return await this.failed(seed, result);
     this.unproven.push(seed);
     if (this.unproven.length < storiesPerProof) return null;
@@ -160,6 +179,20 @@ export class SimulationLane {
     await current.database.close();
     await current.drop();
   }
+}
+
+/** In 53 bits: of a million lists, two share one in about one of twenty thousand cases. */
+function hashOf(choices: readonly number[]): number {
+  let [high, low] = [0x9e3779b9, 0x85ebca6b];
+  for (const choice of choices) {
+    high = Math.imul(high ^ choice, 0x5bd1e995) ^ (high >>> 15);
+    low = Math.imul(low ^ (choice + 1), 0x1b873593) ^ (low >>> 13);
+  }
+  return (high >>> 11) * 2 ** 32 + (low >>> 0);
+}
+
+function newName(prefix: string): string {
+  return `${prefix}_${randomBytes(4).toString('hex')}`;
 }
 
 async function plantInto(url: string, { functions = [], schema = [] }: Plant): Promise<void> {

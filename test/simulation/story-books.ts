@@ -17,6 +17,8 @@ interface BookedJob {
   prompt_tokens: number | null;
   completion_tokens: number | null;
   payloads: number;
+  /** Outcomes of other attempts than its own that have closed it. */
+  foreign_outcomes: number;
   hold_state: string | null;
   hold_attempt: number | null;
   reserved: string | null;
@@ -41,6 +43,8 @@ const statement = `
 SELECT (SELECT COALESCE(json_agg(j), '[]') FROM (
   SELECT j.request_id, j.state, j.attempt, j.error_code, j.prompt_tokens, j.completion_tokens,
          (SELECT count(*) FROM job_payloads p WHERE p.request_id = j.request_id) AS payloads,
+         (SELECT count(*) FROM outcomes o
+           WHERE o.request_id = j.request_id AND o.applied AND o.attempt <> j.attempt) AS foreign_outcomes,
          h.state AS hold_state, h.attempt AS hold_attempt,
          (h.diem_nano + h.bundled_nano + h.usd_nano)::text AS reserved,
          (SELECT count(*) FROM ledger_transactions t WHERE t.request_id = j.request_id AND t.kind = 'charge') AS charges,
@@ -95,6 +99,7 @@ function auditJob(job: BookedJob, request: SimRequest, facts: StoryFacts, say: (
   const isOpen = job.state === 'queued' || job.state === 'running';
   if (isOpen) return say(`is still ${job.state}`);
   if (job.payloads > 0) say('is closed and keeps its payload');
+  if (job.foreign_outcomes > 0) say(`was closed by the outcome of another attempt than ${job.attempt}`);
   if (job.hold_state === null) return say('has no hold');
   if (job.hold_state === 'open') say('is closed and keeps its hold');
   if (job.hold_attempt !== job.attempt) say(`has attempt ${job.attempt}, its hold ${job.hold_attempt}`);

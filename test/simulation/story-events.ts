@@ -137,8 +137,10 @@ function breakEvents(story: Story): StoryEvent[] {
     events.push({ weight: 4, run: () => void story.addWorker() });
   if (platform.ops.every(({ process }) => process.isDead)) events.push({ weight: 4, run: () => void story.addOps() });
   const flush = () => (world.note('the queue forgets everything'), platform.store.flush());
-  const hasData = platform.store.jobs.size + platform.store.outcomes.length > 0;
-  if (hasData) events.push({ weight: story.isForgetful ? 4 : 0.2, run: flush });
+  const { jobs, outcomes } = platform.store;
+  // What was done and is not written down yet is the worst to lose.
+  const forgetful = outcomes.length > 0 ? 14 : 3;
+  if (jobs.size + outcomes.length > 0) events.push({ weight: story.isForgetful ? forgetful : 0.2, run: flush });
   return events;
 }
 

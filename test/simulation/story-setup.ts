@@ -2,13 +2,14 @@ import type { NanoUsd } from '#common';
 import type { SimDatabase } from './sim-database.js';
 
 export interface StoryAccounts {
-  accountIds: readonly [string, string];
-  keyIds: readonly [string, string];
+  accountIds: readonly string[];
+  /** One per account. */
+  keyIds: readonly string[];
 }
 
 export interface StoryMeans {
-  /** What each of the two accounts can spend. */
-  usdNano: readonly [NanoUsd, NanoUsd];
+  /** What each of the accounts can spend. */
+  usdNano: readonly NanoUsd[];
   /** Of the first account; null: none. */
   stakeNano: NanoUsd | null;
   /** Of the first account's key; null: none. */
@@ -19,13 +20,13 @@ function uuid(kind: number, place: number, story: number): string {
   return `00000000-0000-4000-8${kind}0${place}-${story.toString(16).padStart(12, '0')}`;
 }
 
-/** Two accounts of one story's own, with a key each. */
+/** Accounts of one story's own, with a key each. */
 export async function beginStory(
   database: SimDatabase,
   { story, nowIso, usdNano, stakeNano, keyLimitNano }: StoryMeans & { story: number; nowIso: string },
 ): Promise<StoryAccounts> {
-  const accountIds = [uuid(0, 1, story), uuid(0, 2, story)] as const;
-  const keyIds = [uuid(1, 1, story), uuid(1, 2, story)] as const;
+  const accountIds = usdNano.map((_, place) => uuid(0, place + 1, story));
+  const keyIds = usdNano.map((_, place) => uuid(1, place + 1, story));
   await database.look('SELECT sim.begin_story($1::uuid[], $2::uuid[], $3::bigint[], $4, $5, $6)', [
     accountIds,
     keyIds,
@@ -67,7 +68,7 @@ CREATE FUNCTION sim.begin_story(accounts uuid[], keys uuid[], usd bigint[], stak
 RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM set_config('sim.now', at, true);
-  FOR i IN 1..2 LOOP
+  FOR i IN 1..cardinality(accounts) LOOP
     INSERT INTO accounts (id, name) VALUES (accounts[i], 'simulated');
     INSERT INTO api_keys (id, account_id, kind, key_hash, last6, limit_usd_nano)
     VALUES (keys[i], accounts[i], 'INFERENCE', decode(md5(keys[i]::text), 'hex'), '', CASE i WHEN 1 THEN key_limit END);

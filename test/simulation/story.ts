@@ -1,12 +1,12 @@
 import { LedgerService, type ModelPrice } from '#billing';
-import type { Choices } from './choices.js';
+import type { Choices, Weighted } from './choices.js';
 import type { Plant } from './plants.js';
 import { SimApi } from './sim-api.js';
 import type { SimDatabase } from './sim-database.js';
 import { SimOps } from './sim-ops.js';
 import { SimPlatform } from './sim-platform.js';
 import { quoteNano, type SimRequest } from './sim-request.js';
-import { SimStore } from './sim-store.js';
+import { type QueuedJob, SimStore } from './sim-store.js';
 import { SimWorker } from './sim-worker.js';
 import { auditStory, readStoryBooks } from './story-books.js';
 import { chaosOptions } from './story-events.js';
@@ -31,11 +31,43 @@ export interface StoryOptions {
   plant: Plant | null;
 }
 
+/** How many requests a story is about: most of what can go wrong needs one or two. */
+const sizes = [
+  { weight: 55, requests: 1 },
+  { weight: 30, requests: 2 },
+  { weight: 10, requests: 3 },
+  { weight: 5, requests: 4 },
+];
+
+/** How often an operator gives credit or takes it back in it. */
+const operations = [
+  { weight: 60, count: 0 },
+  { weight: 25, count: 1 },
+  { weight: 15, count: 2 },
+];
+
+interface RequestKind extends Weighted {
+  kind: SimRequest['kind'];
+}
+
+const kinds: readonly RequestKind[] = [
+  { weight: 1, kind: 'stream' },
+  { weight: 1, kind: 'whole' },
+  { weight: 1, kind: 'async' },
+];
+
+/** What nobody waits for is run again when the queue has lost it. */
+const forgettableKinds: readonly RequestKind[] = [
+  { weight: 1, kind: 'stream' },
+  { weight: 1, kind: 'whole' },
+  { weight: 6, kind: 'async' },
+];
+
 /** Free choices of one story; then everything is repaired and must come to its end. */
 const chaosSteps = 90;
 
-/** Pauses of 4 s that the end may take: a deadline, its grace, and the looks of the sweeps. */
-const mostRepairs = 40;
+/** Pauses at the end: some in which the sweeps confirm what they have seen, then those until deadlines and their grace are over. */
+const pausesMs = [4_000, 4_000, 4_000, 4_000, 4_000, ...Array.from({ length: 10 }, () => 12_000)];
 
 const price: ModelPrice = {
   id: 1n,
@@ -57,7 +89,9 @@ export class Story {
   readonly isForgetful: boolean;
   requestsLeft: number;
   operationsLeft: number;
-  private accounts: StoryAccounts = { accountIds: ['', ''], keyIds: ['', ''] };
+  private accounts: StoryAccounts = { accountIds: [], keyIds: [] };
+  /** One request has one account; more may share one or not. */
+  private readonly accountCount: number;
   private readonly operator: SimProcess;
   private generations = 0;
 
@@ -68,9 +102,10 @@ export class Story {
     this.world = new World(choices, startMs, database.quiesce);
     this.platform = new SimPlatform(this.world, new SimStore(), database, plant);
     this.operator = new SimProcess('operator', 'operator', startMs);
-    this.isForgetful = choices.chance(150);
-    this.requestsLeft = 1 + choices.below(4);
-    this.operationsLeft = choices.below(3);
+    this.isForgetful = choices.chance(200);
+    this.requestsLeft = choices.pick(sizes).requests;
+    this.accountCount = this.requestsLeft > 1 && choices.chance(400) ? 2 : 1;
+    this.operationsLeft = choices.pick(operations).count;
   }
 
   async run(): Promise<StoryResult> {
@@ -135,7 +170,7 @@ export class Story {
     this.operationsLeft -= 1;
     const { database } = this.options;
     const ledger = new LedgerService(database.prismaFor(this.world, this.operator));
-    const place = this.choices.below(2);
+    const place = this.choices.below(this.accountCount);
     const accountId = this.accounts.accountIds[place] ?? '';
     const amountNano = quoteNano(1);
     const reference = `${accountId}/${this.choices.below(2)}`;
@@ -154,14 +189,13 @@ export class Story {
   }
 
   private newRequest(): SimRequest {
-    const place = this.choices.below(2);
-    const kinds = ['stream', 'whole', 'async'] as const;
+    const place = this.choices.below(this.accountCount);
     return {
       // Rows are locked in the order of their ids, which is not that of their arrival.
       id: `S${this.options.story}-${this.choices.below(10)}${this.requests.length}`,
       accountId: this.accounts.accountIds[place] ?? '',
       apiKeyId: this.accounts.keyIds[place] ?? '',
-      kind: kinds[this.choices.below(3)] ?? 'stream',
+      kind: this.choices.pick(this.isForgetful ? forgettableKinds : kinds).kind,
       // 2 are quoted: an engine that makes far more must not cost more than was reserved.
       tokens: [1, 2, 0, 9][this.choices.below(4)] ?? 1,
       admission: null,
@@ -178,7 +212,7 @@ export class Story {
     const { database, story } = this.options;
     const { choices, world } = this;
     const covers = () => quoteNano(2) * BigInt([4, 2, 8, 1][choices.below(4)] ?? 1);
-    const usdNano = [covers(), covers()] as const;
+    const usdNano = Array.from({ length: this.accountCount }, covers);
     const stakeNano = choices.chance(250) ? 100_000_000n : null;
     const keyLimitNano = choices.chance(300) ? quoteNano(2) * BigInt(1 + choices.below(2)) : null;
     const nowIso = new Date(world.nowMs()).toISOString();
@@ -202,15 +236,14 @@ export class Story {
     if (!platform.apis.some(({ process }) => process.runs)) this.addApi();
     if (!platform.workers.some(({ process }) => process.runs)) this.addWorker();
     if (!platform.ops.some(({ process }) => process.runs)) this.addOps();
-    let repairs = 0;
-    for (; repairs < mostRepairs; repairs += 1) {
-      await this.finishWork();
+    await this.finishWork();
+    for (const pauseMs of pausesMs) {
       if (!(await this.hasOpenRows())) break;
-      platform.passTime(4_000);
+      platform.passTime(pauseMs);
       await world.settle();
       for (const place of [0, 1, 2]) await this.sweep(place);
+      await this.finishWork();
     }
-    if (repairs === mostRepairs) world.problem('rows are still open after their deadline and its grace');
     if (!world.isIdle) world.problem('something still waits at the end');
     const { accountIds } = this.accounts;
     const facts = { requests: this.requests, wasFlushed: platform.store.flushes > 0 };
@@ -230,12 +263,22 @@ export class Story {
       const worker = platform.workers.find(({ process, isBusy }) => process.runs && !isBusy);
       const [job] = platform.store.waiting;
       const ops = platform.ops.find(({ process }) => process.runs);
+      if (job !== undefined) this.bringLate(job.envelope);
       const outcomes = platform.store.deliverable(world.nowMs());
       if (job !== undefined && worker !== undefined) void worker.take(job, 0);
       if (ops !== undefined && outcomes.length > 0) void ops.settle(outcomes);
       if (job !== undefined || outcomes.length > 0) more = true;
       await world.settle();
     }
+  }
+
+  /** What an attempt that was given up has reported may come once more, just when the next one begins. */
+  private bringLate({ requestId, attempt }: QueuedJob['envelope']): void {
+    const { world, platform } = this;
+    const given = platform.requests.get(requestId)?.reports.find((outcome) => outcome.attempt < attempt);
+    if (given === undefined || !this.choices.chance(500)) return;
+    world.note(`the outcome of ${requestId}/${given.attempt} comes again`);
+    platform.store.report(given, world.nowMs());
   }
 
   private async sweep(place: number): Promise<void> {
@@ -247,6 +290,10 @@ export class Story {
   }
 
   private async hasOpenRows(): Promise<boolean> {
+    const { outcomes } = this.platform.store;
+    // Nobody need ask about rows that were closed, or never were.
+    if (outcomes.length === 0 && this.requests.every((each) => each.isClosed || each.admission === 'refused'))
+      return false;
     const open = await this.options.database.look(`SELECT 1 FROM jobs WHERE state IN ('queued', 'running') LIMIT 1`);
     return open.length > 0 || this.platform.store.outcomes.length > 0;
   }

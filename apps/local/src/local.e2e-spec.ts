@@ -99,6 +99,9 @@ describe.runIf(process.platform === 'linux')('npm start', () => {
   const get = (path: string, key?: string) =>
     fetch(`http://127.0.0.1:${port}${path}`, { headers: key ? { authorization: `Bearer ${key}` } : {} });
 
+  const creditOf = async (adminKey = '') =>
+    ((await (await get('/api/v1/billing/balance', adminKey)).json()) as { balances: { usd: number } }).balances.usd;
+
   it('shows its keys once, serves, stops cleanly, and starts again on what is there', async () => {
     const first = start();
     await first.says('Sluice is ready');
@@ -107,6 +110,7 @@ describe.runIf(process.platform === 'linux')('npm start', () => {
     expect((await get('/health/ready')).status).toBe(200);
     const runtime = JSON.parse(await readFile(join(home, 'runtime.json'), 'utf8')) as Record<string, unknown>;
     expect(runtime).toMatchObject({ baseUrl: `http://127.0.0.1:${port}/api/v1`, pid: first.pid });
+    expect(await creditOf(adminKey)).toBe(100);
     const children = [...(await childrenOf(first.pid)).values()];
     expect(children).toHaveLength(3);
     expect(await first.stop()).toBe(0);
@@ -119,17 +123,21 @@ describe.runIf(process.platform === 'linux')('npm start', () => {
     expect(second.output).not.toContain('database migrated');
     const answer = await get('/api/v1/models', adminKey);
     expect(answer.status).toBe(200);
+    // Credit of the first start, not of every start.
+    expect(await creditOf(adminKey)).toBe(100);
     expect(await second.stop('SIGTERM')).toBe(0);
   });
 
-  it('takes the keys it is given', async () => {
+  it('takes the keys it is given, and gives the credit it is told to', async () => {
     const run = start({
+      SLUICE_BOOTSTRAP_CREDIT_USD: '0',
       SLUICE_BOOTSTRAP_ADMIN_KEY: 'slk_admin-key-of-my-own-choice',
       SLUICE_BOOTSTRAP_INFERENCE_KEY: 'slk_inference-key-of-my-own-choice',
     });
     await run.says('Sluice is ready');
     expect(run.output).toContain('slk_admin-key-of-my-own-choice');
     expect(run.output).toContain('slk_inference-key-of-my-own-choice');
+    expect(await creditOf('slk_admin-key-of-my-own-choice')).toBe(0);
   });
 
   it('says so when it already runs on this home, and when the port is taken', async () => {
