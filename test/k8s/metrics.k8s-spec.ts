@@ -12,7 +12,7 @@ async function declaredMetrics(): Promise<Set<string>> {
       .filter((file) => file.endsWith('.ts') && !/spec\.ts$|(^|\/)generated\//.test(file))
       .map((file) => join(root, folder, file)),
   );
-  const own = files.flatMap((file) => [...readFileSync(file, 'utf8').matchAll(/'(sluice_[a-z0-9_]+)'/g)]);
+  const own = files.flatMap((file) => [...readFileSync(file, 'utf8').matchAll(/'((?:sluice|gen_ai)_[a-z0-9_]+)'/g)]);
   const runtime = [...(await new Metrics('api').render()).matchAll(/^# TYPE (\S+) /gm)];
   return new Set([...own, ...runtime].map(([, name]) => name ?? ''));
 }

@@ -10,11 +10,15 @@ export function askingFiles(): string[] {
     .map((file) => join('k8s', file));
 }
 
+/** Labels that look like metrics. */
+const labels = /^gen_ai_(operation_name|provider_name|request_model|token_type)$/;
+
 /** The metrics of ours and of the runtime that a text names, without the suffixes of histograms. */
 export function metricsIn(text: string): string[] {
   // A name before a colon is a rule that records, a key of YAML, or a port; none of them is a metric.
-  const names = text.match(/(?<![\w:.])(sluice|nodejs|process)_[a-z0-9_]*[a-z0-9]\b(?!:)/g) ?? [];
-  return [...new Set(names.map((name) => name.replace(/_(bucket|sum|count)$/, '')))].sort();
+  const names = text.match(/(?<![\w:.])(sluice|gen_ai|nodejs|process)_[a-z0-9_]*[a-z0-9]\b(?!:)/g) ?? [];
+  const metrics = names.filter((name) => !labels.test(name));
+  return [...new Set(metrics.map((name) => name.replace(/_(bucket|sum|count)$/, '')))].sort();
 }
 
 /** Every metric that something under `k8s/` asks for, with the files that do. */
