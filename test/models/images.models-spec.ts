@@ -1,6 +1,8 @@
+import { readFile } from 'node:fs/promises';
 import { afterAll, describe, expect, it } from 'vitest';
 import { type EngineEvent, loadFamilyEngine, type TaskEngine } from '#inference';
 import type { ClassifyOutput, MatteOutput, PictureOutput, RgbPixels } from '#inference/host';
+import { decodePicture, resizePixels } from '#media';
 import { installedWeights } from './starter-weights.js';
 
 /* Real picture models on pictures drawn here, whose right answer is known. */
@@ -71,32 +73,32 @@ function signalToNoise(left: Uint8Array, right: Uint8Array, side: number): numbe
   return 10 * Math.log10(255 ** 2 / (sum / count));
 }
 
-/** Discs, spokes and squares with edges as soft as a lens makes them. */
-function detailed(side: number): RgbPixels {
-  const sharp = (x: number, y: number): number => {
-    const angle = Math.atan2(y - side / 2, x - side / 2);
-    const radius = Math.hypot(x - side / 2, y - side / 2);
-    if (radius < side / 3) return Math.sin(angle * 14) > 0 ? 220 : 40;
-    return (Math.floor(x / 13) + Math.floor(y / 17)) % 3 === 0 ? 200 : 90;
-  };
-  return drawn(side, (x, y) => {
-    let value = 0;
-    for (const dx of [-0.375, -0.125, 0.125, 0.375]) {
-      for (const dy of [-0.375, -0.125, 0.125, 0.375]) value += sharp(x + dx, y + dy) / 16;
-    }
-    return [value, 255 - value, value / 2];
-  });
+/** A photograph (NOTICE says whose): what a drawing has nothing of. */
+async function photograph(): Promise<RgbPixels> {
+  const bytes = await readFile(new URL('__fixtures__/portrait.png', import.meta.url));
+  return await decodePicture(bytes, { channels: 3 });
+}
+
+/** Means of blocks of pixels, as a camera of so much lower a resolution would see. */
+function shrunk(whole: RgbPixels, scale: 2 | 4): RgbPixels {
+  return scale === 2 ? halved(whole) : halved(halved(whole));
 }
 
 describe('real picture models', () => {
-  it('upscale to what looks the same from afar', async () => {
-    const side = 192;
-    const whole = detailed(side);
-    const half = halved(whole);
-    const { picture } = await ask<PictureOutput>('esrgan-slim', 'upscale', { picture: half, scale: 2 });
-    expect([picture.width, picture.height]).toEqual([side, side]);
-    // Measured on this pattern: 2 dB behind cubic interpolation, and softer; so what is asked is only that it keeps the picture.
-    expect(signalToNoise(halved(picture).data, half.data, side / 2)).toBeGreaterThan(20);
+  // Measured: 29.9 dB where cubic interpolation has 27.1, and 25.1 where it has 24.5.
+  it.each([
+    { scale: 2, betterBy: 2 },
+    { scale: 4, betterBy: 0.4 },
+  ] as const)('make a photograph $scale times as large, nearer to the truth than cubic interpolation', async (wish) => {
+    const { scale, betterBy } = wish;
+    const whole = await photograph();
+    const small = shrunk(whole, scale);
+    const { picture } = await ask<PictureOutput>('esrgan-slim', 'upscale', { picture: small, scale });
+    expect([picture.width, picture.height]).toEqual([whole.width, whole.height]);
+    const { width, height } = whole;
+    const cubic = await resizePixels({ ...small, channels: 3 }, { width, height, kernel: 'cubic' });
+    const [ofModel, ofCubic] = [picture, cubic].map(({ data }) => signalToNoise(data, whole.data, whole.width));
+    expect(ofModel).toBeGreaterThan((ofCubic ?? NaN) + betterBy);
   });
 
   it('cut out what stands in front', async () => {
@@ -116,7 +118,7 @@ describe('real picture models', () => {
     expect(both / either).toBeGreaterThan(0.9);
   });
 
-  it('fill a hole with something else, and touch nothing beyond its rim', async () => {
+  it('fill a hole as what surrounds it goes on, and give back the rest to the bit', async () => {
     const side = 256;
     const isHole = (at: number): boolean =>
       Math.abs((at % side) - 128) < 20 && Math.abs(Math.floor(at / side) - 128) < 20;
@@ -128,20 +130,15 @@ describe('real picture models', () => {
     });
     const mask = Uint8Array.from({ length: side * side }, (_, at) => (isHole(at) ? 1 : 0));
     const { picture } = await ask<PictureOutput>('migan', 'inpaint', { picture: damaged, mask });
-    // The pipeline of this model blends its filling over a pixel or two of the rim.
-    const isAway = (at: number): boolean =>
-      Math.abs((at % side) - 128) > 24 || Math.abs(Math.floor(at / side) - 128) > 24;
     let changed = 0;
-    let redness = 0;
-    for (let at = 0; at < mask.length; at++) {
-      const [red = 0, green = 0, blue = 0] = picture.data.subarray(at * 3, at * 3 + 3);
-      const before = damaged.data.subarray(at * 3, at * 3 + 3);
-      if (isAway(at) && (red !== before[0] || green !== before[1] || blue !== before[2])) changed++;
-      if (mask[at] === 1) redness += Math.max(0, red - Math.max(green, blue)) / 1_521;
-    }
+    let farthest = 0;
+    picture.data.forEach((sample, at) => {
+      if (mask[Math.floor(at / 3)] === 0) changed += sample === damaged.data[at] ? 0 : 1;
+      else farthest = Math.max(farthest, Math.abs(sample - (sky.data[at] ?? NaN)));
+    });
     expect(changed).toBe(0);
-    // What it paints into an even sky is its own idea; what had to go (255) is gone.
-    expect(redness).toBeLessThan(40);
+    // What had to go is red, over a hundred away: none of it is left, not even at the rim.
+    expect(farthest).toBeLessThan(12);
   });
 
   it('judge with probabilities', async () => {

@@ -4,13 +4,19 @@ import type { EngineLoader } from '../../host/loaded-engine.js';
 import type { InpaintInput, PictureOutput } from '../../pictures/picture-tasks.js';
 import { emptyPicture, type RgbPixels } from '../../pictures/pixel-grid.js';
 import { OrtSession } from '../../runtime/ort-session.js';
+import { grownHole } from './grown-hole.js';
 
 const keptSample = 255;
+/**
+ * Pixels that the pipeline mixes its filling and the picture over, to both sides of the edge of a hole. A hole is shown
+ * to it that much larger: else the rim of what has to go would stay, and colour what is filled.
+ */
+const blendReach = 3;
 
 /**
  * MI-GAN (https://openaccess.thecvf.com/content/ICCV2023/papers/Sargsyan_MI-GAN_A_Simple_Baseline_for_Image_Inpainting_on_Mobile_Devices_ICCV_2023_paper.pdf)
  * as a whole pipeline: bytes `image` `[1, 3, h, w]` and `mask` `[1, 1, h, w]`, 255 where the picture is kept; `result`
- * has the picture with the rest filled, at any size.
+ * has the picture with the rest filled, at any size. What the caller keeps is given back as it came, to the bit.
  */
 export const loadMiganFamily: EngineLoader = async ({ directory, graphFile, providers, intraOpThreads }, sink) => {
   const session = await OrtSession.open({ modelPath: join(directory, graphFile), providers, intraOpThreads });
@@ -19,14 +25,14 @@ export const loadMiganFamily: EngineLoader = async ({ directory, graphFile, prov
     // Nothing to fill; the pipeline would look for a hole.
     if (mask.every((value) => value === 0)) return { picture };
     const { width, height } = picture;
-    const kept = Uint8Array.from(mask, (value) => (value === 0 ? keptSample : 0));
+    const kept = grownHole(mask, width, blendReach).map((value) => (value === 0 ? keptSample : 0));
     const feeds = {
       image: session.tensor('uint8', bytePlanes(picture), [1, 3, height, width]),
       mask: session.tensor('uint8', kept, [1, 1, height, width]),
     };
     await context.breathe();
     const { result } = await context.measure(() => session.run(feeds, ['result']));
-    return { picture: interleaved(result?.data as Uint8Array, width, height) };
+    return { picture: filled(picture, mask, result?.data as Uint8Array) };
   };
   const engine = new QueuedTaskEngine({ handlers: { inpaint }, sink, onClose: () => session.release() });
   const { provider, providerNote } = session;
@@ -44,13 +50,15 @@ function bytePlanes({ width, height, data }: RgbPixels): Uint8Array {
   return planes;
 }
 
-function interleaved(planes: Uint8Array, width: number, height: number): RgbPixels {
-  const picture = emptyPicture(width, height);
+/** The picture, and in its holes what the colour planes have there. */
+function filled({ width, height, data }: RgbPixels, mask: Uint8Array, planes: Uint8Array): RgbPixels {
   const plane = width * height;
+  const result = { width, height, data: Uint8Array.from(data) };
   for (let pixel = 0; pixel < plane; pixel++) {
+    if (mask[pixel] === 0) continue;
     for (let channel = 0; channel < 3; channel++) {
-      picture.data[pixel * 3 + channel] = planes[channel * plane + pixel] as number;
+      result.data[pixel * 3 + channel] = planes[channel * plane + pixel] as number;
     }
   }
-  return picture;
+  return result;
 }
