@@ -1,6 +1,11 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe } from 'vitest';
+import type { ModelManifest } from '#model-registry/manifest';
 import { expectInvariant } from '#test/invariant';
 import { type Platform, type PlatformOptions, startPlatform } from '#test/platform';
+import { installTinyModel } from '#test/tiny-models';
 
 /** `npm run test:faults -- --quick`: every suite, with fewer trials and shorter outages. */
 export const isQuick = process.env.SLUICE_FAULTS === 'quick';
@@ -15,7 +20,9 @@ export const lockMs = 10_000;
 
 export interface FaultOptions extends PlatformOptions {
   /** The suite runs once for each; default Redis alone. */
-  transports?: ('redis' | 'postgres')[];
+  transports?: readonly ('redis' | 'postgres')[];
+  /** Models beside the tiny one of text. */
+  install?: (home: string) => Promise<ModelManifest[]>;
 }
 
 /**
@@ -23,9 +30,10 @@ export interface FaultOptions extends PlatformOptions {
  * is open after twice the lock, and the ledger is sound.
  */
 export function describeFault(title: string, options: FaultOptions, tests: (running: () => Platform) => void): void {
-  const { transports = ['redis'], ...platformOptions } = options;
+  const { transports = ['redis'], install, ...platformOptions } = options;
   describe.each(transports)(`${title}, with the queue on %s`, (transport) => {
     let platform: Platform | undefined;
+    let home: string | undefined;
     const running = (): Platform => {
       if (platform === undefined) throw new Error('the platform did not start');
       return platform;
@@ -34,11 +42,13 @@ export function describeFault(title: string, options: FaultOptions, tests: (runn
     beforeAll(async () => {
       // Rate limits have tests of their own; here one account asks for more than any caller may.
       const env = { SLUICE_RATE_LIMITS: 'false', ...platformOptions.env };
-      platform = await startPlatform({ transport, ...platformOptions, env });
+      const models = install && (await installAll((home = await mkdtemp(join(tmpdir(), 'sluice-home-'))), install));
+      platform = await startPlatform({ transport, ...platformOptions, ...models, env });
     });
 
     afterAll(async () => {
       await platform?.stop();
+      if (home !== undefined) await rm(home, { recursive: true, force: true });
     });
 
     afterEach(async () => {
@@ -48,6 +58,10 @@ export function describeFault(title: string, options: FaultOptions, tests: (runn
 
     tests(running);
   });
+}
+
+async function installAll(home: string, install: NonNullable<FaultOptions['install']>): Promise<PlatformOptions> {
+  return { home, manifests: [await installTinyModel(home), ...(await install(home))] };
 }
 
 /** Waits for what must come in the end, however slow the machine is; figures are judged by recorded times. */

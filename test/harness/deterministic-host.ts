@@ -1,19 +1,25 @@
 import { dirname } from 'node:path';
 import { serveModelHost } from '#inference/host';
 import { DeterministicEngine } from './deterministic-engine.js';
+import { DeterministicPainter } from './deterministic-painter.js';
 import { DeterministicSpeaker } from './deterministic-speaker.js';
 import { EngineJournalWriter } from './engine-journal.js';
 
 /* Entry of a model host whose engine is the test double: same protocol, no model. */
-serveModelHost(async ({ slots, contextLength, family }, sink) => {
+serveModelHost(async ({ slots, contextLength, family, familyOptions }, sink) => {
   const path = process.env.SLUICE_TEST_JOURNAL;
   const about = { provider: 'cpu', providerNote: 'deterministic test engine', slots };
-  if (path !== undefined && family === 'kokoro') {
-    return { engine: new DeterministicSpeaker(sink, dirname(path)), ...about };
-  }
   if (path === undefined) return { engine: new DeterministicEngine({ slots, contextLength, sink }), ...about };
   const journal = new EngineJournalWriter(path);
   const notesFolder = dirname(path);
+  if (family === 'kokoro') {
+    return { engine: journal.attach(new DeterministicSpeaker(journal.watch(sink), notesFolder)), ...about };
+  }
+  if (family === 'stable-diffusion' || family === 'rife') {
+    const { delayMs } = familyOptions;
+    const options = { sink: journal.watch(sink), delayMs: typeof delayMs === 'number' ? delayMs : 0 };
+    return { engine: journal.attach(new DeterministicPainter(options)), ...about };
+  }
   const engine = new DeterministicEngine({ slots, contextLength, sink: journal.watch(sink), notesFolder });
   return { engine: journal.attach(engine), ...about };
 });

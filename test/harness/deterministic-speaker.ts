@@ -7,6 +7,7 @@ import type { EngineStats } from '#inference/host';
  * A test double of a model that speaks: a hum for each sentence, or for a cloned voice its recording. A directive in a
  * sentence steers it:
  *   [[hold=NAME]]   waits until somebody calls `release(NAME)`
+ *   [[delay=MS]]    waits so long
  *   [[seconds=N]]   the hum's length (default 0.05)
  *   [[fail]]        the sentence fails
  *   [[crash]]       the process dies, once
@@ -57,6 +58,10 @@ export class DeterministicSpeaker implements TaskEngine {
     const directives = new Map([...text.matchAll(/\[\[(\w+)(?:=(\w+))?\]\]/g)].map(([, name, value]) => [name, value]));
     const held = directives.get('hold');
     while (held !== undefined && !existsSync(join(this.notesFolder, `release-${held}`)) && !this.cancelled.has(id)) {
+      await new Promise((resolve) => setTimeout(resolve, pollMs));
+    }
+    const until = performance.now() + Number(directives.get('delay') ?? 0);
+    while (performance.now() < until && !this.cancelled.has(id)) {
       await new Promise((resolve) => setTimeout(resolve, pollMs));
     }
     if (this.cancelled.has(id)) return this.sink([[id, { type: 'task-finished', cancelled: true, output: null }]]);

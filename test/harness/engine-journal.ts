@@ -21,7 +21,7 @@ export interface EngineRun {
 
 interface Entry {
   event: 'begin' | 'cancel' | 'end';
-  /** Of the run: the request's id, and which run of it by that worker. */
+  /** Of the run: the request's id (with a dot or a dash and a number where a job has several tasks), and which run of it by that worker. */
   run: string;
   /** Of the process: two workers may give a run the same name. */
   pid: number;
@@ -74,7 +74,7 @@ export class EngineJournalWriter {
       state.tokens += tokens;
       state.lastTokenAtMs = Date.now();
     }
-    if (type !== 'finished' && type !== 'failed') return;
+    if (type !== 'finished' && type !== 'task-finished' && type !== 'failed') return;
     this.running.delete(run);
     this.write('end', run, state);
   }
