@@ -37,6 +37,7 @@ describe('a bucket that is not there', () => {
   it.each([
     ['is unknown', { url: 's3://other-bucket' }, {}],
     ['has other keys', {}, { accessKeyId: 'OTHER' }],
+    ['has another secret', {}, { secretAccessKey: 'OTHER' }],
     ['has no server', {}, { endpoint: 'http://127.0.0.1:9' }],
   ])('or %s, says so in words for callers', async (_why, change, s3) => {
     const settings = { ...server.storage, ...change };
