@@ -167,7 +167,7 @@ beforeAll(async () => {
       },
     }),
   ];
-  platform = await startPlatform({ engine: 'text', home, manifests });
+  platform = await startPlatform({ engine: 'text', home, manifests, env: { SLUICE_MEDIA_DEADLINE_MS: '5400000' } });
 });
 
 afterAll(async () => {
@@ -182,6 +182,14 @@ afterAll(async () => {
 });
 
 describe('a video from a first and a last frame', () => {
+  it('may take as long as the operator says', async () => {
+    const job = await queue(between());
+    const seconds = 'extract(epoch FROM deadline_at - created_at)::int AS seconds';
+    const rows = await platform.query(`SELECT ${seconds} FROM jobs ORDER BY created_at DESC LIMIT 1`);
+    expect(rows).toEqual([{ seconds: 5_400 }]);
+    await bytesOf(await untilDone(job));
+  });
+
   it('moves evenly from one to the other, at the resolution and rate that were asked for, and is paid as quoted', async () => {
     const { body: quoted } = await answer('/video/quote', { model: 'tiny-rife', duration: '2s', resolution: '256p' });
     expect(quoted).toEqual({ quote: 0.02 });

@@ -41,6 +41,7 @@ export function inferenceServicesOf(services: ApiServices): InferenceServices {
     stopping: drain.expired,
     settings: {
       chatDeadlineMs: config.chatDeadlineMs,
+      mediaDeadlineMs: config.mediaDeadlineMs,
       keepAliveMs: config.keepAliveMs,
       stalledMs: config.stalledMs,
     },

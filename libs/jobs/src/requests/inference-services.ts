@@ -83,6 +83,8 @@ export interface RewriteOptions {
 export interface RequestSettings {
   /** How long an answer of a text model may take, in ms. */
   chatDeadlineMs: number;
+  /** How long an async job of audio or video may take, in ms. */
+  mediaDeadlineMs: number;
   /** Silence after which a stream gets a comment, in ms. */
   keepAliveMs: number;
   /** How long a reader may take nothing, in ms. */

@@ -51,6 +51,15 @@ export class ApiConfig extends LimitsConfig {
   })
   chatDeadlineMs!: number;
 
+  @IntegerVariable('SLUICE_MEDIA_DEADLINE_MS', {
+    about:
+      'How long an async job of audio or video may take from its admission to its result, in ms; then it has failed and costs nothing.',
+    default: 7_200_000,
+    min: 1_000,
+    max: 43_200_000,
+  })
+  mediaDeadlineMs!: number;
+
   @IntegerVariable('SLUICE_KEEP_ALIVE_MS', {
     about: 'Silence after which a stream gets a comment, in ms.',
     default: 5_000,

@@ -99,6 +99,7 @@ export class AudioController {
         requestId: request.id,
         caller: callerOf(request),
         definition: audioJob,
+        deadlineMs: services.settings.mediaDeadlineMs,
         modelId: manifest.id,
         payload: { ...wish, units },
         quote,

@@ -153,6 +153,7 @@ export class VideoController {
         requestId: request.id,
         caller: callerOf(request),
         definition: videoJob,
+        deadlineMs: services.settings.mediaDeadlineMs,
         modelId: model.id,
         payload,
         quote,
