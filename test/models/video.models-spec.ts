@@ -114,6 +114,33 @@ describe('RIFE', () => {
   });
 });
 
+describe('a video of 720p that is upscaled', () => {
+  /** The most that the model host has ever held. */
+  async function peakMebibytes(): Promise<number> {
+    const status = await readFile(`/proc/${platform.hostPid('esrgan-video')}/status`, 'utf8');
+    return Number(/^VmHWM:\s+(\d+)/m.exec(status)?.[1]) / 1024;
+  }
+
+  // A minute of 720p takes hours on two cores. What it would hold is what a few frames hold: three times as many change nothing.
+  it('holds under a gigabyte in the model host, and no more for three times as many frames', async () => {
+    const upscale = async (frames: number): Promise<number> => {
+      const film = join(scratch, `hd-${frames}.mp4`);
+      const source = ['-f', 'lavfi', '-i', 'testsrc2=size=1280x720:rate=10', '-frames:v', String(frames)];
+      await run('ffmpeg', [...quiet, ...source, '-c:v', 'libx264', '-pix_fmt', 'yuv420p', film]);
+      const video_url = await asDataUrl(film, 'video/mp4');
+      const wish = { model: 'esrgan-video', duration: 'auto', upscale_factor: 2, video_url };
+      const made = await make(`hd-made-${frames}.mp4`, wish);
+      expect(await probe(made)).toEqual([{ codec_name: 'h264', width: 2_560, height: 1_440, frames }]);
+      return await peakMebibytes();
+    };
+    const few = await upscale(3);
+    const many = await upscale(9);
+    process.stdout.write(`the host of esrgan-video held ${few.toFixed(0)} MiB, then ${many.toFixed(0)} MiB\n`);
+    expect(many).toBeLessThan(1_024);
+    expect(many).toBeLessThan(few * 1.05);
+  }, 900_000);
+});
+
 describe('ESRGAN', () => {
   it.each([2, 4])(
     'makes a video %s times as large, keeps its sound, and shows what the small one does',
