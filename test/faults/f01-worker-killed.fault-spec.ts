@@ -11,8 +11,8 @@ import { installMediaModels } from './media-slices.js';
 
 const kills = amount({ full: 10, quick: 1 });
 const requestsPerKill = 2;
-/** After the lock has run out. */
-const resumeWithinMs = 10_000;
+/** A lock runs out, and somebody notices: 20 s where it is 10 s. */
+const resumeAfterLocks = 2;
 const workers: PlatformProcess[] = ['worker', 'worker-2'];
 
 /** The worker that runs a request now. */
@@ -69,7 +69,7 @@ async function surviveKill(platform: Platform, slice: FaultSlice, seed: number):
     expect(third).toBeUndefined();
     if (second === undefined) continue;
     killed += 1;
-    expect(second - killedAtMs).toBeLessThanOrEqual(slice.lockMs + resumeWithinMs);
+    expect(second - killedAtMs).toBeLessThanOrEqual(resumeAfterLocks * slice.lockMs);
   }
   await platform.closedJobs();
   const books = await booksOf(

@@ -1,0 +1,76 @@
+import { readFile } from 'node:fs/promises';
+import { expect, it } from 'vitest';
+import { deterministicManifest, installDeterministicModel, removeDeterministicModel } from '#test/deterministic-model';
+import type { Platform } from '#test/platform';
+import { ChatStreamReader } from './chat-caller.js';
+import { amount, describeFault, eventually } from './fault-scene.js';
+import { booksOf, chatCostNano } from './job-books.js';
+
+/* F26: models leave and come back while somebody reads from them. */
+
+const cycles = amount({ full: 100, quick: 4 });
+/** Of the worker's memory, over the second half of the churn. */
+const mostDrift = 0.02;
+const model = 'passing';
+const manifest = deterministicManifest(model, {
+  pricing: { input: { usd: 0.1, diem: 0.1 }, output: { usd: 0.2, diem: 0.2 } },
+});
+
+async function install(home: string) {
+  await installDeterministicModel(home, manifest);
+  return [manifest];
+}
+
+async function isOnline(platform: Platform): Promise<boolean> {
+  const response = await fetch(`${platform.baseUrl}/models?type=all`);
+  const { data } = (await response.json()) as { data: { id: string; model_spec: { offline: boolean } }[] };
+  return data.some(({ id, model_spec: spec }) => id === model && !spec.offline);
+}
+
+/** In kB. */
+async function residentMemory(pid: number): Promise<number> {
+  return Number(/^VmRSS:\s+(\d+)/m.exec(await readFile(`/proc/${pid}/status`, 'utf8'))?.[1]);
+}
+
+/** The least of them: what is left when garbage was collected. */
+function least(values: readonly number[]): number {
+  return Math.min(...values);
+}
+
+describeFault('F26', { transports: ['redis'], install }, (running) => {
+  it(`lets streams end whose model is unloaded, and keeps nothing of it: ${cycles} times`, async () => {
+    const platform = running();
+    const memory: number[] = [];
+    for (let cycle = 1; cycle <= cycles; cycle += 1) {
+      await platform.untilOnline();
+      const directives = 'tokens=30 delay=20';
+      const stream = await ChatStreamReader.open(platform, { directives, model, text: `Cycle ${cycle}` });
+      await stream.untilTokens(2);
+      const hostPid = platform.hostPid(model);
+      await removeDeterministicModel(platform.home, model);
+      await stream.ended;
+      expect([stream.isComplete, stream.tokens, stream.errorCode]).toEqual([true, 30, null]);
+      await eventually('the host is gone', async () => await hasEnded(hostPid));
+      await eventually('the model is offline', async () => !(await isOnline(platform)));
+      await platform.closedJobs();
+      const [books] = await booksOf(platform, [stream.requestId]);
+      expect(books).toMatchObject({ state: 'succeeded', charges: 1, holdState: 'settled' });
+      if (books !== undefined) expect(books.chargedNano).toBe(chatCostNano(books));
+      memory.push(await residentMemory(platform.pid('worker')));
+      await installDeterministicModel(platform.home, manifest);
+    }
+    await platform.untilOnline();
+    const quarter = Math.floor(cycles / 4);
+    const drift = least(memory.slice(-quarter)) / least(memory.slice(2 * quarter, 3 * quarter)) - 1;
+    process.stdout.write(`memory of the worker in MB: ${memory.map((kB) => Math.round(kB / 1024)).join(' ')}\n`);
+    // The first cycles fill caches; a few are no trend.
+    if (cycles >= 40) expect(drift).toBeLessThanOrEqual(mostDrift);
+  }, 1_800_000);
+});
+
+async function hasEnded(pid: number): Promise<boolean> {
+  return await readFile(`/proc/${pid}/status`, 'utf8').then(
+    (status) => /^State:\s+Z/m.test(status),
+    () => true,
+  );
+}
