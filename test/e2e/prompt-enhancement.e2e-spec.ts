@@ -63,7 +63,8 @@ async function paint(prompt: string, more: object = {}): Promise<Painted> {
   });
   const header = response.headers.get('x-service-enhanced-prompt');
   const bytes = Buffer.from(await response.arrayBuffer());
-  if (response.headers.get('content-type') !== 'image/png') return { status: response.status, enhanced: null, colour: [] };
+  if (response.headers.get('content-type') !== 'image/png')
+    return { status: response.status, enhanced: null, colour: [] };
   const { data } = await decodePicture(bytes, { channels: 3 });
   const enhanced = header === null ? null : decodeURIComponent(header);
   return { status: response.status, enhanced, colour: [...data.subarray(0, 3)] };

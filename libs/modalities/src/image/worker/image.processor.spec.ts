@@ -1,9 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import type {
   ClassifyOutput,
+  GenerateInput,
   InpaintInput,
   MatteOutput,
   PictureOutput,
+  RgbPixels,
   TaskRequest,
   TaskResult,
   TaskRunner,
@@ -137,6 +139,23 @@ describe('the processor of pictures', () => {
   it('fills what is transparent', async () => {
     const { requests } = await process(edit, filled, { family: 'migan' });
     expect([...(firstInput(requests) as InpaintInput).mask]).toEqual([0, 0, 1, 1, 0, 0, 1, 1]);
+  });
+
+  it('draws a picture anew with a model that makes pictures of words: fitted to its size, as strongly as was said', async () => {
+    const wish = { ...edit, prompt: 'a bird', width: 8, height: 8, steps: 12, strength: 0.4, seeds: [9] };
+    const drawn: Answer = ({ input }): PictureOutput => ({ picture: (input as GenerateInput).picture as RgbPixels });
+    const { requests, pictures } = await process(wish, drawn, { family: 'stable-diffusion' });
+    expect(requests.map(({ task }) => task)).toEqual(['generate']);
+    expect(firstInput(requests)).toMatchObject({
+      prompt: 'a bird',
+      width: 8,
+      height: 8,
+      steps: 12,
+      strength: 0.4,
+      seed: 9,
+    });
+    expect(firstInput(requests)).toMatchObject({ picture: { width: 8, height: 8 } });
+    expect(pictures[0]).toMatchObject({ width: 8, height: 8 });
   });
 
   it('fills what a second picture shows in white, at the size of the first', async () => {
