@@ -1,0 +1,114 @@
+import { encodePicture } from '#media';
+import { type Platform, startPlatform } from '#test/platform';
+import type { InstalledModel } from '#model-store';
+import { mediaSettings, patterned } from './media/media-bench.js';
+import {
+  bareContestant,
+  installAll,
+  type MediaWork,
+  peerContestant,
+  platformContestant,
+} from './media/media-contestants.js';
+import { machineFacts, medianOf, publish, type Ratio, runInterleaved } from './report.js';
+
+const settings = mediaSettings(`node dist/bench/image.js [options]
+
+A picture of 640 by 480 cut out by MODNet, and one of 320 by 240 doubled by ESRGAN: in the whole platform, in our engine
+alone, in transformers.js with the same graph (cutting out), and by a bare session on the whole picture (doubling).
+`);
+const { home, threads, rounds, json } = settings;
+
+async function workOf(
+  model: InstalledModel,
+  { name, path, task, size: [width, height], more }: PictureWork,
+): Promise<MediaWork> {
+  const data = patterned(width, height);
+  const png = await encodePicture({ width, height, channels: 3, data }, { format: 'png' });
+  const body = JSON.stringify({ image: png.toString('base64'), ...(path === 'image/upscale' && { scale: 2 }) });
+  const ask = async (platform: Platform): Promise<void> => {
+    const headers = { authorization: `Bearer ${platform.inferenceKey}`, 'content-type': 'application/json' };
+    const response = await fetch(`${platform.baseUrl}/${path}`, { method: 'POST', headers, body });
+    const answer = await response.arrayBuffer();
+    if (!response.ok) throw new Error(`${response.status}: ${Buffer.from(answer).toString()}`);
+  };
+  return { name, model, ask, task, inputs: [{ picture: { width, height, data }, ...more }] };
+}
+
+interface PictureWork {
+  name: string;
+  path: string;
+  task: string;
+  size: [width: number, height: number];
+  more: object;
+}
+
+const installed = await installAll(home, ['modnet', 'esrgan-slim']);
+const [modnet, esrgan] = installed as [InstalledModel, InstalledModel];
+const large = [640, 480] as const;
+const small = [320, 240] as const;
+const cutOut = await workOf(modnet, {
+  name: 'cutOut',
+  path: 'image/background-remove',
+  task: 'matte',
+  size: [...large],
+  more: {},
+});
+const double = await workOf(esrgan, {
+  name: 'double',
+  path: 'image/upscale',
+  task: 'upscale',
+  size: [...small],
+  more: { scale: 2 },
+});
+const works = [cutOut, double];
+const platform = await startPlatform({
+  engine: 'text',
+  ownPostgres: true,
+  home,
+  manifests: installed.map(({ manifest }) => manifest),
+  env: { SLUICE_THREADS: String(threads), SLUICE_PROVIDERS: 'cpu' },
+});
+try {
+  const [width, height] = small;
+  const planes = Float32Array.from(patterned(width, height), (sample) => sample / 255);
+  const feeds = { input: { data: planes, dims: [1, 3, height, width] } };
+  const contestants = [
+    platformContestant(platform, works),
+    await bareContestant(works, threads),
+    await peerContestant('transformers.js', 'transformers-matting.mjs', [
+      {
+        work: cutOut,
+        load: { folder: modnet.folder, threads },
+        run: { width: large[0], height: large[1], data: patterned(...large) },
+      },
+    ]),
+    await peerContestant('bare session', 'onnx-session.mjs', [
+      { work: double, load: { file: `${esrgan.folder}/x2.onnx`, threads }, run: { feeds: [feeds] } },
+    ]),
+  ];
+  const results = await runInterleaved(contestants, {
+    rounds,
+    warmups: 1,
+    onProgress: (line) => process.stderr.write(`${line}\n`),
+  });
+  const ratio = (name: string, slow: string, quick: string, figure: string, aim: number | null): Ratio => ({
+    name: `${name}: ${slow} / ${quick}, time`,
+    value: medianOf(results, slow, figure) / medianOf(results, quick, figure),
+    aim,
+  });
+  const ratios = [
+    ratio('cut out', 'transformers.js', 'sluice', 'cutOutMs', null),
+    ratio('cut out', 'transformers.js', 'bare', 'cutOutMs', 1),
+    ratio('cut out', 'bare', 'sluice', 'cutOutMs', 0.95),
+    ratio('double', 'bare session', 'bare', 'doubleMs', 1),
+    ratio('double', 'bare', 'sluice', 'doubleMs', 0.95),
+  ];
+  const startedAt = new Date().toISOString();
+  await publish(
+    { bench: 'image', startedAt, machine: machineFacts(), settings: { rounds, threads }, results, ratios },
+    json,
+  );
+} finally {
+  await platform.stop();
+}
+process.exit(0);

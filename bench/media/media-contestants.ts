@@ -1,0 +1,110 @@
+import { resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { type InstalledModel, pullModels, readInstalledModel, silentReporter } from '#model-store';
+import { bundledManifestFolder, loadManifestFolder } from '#model-registry/manifest';
+import type { Platform } from '#test/platform';
+import type { Contestant } from '../report.js';
+import { BenchChild } from '../text/child.contender.js';
+import { peakMebibytes } from '../transcription/peak-memory.js';
+
+/** One kind of work on pictures, as each contestant needs it said. */
+export interface MediaWork {
+  /** First word of its figures. */
+  name: string;
+  model: InstalledModel;
+  /** Through the whole platform; resolves when the caller holds the result. */
+  ask(platform: Platform): Promise<void>;
+  /** The same for the engine alone. */
+  task: string;
+  inputs: object[];
+}
+
+/** A process with models, and what it does with each work, in ms. */
+interface Doer {
+  ms(): Promise<number>;
+  pid(): number;
+  close(): Promise<void>;
+}
+
+export async function installAll(home: string, ids: string[]): Promise<InstalledModel[]> {
+  const manifests = (await loadManifestFolder(bundledManifestFolder())).filter(({ id }) => ids.includes(id));
+  await pullModels({ home, manifests, reporter: silentReporter });
+  return await Promise.all(
+    ids.map(async (id) => {
+      const model = await readInstalledModel(home, id);
+      if (model === null) throw new Error(`${id} could not be installed in ${home}`);
+      return model;
+    }),
+  );
+}
+
+/** Through HTTP, key, queue, worker, host, storage, decoder and encoder. */
+export function platformContestant(platform: Platform, works: readonly MediaWork[]): Contestant {
+  return contestant(
+    'sluice',
+    works.map((work) => ({
+      work,
+      doer: {
+        ms: async () => {
+          const startedAt = performance.now();
+          await work.ask(platform);
+          return performance.now() - startedAt;
+        },
+        pid: () => platform.hostPid(work.model.manifest.id),
+        close: async () => undefined,
+      },
+    })),
+  );
+}
+
+/** Our engine in a process of its own for each model. */
+export async function bareContestant(works: readonly MediaWork[], threads: number): Promise<Contestant> {
+  const module = fileURLToPath(new URL('./bare-tasks.child.js', import.meta.url));
+  const doers = works.map(async (work) => {
+    const { id, graphFile, family, familyOptions = {} } = work.model.manifest;
+    const bounds = { intraOpThreads: threads, slots: 1, contextLength: 0, cacheTokens: 0, providers: ['cpu'] };
+    const load = { modelId: id, directory: work.model.folder, graphFile, family, familyOptions, ...bounds };
+    const child = await BenchChild.start(module, load);
+    return { work, doer: childDoer(child, { task: work.task, inputs: work.inputs }) };
+  });
+  return contestant('bare', await Promise.all(doers));
+}
+
+/** A peer in `bench/peers`, for those works that it knows. */
+export async function peerContestant(
+  name: string,
+  module: string,
+  works: readonly { work: MediaWork; load: object; run: object }[],
+): Promise<Contestant> {
+  const doers = works.map(async ({ work, load, run }) => {
+    const child = await BenchChild.start(resolve('bench/peers', module), load);
+    return { work, doer: childDoer(child, run) };
+  });
+  return contestant(name, await Promise.all(doers));
+}
+
+function childDoer(child: BenchChild, run: object): Doer {
+  return {
+    ms: async () => ((await child.call('run', run)) as { ms: number }).ms,
+    pid: () => child.pid,
+    close: () => child.close(),
+  };
+}
+
+/** Every work once a round: its time, and the most that the process of its model has ever held. */
+function contestant(name: string, doers: readonly { work: MediaWork; doer: Doer }[]): Contestant {
+  return {
+    name,
+    run: async () => {
+      const figures: Record<string, number> = {};
+      for (const { work, doer } of doers) {
+        figures[`${work.name}Ms`] = await doer.ms();
+        figures[`${work.name}PeakMiB`] = await peakMebibytes(doer.pid());
+      }
+      return figures;
+    },
+    close: async () => {
+      for (const { doer } of doers) await doer.close();
+    },
+  };
+}
