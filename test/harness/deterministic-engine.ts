@@ -163,7 +163,8 @@ export class DeterministicEngine implements TextGenerationEngine {
     this.outbox = [];
     if (events.length > 0) this.options.sink(events);
     const next = Math.min(...[...this.running.values()].map((active) => active.nextStepAtMs - performance.now()));
-    if (this.running.size > 0) this.schedule(Math.max(0, next));
+    // All may have ended in this very step while others wait for their places.
+    if (this.running.size > 0 || this.waiting.length > 0) this.schedule(this.running.size > 0 ? Math.max(0, next) : 0);
   }
 
   private begin(request: TextGenerationRequest): void {
