@@ -3,7 +3,8 @@ import type { EngineRun } from '#test/engine-journal';
 import type { Platform, PlatformProcess } from '#test/platform';
 import { ChatStreamReader } from './chat-caller.js';
 import { amount, describeFault, eventually, pause, seededRandom } from './fault-scene.js';
-import { type FaultSlice, faultSlices } from './fault-slices.js';
+import type { FaultSlice } from './fault-slice.js';
+import { faultSlices } from './fault-slices.js';
 import { booksOf } from './job-books.js';
 import { installMediaModels } from './media-slices.js';
 

@@ -1,24 +1,9 @@
 import { deterministicWords } from '#test/deterministic-engine';
-import type { Platform } from '#test/platform';
 import { askWhole, contentOf } from './chat-caller.js';
 import { lockMs } from './fault-scene.js';
-import { chatCostNano, type JobBooks } from './job-books.js';
+import type { FaultSlice } from './fault-slice.js';
+import { chatCostNano } from './job-books.js';
 import { mediaSlices } from './media-slices.js';
-
-/** One kind of work for the tests that kill workers. A slice joins `faultSlices` with one line. */
-export interface FaultSlice {
-  name: string;
-  /** How long a worker owns such a job without renewing. */
-  lockMs: number;
-  /**
-   * Sends one request that works for about `durationMs` and resolves when the caller holds the whole result, which it
-   * checks. `text` makes each request another. `costNano` says what it must have cost.
-   */
-  run(
-    platform: Platform,
-    wish: { durationMs: number; text: string },
-  ): Promise<{ requestId: string; costNano: (books: JobBooks) => bigint }>;
-}
 
 const chatSlice: FaultSlice = {
   name: 'chat',

@@ -4,7 +4,7 @@ import { deterministicColour } from '#test/deterministic-painter';
 import { deterministicManifest, installDeterministicModel } from '#test/deterministic-model';
 import type { Platform } from '#test/platform';
 import { eventually } from './fault-scene.js';
-import type { FaultSlice } from './fault-slices.js';
+import type { FaultSlice } from './fault-slice.js';
 
 /* Pictures, sound and videos of the deterministic painter and speaker, for the tests that kill workers. */
 
