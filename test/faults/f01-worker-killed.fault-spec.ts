@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { EngineRun } from '#test/engine-journal';
 import type { Platform, PlatformProcess } from '#test/platform';
 import { ChatStreamReader } from './chat-caller.js';
-import { amount, describeFault, eventually, pause, seededRandom } from './fault-scene.js';
+import { amount, describeFault, eventually, isQuick, pause, seededRandom } from './fault-scene.js';
 import type { FaultSlice } from './fault-slice.js';
 import { faultSlices } from './fault-slices.js';
 import { booksOf } from './job-books.js';
@@ -87,8 +87,10 @@ async function surviveKill(platform: Platform, slice: FaultSlice, seed: number):
 
 const scene = { transports: ['redis', 'postgres'], replicas: { worker: 2 }, install: installMediaModels } as const;
 
-describeFault('F1', scene, (running) => {
-  describe.each(faultSlices)('a worker killed with SIGKILL in the middle of $name', (slice) => {
+describeFault('F1', scene, (running, transport) => {
+  // Each waits for a lock to run out; what differs between the transports shows with one kind of work as well.
+  const slices = isQuick && transport === 'postgres' ? faultSlices.slice(0, 1) : faultSlices;
+  describe.each(slices)('a worker killed with SIGKILL in the middle of $name', (slice) => {
     it(`costs no answer and nothing twice: ${kills} kills`, async () => {
       let killed = 0;
       for (let seed = 1; seed <= kills; seed += 1) killed += await surviveKill(running(), slice, seed);

@@ -7,7 +7,7 @@ import { type JobBooks, readBooks } from './job-books.js';
 
 const atOnce = 50;
 const bursts = amount({ full: 20, quick: 3 });
-const kills = amount({ full: 12, quick: 2 });
+const kills = amount({ full: 12, quick: 1 });
 /** A replica that died is judged by its rows after 15 s; the job it left is stopped before that. */
 const judgedWithinMs = 40_000;
 

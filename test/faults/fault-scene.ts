@@ -29,7 +29,11 @@ export interface FaultOptions extends PlatformOptions {
  * A platform in real processes for the tests of one fault, one per transport. Every test ends with invariant I: no job
  * is open after twice the lock, and the ledger is sound.
  */
-export function describeFault(title: string, options: FaultOptions, tests: (running: () => Platform) => void): void {
+export function describeFault(
+  title: string,
+  options: FaultOptions,
+  tests: (running: () => Platform, transport: 'redis' | 'postgres') => void,
+): void {
   const { transports = ['redis'], install, ...platformOptions } = options;
   describe.each(transports)(`${title}, with the queue on %s`, (transport) => {
     let platform: Platform | undefined;
@@ -56,7 +60,7 @@ export function describeFault(title: string, options: FaultOptions, tests: (runn
       await expectInvariant(running());
     });
 
-    tests(running);
+    tests(running, transport);
   });
 }
 
