@@ -1,9 +1,7 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { bundledManifestFolder, loadManifestFolder } from '#model-registry/manifest';
-import { type InstalledModel, pullModels, readInstalledModel, silentReporter } from '#model-store';
-import { startPlatform } from '#test/platform';
+import type { InstalledModel } from '#model-store';
 import { redisAvailable } from '#test/redis';
 import {
   asContestant,
@@ -13,7 +11,8 @@ import {
   peerEmbedder,
   platformEmbedder,
 } from './embeddings/embedders.js';
-import { type Contestant, machineFacts, medianOf, publish, type Ratio, runInterleaved } from './report.js';
+import { installAll, serveModels } from './models.js';
+import { type Contestant, type ContestantResult, medianOf, type Ratio, runBench } from './report.js';
 
 const help = `node dist/bench/embeddings.js [options]
 
@@ -58,22 +57,12 @@ const [rounds, texts, callers, threads] = [values.rounds, values.texts, values.c
 const aims = { oneByOne: 1.7, batches: 3 };
 const peer = 'transformers.js';
 
-async function install(): Promise<InstalledModel> {
-  const manifests = (await loadManifestFolder(bundledManifestFolder())).filter(({ id }) => id === modelId);
-  await pullModels({ home, manifests, reporter: silentReporter });
-  const model = await readInstalledModel(home, modelId);
-  if (model === null) throw new Error(`${modelId} could not be installed in ${home}`);
-  return model;
-}
-
-const model = await install();
-const platform = await startPlatform({
-  engine: 'text',
-  ownPostgres: true,
-  transport: redisAvailable ? 'redis' : 'postgres',
+const [model] = (await installAll(home, [modelId])) as [InstalledModel];
+const platform = await serveModels({
   home,
-  manifests: [model.manifest],
-  env: { SLUICE_THREADS: String(threads), SLUICE_PROVIDERS: 'cpu' },
+  models: [model],
+  threads,
+  transport: redisAvailable ? 'redis' : 'postgres',
 });
 const embedders: Embedder[] = [];
 try {
@@ -93,31 +82,29 @@ try {
     of(js, { name: `${peer}, one by one`, perRequest: 1 }),
     of(js, { name: `${peer}, batches of 32`, perRequest: 32 }),
   ];
-  const onProgress = (line: string) => void process.stderr.write(`${line}\n`);
-  const results = await runInterleaved(contestants, { rounds, warmups: 1, onProgress });
-  const rate = (name: string): number => medianOf(results, name, 'textsPerSecond');
-  const ratios = ['sluice', 'bare'].flatMap((ours) =>
-    ['16 texts a request', 'one text a request'].flatMap((form): Ratio[] => {
-      const name = `${ours}, ${form}`;
-      const isAimed = form === '16 texts a request';
-      return [
-        {
-          name: `${name} / ${peer}, one by one`,
-          value: rate(name) / rate(`${peer}, one by one`),
-          aim: isAimed ? aims.oneByOne : null,
-        },
-        {
-          name: `${name} / ${peer}, batches of 32`,
-          value: rate(name) / rate(`${peer}, batches of 32`),
-          aim: isAimed ? aims.batches : null,
-        },
-      ];
-    }),
-  );
+  const ratiosOf = (results: readonly ContestantResult[]): Ratio[] => {
+    const rate = (name: string): number => medianOf(results, name, 'textsPerSecond');
+    return ['sluice', 'bare'].flatMap((ours) =>
+      ['16 texts a request', 'one text a request'].flatMap((form): Ratio[] => {
+        const name = `${ours}, ${form}`;
+        const isAimed = form === '16 texts a request';
+        return [
+          {
+            name: `${name} / ${peer}, one by one`,
+            value: rate(name) / rate(`${peer}, one by one`),
+            aim: isAimed ? aims.oneByOne : null,
+          },
+          {
+            name: `${name} / ${peer}, batches of 32`,
+            value: rate(name) / rate(`${peer}, batches of 32`),
+            aim: isAimed ? aims.batches : null,
+          },
+        ];
+      }),
+    );
+  };
   const settings = { rounds, texts, callers, threads, queue: redisAvailable ? 'Redis' : 'PostgreSQL' };
-  const startedAt = new Date().toISOString();
-  const report = { bench: 'embeddings', startedAt, machine: machineFacts(), settings, results, ratios };
-  await publish(report, values.json ?? null);
+  await runBench({ name: 'embeddings', settings, contestants, rounds, ratiosOf, json: values.json ?? null });
 } finally {
   for (const embedder of embedders) await embedder.close();
   await platform.stop();

@@ -1,22 +1,17 @@
 import { encodePicture } from '#media';
-import { type Platform, startPlatform } from '#test/platform';
 import type { InstalledModel } from '#model-store';
-import { mediaSettings, patterned } from './media/media-bench.js';
-import {
-  bareContestant,
-  installAll,
-  type MediaWork,
-  peerContestant,
-  platformContestant,
-} from './media/media-contestants.js';
-import { machineFacts, medianOf, publish, type Ratio, runInterleaved } from './report.js';
+import type { Platform } from '#test/platform';
+import { bareContestant, type MediaWork, peerContestant, platformContestant } from './media/media-contestants.js';
+import { patterned } from './media/patterned.js';
+import { installAll, serveModels } from './models.js';
+import { type ContestantResult, medianOf, type Ratio, runBench } from './report.js';
+import { benchSettings } from './settings.js';
 
-const settings = mediaSettings(`node dist/bench/image.js [options]
+const { home, threads, rounds, json } = benchSettings(`node dist/bench/image.js [options]
 
 A picture of 640 by 480 cut out by MODNet, and one of 320 by 240 doubled by ESRGAN: in the whole platform, in our engine
 alone, in transformers.js with the same graph (cutting out), and by a bare session on the whole picture (doubling).
 `);
-const { home, threads, rounds, json } = settings;
 
 async function workOf(
   model: InstalledModel,
@@ -61,13 +56,7 @@ const double = await workOf(esrgan, {
   more: { scale: 2 },
 });
 const works = [cutOut, double];
-const platform = await startPlatform({
-  engine: 'text',
-  ownPostgres: true,
-  home,
-  manifests: installed.map(({ manifest }) => manifest),
-  env: { SLUICE_THREADS: String(threads), SLUICE_PROVIDERS: 'cpu' },
-});
+const platform = await serveModels({ home, models: installed, threads });
 try {
   const [width, height] = small;
   const planes = Float32Array.from(patterned(width, height), (sample) => sample / 255);
@@ -86,28 +75,21 @@ try {
       { work: double, load: { file: `${esrgan.folder}/x2.onnx`, threads }, run: { feeds: [feeds] } },
     ]),
   ];
-  const results = await runInterleaved(contestants, {
-    rounds,
-    warmups: 1,
-    onProgress: (line) => process.stderr.write(`${line}\n`),
-  });
-  const ratio = (name: string, slow: string, quick: string, figure: string, aim: number | null): Ratio => ({
-    name: `${name}: ${slow} / ${quick}, time`,
-    value: medianOf(results, slow, figure) / medianOf(results, quick, figure),
-    aim,
-  });
-  const ratios = [
-    ratio('cut out', 'transformers.js', 'sluice', 'cutOutMs', null),
-    ratio('cut out', 'transformers.js', 'bare', 'cutOutMs', 1),
-    ratio('cut out', 'bare', 'sluice', 'cutOutMs', 0.95),
-    ratio('double', 'bare session', 'bare', 'doubleMs', 1),
-    ratio('double', 'bare', 'sluice', 'doubleMs', 0.95),
-  ];
-  const startedAt = new Date().toISOString();
-  await publish(
-    { bench: 'image', startedAt, machine: machineFacts(), settings: { rounds, threads }, results, ratios },
-    json,
-  );
+  const ratiosOf = (results: readonly ContestantResult[]): Ratio[] => {
+    const ratio = (name: string, slow: string, quick: string, figure: string, aim: number | null): Ratio => ({
+      name: `${name}: ${slow} / ${quick}, time`,
+      value: medianOf(results, slow, figure) / medianOf(results, quick, figure),
+      aim,
+    });
+    return [
+      ratio('cut out', 'transformers.js', 'sluice', 'cutOutMs', null),
+      ratio('cut out', 'transformers.js', 'bare', 'cutOutMs', 1),
+      ratio('cut out', 'bare', 'sluice', 'cutOutMs', 0.95),
+      ratio('double', 'bare session', 'bare', 'doubleMs', 1),
+      ratio('double', 'bare', 'sluice', 'doubleMs', 0.95),
+    ];
+  };
+  await runBench({ name: 'image', settings: { rounds, threads }, contestants, rounds, ratiosOf, json });
 } finally {
   await platform.stop();
 }

@@ -122,6 +122,24 @@ export function machineFacts(): Report['machine'] {
   };
 }
 
+export interface Bench {
+  name: string;
+  settings: Report['settings'];
+  contestants: readonly Contestant[];
+  rounds: number;
+  ratiosOf: (results: readonly ContestantResult[]) => Ratio[];
+  json: string | null;
+}
+
+/** A whole bench after one warm-up: rounds with their progress on stderr, then the report. */
+export async function runBench({ name, settings, contestants, rounds, ratiosOf, json }: Bench): Promise<void> {
+  const onProgress = (line: string) => void process.stderr.write(`${line}\n`);
+  const results = await runInterleaved(contestants, { rounds, warmups: 1, onProgress });
+  const startedAt = new Date().toISOString();
+  const ratios = ratiosOf(results);
+  await publish({ bench: name, startedAt, machine: machineFacts(), settings, results, ratios }, json);
+}
+
 /** Prints the report as tables, and writes it as JSON when there is a path. */
 export async function publish(report: Report, jsonPath: string | null): Promise<void> {
   process.stdout.write(`${formatReport(report)}\n`);

@@ -1,10 +1,9 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { bundledManifestFolder, loadManifestFolder } from '#model-registry/manifest';
-import { type InstalledModel, pullModels, readInstalledModel, silentReporter } from '#model-store';
-import { startPlatform } from '#test/platform';
-import { machineFacts, medianOf, publish, type Ratio, runInterleaved } from './report.js';
+import type { InstalledModel } from '#model-store';
+import { installAll, serveModels } from './models.js';
+import { type ContestantResult, medianOf, type Ratio, runBench } from './report.js';
 import { asContestant, bareTranscriber, peerTranscriber, platformTranscriber } from './transcription/contestants.js';
 import { benchRecordings } from './transcription/recordings.js';
 
@@ -36,30 +35,12 @@ if (values.help) {
 }
 
 const { words, home } = values;
-const threads = Number(values.threads);
-
-async function install(ids: string[]): Promise<InstalledModel[]> {
-  const manifests = (await loadManifestFolder(bundledManifestFolder())).filter(({ id }) => ids.includes(id));
-  await pullModels({ home, manifests, reporter: silentReporter });
-  return await Promise.all(
-    ids.map(async (id) => {
-      const model = await readInstalledModel(home, id);
-      if (model === null) throw new Error(`${id} could not be installed in ${home}`);
-      return model;
-    }),
-  );
-}
+const [rounds, threads] = [Number(values.rounds), Number(values.threads)];
 
 const recordings = await benchRecordings(home);
-const installed = await install(['whisper-tiny', 'moonshine-tiny']);
+const installed = await installAll(home, ['whisper-tiny', 'moonshine-tiny']);
 const [whisper, moonshine] = installed as [InstalledModel, InstalledModel];
-const platform = await startPlatform({
-  engine: 'text',
-  ownPostgres: true,
-  home,
-  manifests: installed.map(({ manifest }) => manifest),
-  env: { SLUICE_THREADS: String(threads), SLUICE_PROVIDERS: 'cpu' },
-});
+const platform = await serveModels({ home, models: installed, threads });
 try {
   const transcribers = [
     platformTranscriber('sluice', platform, whisper.manifest.id, words),
@@ -68,28 +49,18 @@ try {
     platformTranscriber('sluice, moonshine', platform, moonshine.manifest.id, words),
     await bareTranscriber('bare, moonshine', moonshine, { threads, words }),
   ];
-  const results = await runInterleaved(
-    transcribers.map((transcriber) => asContestant(transcriber, recordings)),
-    {
-      rounds: Number(values.rounds),
-      warmups: 1,
-      onProgress: (line) => process.stderr.write(`${line}\n`),
-    },
-  );
-  const ratios = recordings.flatMap(({ name }): Ratio[] => {
-    const ms = (of: string): number => medianOf(results, of, `${name}Ms`);
-    return [
-      { name: `${name}: transformers.js / sluice, time`, value: ms('transformers.js') / ms('sluice'), aim: 1 },
-      { name: `${name}: transformers.js / bare, time`, value: ms('transformers.js') / ms('bare'), aim: null },
-      { name: `${name}: bare / sluice, time (1 is no overhead)`, value: ms('bare') / ms('sluice'), aim: 0.95 },
-    ];
-  });
-  const settings = { rounds: values.rounds, threads, words };
-  const startedAt = new Date().toISOString();
-  await publish(
-    { bench: 'transcription', startedAt, machine: machineFacts(), settings, results, ratios },
-    values.json ?? null,
-  );
+  const ratiosOf = (results: readonly ContestantResult[]): Ratio[] =>
+    recordings.flatMap(({ name }): Ratio[] => {
+      const ms = (of: string): number => medianOf(results, of, `${name}Ms`);
+      return [
+        { name: `${name}: transformers.js / sluice, time`, value: ms('transformers.js') / ms('sluice'), aim: 1 },
+        { name: `${name}: transformers.js / bare, time`, value: ms('transformers.js') / ms('bare'), aim: null },
+        { name: `${name}: bare / sluice, time (1 is no overhead)`, value: ms('bare') / ms('sluice'), aim: 0.95 },
+      ];
+    });
+  const contestants = transcribers.map((transcriber) => asContestant(transcriber, recordings));
+  const json = values.json ?? null;
+  await runBench({ name: 'transcription', settings: { rounds, threads, words }, contestants, rounds, ratiosOf, json });
 } finally {
   await platform.stop();
 }

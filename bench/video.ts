@@ -1,22 +1,17 @@
 import { encodePicture } from '#media';
 import type { InstalledModel } from '#model-store';
-import { type Platform, startPlatform } from '#test/platform';
-import { mediaSettings, patterned } from './media/media-bench.js';
-import {
-  bareContestant,
-  installAll,
-  type MediaWork,
-  peerContestant,
-  platformContestant,
-} from './media/media-contestants.js';
-import { machineFacts, medianOf, publish, type Ratio, runInterleaved } from './report.js';
+import type { Platform } from '#test/platform';
+import { bareContestant, type MediaWork, peerContestant, platformContestant } from './media/media-contestants.js';
+import { patterned } from './media/patterned.js';
+import { installAll, serveModels } from './models.js';
+import { type ContestantResult, medianOf, type Ratio, runBench } from './report.js';
+import { benchSettings } from './settings.js';
 
-const settings = mediaSettings(`node dist/bench/video.js [options]
+const { home, threads, rounds, json } = benchSettings(`node dist/bench/video.js [options]
 
 A second of 24 frames of 256p between two pictures by RIFE: in the whole platform (frames, encoding, delivery), in our engine
 alone, and by a bare session with the same graph and frames.
 `);
-const { home, threads, rounds, json } = settings;
 
 const [width, height] = [384, 256];
 /** Between the first and the last of 24. */
@@ -56,13 +51,7 @@ const second: MediaWork = {
   task: 'interpolate',
   inputs: moments.map((moment) => ({ first, last, moment })),
 };
-const platform = await startPlatform({
-  engine: 'text',
-  ownPostgres: true,
-  home,
-  manifests: [rife.manifest],
-  env: { SLUICE_THREADS: String(threads), SLUICE_PROVIDERS: 'cpu' },
-});
+const platform = await serveModels({ home, models: [rife], threads });
 try {
   const dims = [1, 3, height, width];
   const planes = (shift: number) => Float32Array.from(patterned(width, height, shift), (sample) => sample / 255);
@@ -77,21 +66,14 @@ try {
     await bareContestant([second], threads),
     await peerContestant('bare session', 'onnx-session.mjs', [{ work: second, load, run: { feeds } }]),
   ];
-  const results = await runInterleaved(contestants, {
-    rounds,
-    warmups: 1,
-    onProgress: (line) => process.stderr.write(`${line}\n`),
-  });
-  const ms = (of: string): number => medianOf(results, of, 'secondMs');
-  const ratios: Ratio[] = [
-    { name: 'bare session / bare, time', value: ms('bare session') / ms('bare'), aim: 1 },
-    { name: 'bare / sluice, time (1 is no overhead)', value: ms('bare') / ms('sluice'), aim: 0.95 },
-  ];
-  const startedAt = new Date().toISOString();
-  await publish(
-    { bench: 'video', startedAt, machine: machineFacts(), settings: { rounds, threads }, results, ratios },
-    json,
-  );
+  const ratiosOf = (results: readonly ContestantResult[]): Ratio[] => {
+    const ms = (of: string): number => medianOf(results, of, 'secondMs');
+    return [
+      { name: 'bare session / bare, time', value: ms('bare session') / ms('bare'), aim: 1 },
+      { name: 'bare / sluice, time (1 is no overhead)', value: ms('bare') / ms('sluice'), aim: 0.95 },
+    ];
+  };
+  await runBench({ name: 'video', settings: { rounds, threads }, contestants, rounds, ratiosOf, json });
 } finally {
   await platform.stop();
 }

@@ -4,6 +4,7 @@ import { Agent, request } from 'undici';
 import type { InstalledModel } from '#model-store';
 import type { Platform } from '#test/platform';
 import { CpuClock } from '../admission/cpu-clock.js';
+import { bareLoad } from '../models.js';
 import { type Contestant, percentile } from '../report.js';
 import { BenchChild } from '../text/child.contender.js';
 import { runLanes } from '../text/contender.js';
@@ -56,13 +57,10 @@ export function platformEmbedder(platform: Platform, modelId: string): Embedder 
   };
 }
 
-export async function bareEmbedder({ manifest, folder }: InstalledModel, threads: number): Promise<Embedder> {
-  const { id, graphFile, family, familyOptions = {} } = manifest;
-  const limits = { intraOpThreads: threads, slots: 64, contextLength: 512, cacheTokens: 0 };
-  const load = { modelId: id, directory: folder, graphFile, family, familyOptions, providers: ['cpu'], ...limits };
-  return childEmbedder(
-    await BenchChild.start(fileURLToPath(new URL('./bare-embedding.child.js', import.meta.url)), load),
-  );
+export async function bareEmbedder(model: InstalledModel, threads: number): Promise<Embedder> {
+  const module = fileURLToPath(new URL('./bare-embedding.child.js', import.meta.url));
+  const load = { ...bareLoad(model, threads), slots: 64, contextLength: 512 };
+  return childEmbedder(await BenchChild.start(module, load));
 }
 
 /** transformers.js embeds the texts of one request in one padded batch, and one request after the other. */

@@ -1,8 +1,8 @@
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type InstalledModel, pullModels, readInstalledModel, silentReporter } from '#model-store';
-import { bundledManifestFolder, loadManifestFolder } from '#model-registry/manifest';
+import type { InstalledModel } from '#model-store';
 import type { Platform } from '#test/platform';
+import { bareLoad } from '../models.js';
 import type { Contestant } from '../report.js';
 import { BenchChild } from '../text/child.contender.js';
 import { peakMebibytes } from '../transcription/peak-memory.js';
@@ -24,18 +24,6 @@ interface Doer {
   ms(): Promise<number>;
   pid(): number;
   close(): Promise<void>;
-}
-
-export async function installAll(home: string, ids: string[]): Promise<InstalledModel[]> {
-  const manifests = (await loadManifestFolder(bundledManifestFolder())).filter(({ id }) => ids.includes(id));
-  await pullModels({ home, manifests, reporter: silentReporter });
-  return await Promise.all(
-    ids.map(async (id) => {
-      const model = await readInstalledModel(home, id);
-      if (model === null) throw new Error(`${id} could not be installed in ${home}`);
-      return model;
-    }),
-  );
 }
 
 /** Through HTTP, key, queue, worker, host, storage, decoder and encoder. */
@@ -61,10 +49,7 @@ export function platformContestant(platform: Platform, works: readonly MediaWork
 export async function bareContestant(works: readonly MediaWork[], threads: number): Promise<Contestant> {
   const module = fileURLToPath(new URL('./bare-tasks.child.js', import.meta.url));
   const doers = works.map(async (work) => {
-    const { id, graphFile, family, familyOptions = {} } = work.model.manifest;
-    const bounds = { intraOpThreads: threads, slots: 1, contextLength: 0, cacheTokens: 0, providers: ['cpu'] };
-    const load = { modelId: id, directory: work.model.folder, graphFile, family, familyOptions, ...bounds };
-    const child = await BenchChild.start(module, load);
+    const child = await BenchChild.start(module, bareLoad(work.model, threads));
     return { work, doer: childDoer(child, { task: work.task, inputs: work.inputs }) };
   });
   return contestant('bare', await Promise.all(doers));

@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { splitSentences } from '#inference/host';
 import type { InstalledModel } from '#model-store';
 import type { Platform } from '#test/platform';
+import { bareLoad } from '../models.js';
 import type { Contestant, Figures } from '../report.js';
 import { BenchChild } from '../text/child.contender.js';
 import { peakMebibytes } from '../transcription/peak-memory.js';
@@ -65,18 +66,7 @@ export async function bareVoice(
   { threads, voice }: { threads: number; voice: string },
 ): Promise<BenchVoice> {
   const module = fileURLToPath(new URL('./bare-voice.child.js', import.meta.url));
-  const { id, graphFile, family, familyOptions = {} } = model.manifest;
-  const limits = { intraOpThreads: threads, slots: 1, contextLength: 0, cacheTokens: 0 };
-  const load = {
-    modelId: id,
-    directory: model.folder,
-    graphFile,
-    family,
-    familyOptions,
-    providers: ['cpu'],
-    ...limits,
-  };
-  const child = await BenchChild.start(module, load);
+  const child = await BenchChild.start(module, bareLoad(model, threads));
   return childVoice(name, child, rateOf(model), (text) => Promise.resolve({ text: benchTexts[text], voice }));
 }
 

@@ -1,24 +1,23 @@
 import { loadFamilyEngine, type TextGenerationEngine, type TextGenerationEvent } from '#inference';
 import type { HostLoadOptions } from '#inference/host';
+import { serveBench } from '../bare-child.js';
 import type { ChildRun } from './child.contender.js';
 import { runLanes, type RunPlan, sharedNowMs } from './contender.js';
 import type { StreamTiming } from './timing.js';
 import type { BenchRequest } from './workload.js';
 
 /*
- * Our engine in a process of its own, without HTTP, queue or stream: what the platform costs is the difference. The
- * channel carries a plan in and timings out, and nothing while the engine runs.
+ * Our engine in a process of its own, without HTTP, queue or stream: what the platform costs is the difference.
  */
 
 const listeners = new Map<string, (event: TextGenerationEvent) => void>();
 let engine: TextGenerationEngine | null = null;
 
-async function load(options: HostLoadOptions): Promise<null> {
+async function load(options: HostLoadOptions): Promise<void> {
   const loaded = await loadFamilyEngine(options, (events) => {
     for (const [id, event] of events) listeners.get(id)?.(event as TextGenerationEvent);
   });
   engine = loaded.engine as TextGenerationEngine;
-  return null;
 }
 
 async function run({ requests, concurrency }: RunPlan): Promise<ChildRun> {
@@ -50,13 +49,4 @@ function generate({ id, prompt, maxTokens }: BenchRequest, startMs: number): Pro
   });
 }
 
-process.on('message', (message) => {
-  const { type, options } = message as { type: 'load' | 'run'; options: unknown };
-  const work = type === 'load' ? load(options as HostLoadOptions) : run(options as RunPlan);
-  work.then(
-    (value) => process.send?.({ ok: true, value }),
-    (error: unknown) => process.send?.({ ok: false, error: String(error) }),
-  );
-});
-process.on('disconnect', () => process.exit(0));
-process.send?.({ ok: true, value: 'hello' });
+serveBench(load, run);

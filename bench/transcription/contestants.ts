@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { resolve } from 'node:path';
 import type { InstalledModel } from '#model-store';
 import type { Platform } from '#test/platform';
+import { bareLoad } from '../models.js';
 import type { Contestant, Figures } from '../report.js';
 import { BenchChild } from '../text/child.contender.js';
 import { peakMebibytes } from './peak-memory.js';
@@ -50,14 +51,11 @@ export function platformTranscriber(name: string, platform: Platform, modelId: s
 
 export async function bareTranscriber(
   name: string,
-  { manifest, folder }: InstalledModel,
+  model: InstalledModel,
   { threads, words }: { threads: number; words: boolean },
 ): Promise<Transcriber> {
   const module = fileURLToPath(new URL('./bare-speech.child.js', import.meta.url));
-  const { id, graphFile, family, familyOptions = {} } = manifest;
-  const limits = { intraOpThreads: threads, slots: 1, contextLength: 0, cacheTokens: 0 };
-  const load = { modelId: id, directory: folder, graphFile, family, familyOptions, providers: ['cpu'], ...limits };
-  return childTranscriber(name, await BenchChild.start(module, load), words);
+  return childTranscriber(name, await BenchChild.start(module, bareLoad(model, threads)), words);
 }
 
 export async function peerTranscriber(

@@ -2,15 +2,15 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 
-export interface MediaSettings {
+export interface BenchSettings {
   rounds: number;
   threads: number;
   home: string;
   json: string | null;
 }
 
-/** What the benches of media take from the command line; prints `about` and ends where help is wanted. */
-export function mediaSettings(about: string): MediaSettings {
+/** What most benches take from the command line; prints `about` and ends where help is wanted. */
+export function benchSettings(about: string): BenchSettings {
   const { values } = parseArgs({
     options: {
       rounds: { type: 'string', default: '5' },
@@ -31,14 +31,4 @@ export function mediaSettings(about: string): MediaSettings {
   }
   const { rounds, threads, home, json } = values;
   return { rounds: Number(rounds), threads: Number(threads), home, json: json ?? null };
-}
-
-/** A picture that no two places of are alike, RGB. */
-export function patterned(width: number, height: number, shift = 0): Uint8Array {
-  return Uint8Array.from({ length: width * height * 3 }, (_, at) => {
-    const pixel = Math.floor(at / 3);
-    const [x, y] = [(pixel % width) + shift, Math.floor(pixel / width)];
-    const disc = Math.hypot(x - width / 2, y - height / 2) < height / 4 ? 90 : 0;
-    return (disc + 60 * Math.sin(x / 9 + (at % 3)) + 60 * Math.cos(y / 13) + 128) & 255;
-  });
 }

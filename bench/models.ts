@@ -1,0 +1,43 @@
+import type { HostLoadOptions } from '#inference/host';
+import { bundledManifestFolder, loadManifestFolder } from '#model-registry/manifest';
+import { type InstalledModel, pullModels, readInstalledModel, silentReporter } from '#model-store';
+import { type Platform, startPlatform } from '#test/platform';
+
+/** Installs models of the catalogue where they are missing; in the order of their ids. */
+export async function installAll(home: string, ids: string[]): Promise<InstalledModel[]> {
+  const manifests = (await loadManifestFolder(bundledManifestFolder())).filter(({ id }) => ids.includes(id));
+  await pullModels({ home, manifests, reporter: silentReporter });
+  return await Promise.all(
+    ids.map(async (id) => {
+      const model = await readInstalledModel(home, id);
+      if (model === null) throw new Error(`${id} could not be installed in ${home}`);
+      return model;
+    }),
+  );
+}
+
+export interface ServedModels {
+  home: string;
+  models: readonly InstalledModel[];
+  /** Of every model. */
+  threads: number;
+  transport?: 'redis' | 'postgres';
+}
+
+/** The whole platform with real models on the CPU. */
+export function serveModels({ models, threads, ...options }: ServedModels): Promise<Platform> {
+  return startPlatform({
+    engine: 'text',
+    ownPostgres: true,
+    manifests: models.map(({ manifest }) => manifest),
+    env: { SLUICE_THREADS: String(threads), SLUICE_PROVIDERS: 'cpu' },
+    ...options,
+  });
+}
+
+/** What a bare engine loads of a model that does one task at a time. */
+export function bareLoad({ manifest, folder }: InstalledModel, threads: number): HostLoadOptions {
+  const { id, graphFile, family, familyOptions = {} } = manifest;
+  const bounds = { intraOpThreads: threads, slots: 1, contextLength: 0, cacheTokens: 0, providers: ['cpu'] };
+  return { modelId: id, directory: folder, graphFile, family, familyOptions, ...bounds };
+}
