@@ -1,9 +1,8 @@
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { EngineEvent } from '../../engines/engine.js';
+import { TaskEngineRun } from '#test/task-engine-run';
 import type { ComposeInput, ComposeOutput } from '../../engines/music.js';
 import type { TaskContext } from '../../engines/queued-task.engine.js';
-import type { TaskEngine } from '../../engines/task.js';
 import type { HostLoadOptions } from '../../host/host-protocol.js';
 import { MergedDecoder } from '../../recognition/merged-decoder.js';
 import { OrtSession } from '../../runtime/ort-session.js';
@@ -106,33 +105,12 @@ function clamped(sample: number): number {
 }
 
 describe('the family musicgen', () => {
-  let engine: TaskEngine;
-  const events: [string, EngineEvent][] = [];
-  let hear: (() => void) | null = null;
+  const run = new TaskEngineRun();
+  beforeAll(() => run.load(loadMusicgenFamily, options));
+  afterAll(() => run.engine.close());
 
-  beforeAll(async () => {
-    const loaded = await loadMusicgenFamily(options, (batch) => {
-      events.push(...batch);
-      hear?.();
-    });
-    engine = loaded.engine as TaskEngine;
-  });
-  afterAll(() => engine.close());
-
-  async function ended(id: string): Promise<EngineEvent> {
-    for (;;) {
-      const last = events.filter(([of]) => of === id).at(-1)?.[1];
-      if (last?.type === 'task-finished' || last?.type === 'failed') return last;
-      await new Promise<void>((resolve) => (hear = resolve));
-    }
-  }
-
-  async function compose(id: string, input: ComposeInput): Promise<ComposeOutput> {
-    engine.submit({ id, task: 'compose', input });
-    const last = await ended(id);
-    if (last.type !== 'task-finished' || last.output === null) throw new Error(JSON.stringify(last));
-    return last.output as ComposeOutput;
-  }
+  const compose = async (id: string, input: ComposeInput) =>
+    (await run.run({ id, task: 'compose', input })) as ComposeOutput;
 
   const wish: ComposeInput = { prompt: 'a happy pop song', seconds: 1.01, seed: 4 };
 
@@ -145,22 +123,20 @@ describe('the family musicgen', () => {
   });
 
   it('tells how far it is every half second, and stops between two steps', async () => {
-    const told = events
-      .filter(([id]) => id === 'base')
-      .flatMap(([, event]) => (event.type === 'task-progress' ? [event.fraction] : []));
+    const told = run.fractions('base');
     expect(told).toHaveLength(3);
     expect(told.at(-1)).toBeCloseTo(0.95);
-    const before = engine.stats().stepsTotal;
-    engine.submit({ id: 'long', task: 'compose', input: { ...wish, seconds: 4 } });
-    while (!events.some(([id]) => id === 'long')) await new Promise<void>((resolve) => (hear = resolve));
-    engine.cancel('long');
-    expect(await ended('long')).toMatchObject({ type: 'task-finished', cancelled: true });
-    expect(engine.stats().stepsTotal - before).toBeLessThan(40);
+    const before = run.engine.stats().stepsTotal;
+    run.engine.submit({ id: 'long', task: 'compose', input: { ...wish, seconds: 4 } });
+    while (run.told('long').length === 0) await run.heard();
+    run.engine.cancel('long');
+    expect(await run.ended('long')).toMatchObject({ type: 'task-finished', cancelled: true });
+    expect(run.engine.stats().stepsTotal - before).toBeLessThan(40);
   });
 
   it('refuses a piece longer than the model was made for', async () => {
-    engine.submit({ id: 'endless', task: 'compose', input: { ...wish, seconds: 31 } });
-    expect(await ended('endless')).toMatchObject({
+    run.engine.submit({ id: 'endless', task: 'compose', input: { ...wish, seconds: 31 } });
+    expect(await run.ended('endless')).toMatchObject({
       type: 'failed',
       error: { code: 'INVALID_REQUEST', param: 'duration_seconds' },
     });

@@ -1,7 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { EngineEvent } from '../../engines/engine.js';
-import type { TaskEngine } from '../../engines/task.js';
+import { TaskEngineRun } from '#test/task-engine-run';
 import type { HostLoadOptions } from '../../host/host-protocol.js';
 import type { GenerateInput, PictureOutput } from '../../pictures/picture-tasks.js';
 import fixture from './__fixtures__/tiny-diffusion.json' with { type: 'json' };
@@ -34,33 +33,12 @@ describe('the tokenizer of CLIP', () => {
 });
 
 describe('a tiny Stable Diffusion', () => {
-  let engine: TaskEngine;
-  const events: [string, EngineEvent][] = [];
-  let hear: (() => void) | null = null;
+  const run = new TaskEngineRun();
+  beforeAll(() => run.load(loadStableDiffusionFamily, options));
+  afterAll(() => run.engine.close());
 
-  beforeAll(async () => {
-    const loaded = await loadStableDiffusionFamily(options, (batch) => {
-      events.push(...batch);
-      hear?.();
-    });
-    engine = loaded.engine as TaskEngine;
-  });
-  afterAll(() => engine.close());
-
-  async function ended(id: string): Promise<EngineEvent> {
-    for (;;) {
-      const last = events.filter(([of]) => of === id).at(-1)?.[1];
-      if (last?.type === 'task-finished' || last?.type === 'failed') return last;
-      await new Promise<void>((resolve) => (hear = resolve));
-    }
-  }
-
-  async function generate(id: string, input: GenerateInput): Promise<PictureOutput> {
-    engine.submit({ id, task: 'generate', input });
-    const last = await ended(id);
-    if (last.type !== 'task-finished' || last.output === null) throw new Error(JSON.stringify(last));
-    return last.output as PictureOutput;
-  }
+  const generate = async (id: string, input: GenerateInput) =>
+    (await run.run({ id, task: 'generate', input })) as PictureOutput;
 
   const wishOf = ({ seed, guidance, width, height, steps, picture, strength }: (typeof fixture.cases)[number]) => ({
     prompt: fixture.prompt,
@@ -102,20 +80,20 @@ describe('a tiny Stable Diffusion', () => {
   });
 
   it('tells how far it is after every step, and stops between two of them', async () => {
-    const told = events
-      .filter(([id]) => id === 'base')
-      .flatMap(([, event]) => (event.type === 'task-progress' ? [event.fraction] : []));
-    expect(told).toHaveLength(first.steps);
-    const before = engine.stats().stepsTotal;
-    engine.submit({ id: 'long', task: 'generate', input: { ...wishOf(first), steps: 1_000 } });
-    while (events.filter(([id]) => id === 'long').length < 2) await new Promise<void>((resolve) => (hear = resolve));
-    engine.cancel('long');
-    expect(await ended('long')).toMatchObject({ type: 'task-finished', cancelled: true });
-    expect(engine.stats().stepsTotal - before).toBeLessThan(10);
+    expect(run.fractions('base')).toHaveLength(first.steps);
+    const before = run.engine.stats().stepsTotal;
+    run.engine.submit({ id: 'long', task: 'generate', input: { ...wishOf(first), steps: 1_000 } });
+    while (run.told('long').length < 2) await run.heard();
+    run.engine.cancel('long');
+    expect(await run.ended('long')).toMatchObject({ type: 'task-finished', cancelled: true });
+    expect(run.engine.stats().stepsTotal - before).toBeLessThan(10);
   });
 
   it('refuses a size that latents cannot have', async () => {
-    engine.submit({ id: 'odd', task: 'generate', input: { ...wishOf(first), width: 17 } });
-    expect(await ended('odd')).toMatchObject({ type: 'failed', error: { code: 'INVALID_REQUEST', param: 'width' } });
+    run.engine.submit({ id: 'odd', task: 'generate', input: { ...wishOf(first), width: 17 } });
+    expect(await run.ended('odd')).toMatchObject({
+      type: 'failed',
+      error: { code: 'INVALID_REQUEST', param: 'width' },
+    });
   });
 });

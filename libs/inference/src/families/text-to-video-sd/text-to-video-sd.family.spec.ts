@@ -1,7 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { EngineEvent } from '../../engines/engine.js';
-import type { TaskEngine, TaskRequest } from '../../engines/task.js';
+import { TaskEngineRun } from '#test/task-engine-run';
 import type { HostLoadOptions } from '../../host/host-protocol.js';
 import type { AnimateInput, AnimateOutput } from '../../pictures/film-tasks.js';
 import type { PictureOutput } from '../../pictures/picture-tasks.js';
@@ -26,39 +25,7 @@ const options: HostLoadOptions = {
 type Case = (typeof fixture.cases)[number];
 const [first] = fixture.cases as [Case];
 
-class Runner {
-  readonly events: [string, EngineEvent][] = [];
-  engine!: TaskEngine;
-  private hear: (() => void) | null = null;
-
-  async load(familyOptions: HostLoadOptions['familyOptions']): Promise<this> {
-    const loaded = await loadTextToVideoFamily({ ...options, familyOptions }, (batch) => {
-      this.events.push(...batch);
-      this.hear?.();
-    });
-    this.engine = loaded.engine as TaskEngine;
-    return this;
-  }
-
-  async heard(): Promise<void> {
-    await new Promise<void>((resolve) => (this.hear = resolve));
-  }
-
-  async ended(id: string): Promise<EngineEvent> {
-    for (;;) {
-      const last = this.events.filter(([of]) => of === id).at(-1)?.[1];
-      if (last?.type === 'task-finished' || last?.type === 'failed') return last;
-      await this.heard();
-    }
-  }
-
-  async run(request: TaskRequest): Promise<object> {
-    this.engine.submit(request);
-    const last = await this.ended(request.id);
-    if (last.type !== 'task-finished' || last.output === null) throw new Error(JSON.stringify(last));
-    return last.output;
-  }
-
+class FilmRun extends TaskEngineRun {
   /** Frame by frame, as a worker asks for them. */
   async film(id: string, input: AnimateInput): Promise<PictureOutput['picture'][]> {
     const { frames } = (await this.run({ id, task: 'animate', input })) as AnimateOutput;
@@ -71,11 +38,12 @@ class Runner {
   }
 }
 
-const runners: Runner[] = [];
+const runners: FilmRun[] = [];
 
-async function runnerOf({ steps, guidance, scheduler }: Case, more: { steps?: number } = {}): Promise<Runner> {
+async function runnerOf({ steps, guidance, scheduler }: Case, more: { steps?: number } = {}): Promise<FilmRun> {
   const chosen: { scheduler?: string } = scheduler === null ? {} : { scheduler };
-  const runner = await new Runner().load({ steps, guidance, ...chosen, ...more });
+  const runner = new FilmRun();
+  await runner.load(loadTextToVideoFamily, { ...options, familyOptions: { steps, guidance, ...chosen, ...more } });
   runners.push(runner);
   return runner;
 }
@@ -128,11 +96,10 @@ describe('a tiny text-to-video pipeline', () => {
   it('tells how far it is after every step, and stops between two of them', async () => {
     const runner = await runnerOf(first, { steps: 500 });
     runner.engine.submit({ id: 'long', task: 'animate', input: wishOf(first) });
-    while (runner.events.length < 2) await runner.heard();
+    while (runner.told('long').length < 2) await runner.heard();
     runner.engine.cancel('long');
     expect(await runner.ended('long')).toMatchObject({ type: 'task-finished', cancelled: true });
-    const told = runner.events.flatMap(([, event]) => (event.type === 'task-progress' ? [event.fraction] : []));
-    expect(told.slice(0, 2)).toEqual([1 / 501, 2 / 501]);
+    expect(runner.fractions('long').slice(0, 2)).toEqual([1 / 501, 2 / 501]);
     expect(runner.engine.stats().stepsTotal).toBeLessThan(10);
   });
 
