@@ -2,8 +2,8 @@ import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import { generateText, streamText } from 'ai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { deterministicWords } from '#test/deterministic-engine';
-import { expectInvariant } from '#test/invariant';
 import { type Platform, startPlatform } from '#test/platform';
+import { stopSound } from '#test/stop-sound';
 
 /* The AI SDK against the real processes. */
 
@@ -14,12 +14,7 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  try {
-    await platform?.closedJobs();
-    if (platform) await expectInvariant(platform);
-  } finally {
-    await platform?.stop();
-  }
+  await stopSound(platform);
 });
 
 function model() {

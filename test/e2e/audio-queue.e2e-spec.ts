@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { expectInvariant } from '#test/invariant';
 import { type Platform, startPlatform } from '#test/platform';
+import { stopSound } from '#test/stop-sound';
 import { installTinyKokoro } from '#test/tiny-voice';
 
 /* Long texts through the whole platform (`/audio/queue` and what follows), on a tiny model that hums. */
@@ -87,10 +87,8 @@ beforeAll(async () => {
 
 afterAll(async () => {
   try {
-    await platform?.closedJobs(60_000);
-    if (platform) await expectInvariant(platform);
+    await stopSound(platform, 60_000);
   } finally {
-    await platform?.stop();
     await rm(home, { recursive: true, force: true });
   }
 });

@@ -5,8 +5,8 @@ import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import { embed, embedMany } from 'ai';
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { expectInvariant } from '#test/invariant';
 import { type Platform, startPlatform } from '#test/platform';
+import { stopSound } from '#test/stop-sound';
 import { redisAvailable } from '#test/redis';
 import { installTinyEncoder, tinyEncoderReference, tinyEncoderSize, vectorOf } from '#test/tiny-encoder';
 
@@ -48,10 +48,8 @@ function open(transport: 'postgres' | 'redis'): void {
   });
   afterAll(async () => {
     try {
-      await platform?.closedJobs();
-      if (platform) await expectInvariant(platform);
+      await stopSound(platform);
     } finally {
-      await platform?.stop();
       await rm(home, { recursive: true, force: true });
     }
   });

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { expectInvariant } from '#test/invariant';
 import { type Platform, startPlatform } from '#test/platform';
+import { stopSound } from '#test/stop-sound';
 import { installTinyMusicgen, installTinyTextToVideo } from '#test/tiny-generators';
 
 /* Music and videos from words through the whole platform, on tiny models of random weights in the published layouts. */
@@ -83,10 +83,8 @@ beforeAll(async () => {
 
 afterAll(async () => {
   try {
-    await platform?.closedJobs(60_000);
-    if (platform) await expectInvariant(platform);
+    await stopSound(platform, 60_000);
   } finally {
-    await platform?.stop();
     await rm(home, { recursive: true, force: true });
   }
 });

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { decodePicture, encodePicture, type Pixels } from '#media';
-import { expectInvariant } from '#test/invariant';
 import { type Platform, startPlatform } from '#test/platform';
+import { stopSound } from '#test/stop-sound';
 import { redisAvailable } from '#test/redis';
 import { installTinyPictures } from '#test/tiny-pictures';
 
@@ -26,10 +26,8 @@ function open(transport: 'postgres' | 'redis'): void {
   });
   afterAll(async () => {
     try {
-      await platform?.closedJobs();
-      if (platform) await expectInvariant(platform);
+      await stopSound(platform);
     } finally {
-      await platform?.stop();
       await rm(home, { recursive: true, force: true });
     }
   });

@@ -1,8 +1,8 @@
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { deterministicWords } from '#test/deterministic-engine';
-import { expectInvariant } from '#test/invariant';
 import { type Platform, startPlatform } from '#test/platform';
+import { stopSound } from '#test/stop-sound';
 import { redisAvailable } from '#test/redis';
 
 /* The official client against the real processes, on the deterministic engine. */
@@ -18,12 +18,7 @@ function open(transport: 'postgres' | 'redis'): void {
     client = new OpenAI({ apiKey: platform.inferenceKey, baseURL: platform.baseUrl, maxRetries: 0 });
   });
   afterAll(async () => {
-    try {
-      await platform?.closedJobs();
-      if (platform) await expectInvariant(platform);
-    } finally {
-      await platform?.stop();
-    }
+    await stopSound(platform);
   });
 }
 

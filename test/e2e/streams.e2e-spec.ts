@@ -1,7 +1,7 @@
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { expectInvariant } from '#test/invariant';
 import { type Platform, startPlatform } from '#test/platform';
+import { stopSound } from '#test/stop-sound';
 
 /* The product's own engine on tiny generated models: many streams at once, and no mark left by one on another. */
 
@@ -20,12 +20,7 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  try {
-    await platform?.closedJobs();
-    if (platform) await expectInvariant(platform);
-  } finally {
-    await platform?.stop();
-  }
+  await stopSound(platform);
 });
 
 interface Wish {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { expectInvariant } from '#test/invariant';
 import { OtlpReceiver, type ReceivedSpan } from '#test/otlp-receiver';
 import { type Platform, startPlatform } from '#test/platform';
+import { stopSound } from '#test/stop-sound';
 
 /* One request as a collector sees it: from the api over the queue to the host of the model. */
 
@@ -21,10 +21,8 @@ beforeAll(async () => {
 
 afterAll(async () => {
   try {
-    await platform?.closedJobs();
-    if (platform) await expectInvariant(platform);
+    await stopSound(platform);
   } finally {
-    await platform?.stop();
     await collector?.close();
   }
 });

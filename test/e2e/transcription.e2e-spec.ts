@@ -7,8 +7,8 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import OpenAI, { toFile } from 'openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { expectInvariant } from '#test/invariant';
 import { type Platform, startPlatform } from '#test/platform';
+import { stopSound } from '#test/stop-sound';
 import { installTinyWhisper, tinyWhisperText } from '#test/tiny-speech';
 import { tone, wavFile, type WavOptions } from '#test/wav-file';
 
@@ -111,10 +111,8 @@ beforeAll(async () => {
 
 afterAll(async () => {
   try {
-    await platform?.closedJobs();
-    if (platform) await expectInvariant(platform);
+    await stopSound(platform);
   } finally {
-    await platform?.stop();
     site?.close();
     await rm(home, { recursive: true, force: true });
     await rm(scratch, { recursive: true, force: true });

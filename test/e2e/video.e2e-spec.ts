@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { encodePicture } from '#media';
 import { expectInvariant } from '#test/invariant';
 import { type Platform, startPlatform } from '#test/platform';
+import { stopSound } from '#test/stop-sound';
 import { installTinyInterpolator, installTinyUpscaler } from '#test/tiny-video';
 
 /* Videos through the whole platform, on tiny models whose frames can be foretold. */
@@ -172,10 +173,8 @@ beforeAll(async () => {
 
 afterAll(async () => {
   try {
-    await platform?.closedJobs(60_000);
-    if (platform) await expectInvariant(platform);
+    await stopSound(platform, 60_000);
   } finally {
-    await platform?.stop();
     await rm(home, { recursive: true, force: true });
     await rm(scratch, { recursive: true, force: true });
   }

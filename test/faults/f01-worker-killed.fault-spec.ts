@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { EngineRun } from '#test/engine-journal';
 import type { Platform, PlatformProcess } from '#test/platform';
+import { seededRandom } from '#test/seeded-random';
 import { ChatStreamReader } from './chat-caller.js';
-import { amount, describeFault, eventually, isQuick, pause, seededRandom } from './fault-scene.js';
+import { amount, describeFault, eventually, isQuick, pause } from './fault-scene.js';
 import type { FaultSlice } from './fault-slice.js';
 import { faultSlices } from './fault-slices.js';
 import { booksOf } from './job-books.js';

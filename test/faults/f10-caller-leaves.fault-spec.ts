@@ -1,8 +1,9 @@
 import { expect, it } from 'vitest';
 import type { EngineRun } from '#test/engine-journal';
 import type { Platform } from '#test/platform';
+import { seededRandom } from '#test/seeded-random';
 import { askWhole, ChatStreamReader } from './chat-caller.js';
-import { amount, describeFault, eventually, pause, seededRandom } from './fault-scene.js';
+import { amount, describeFault, eventually, pause } from './fault-scene.js';
 import { booksOf, chatCostNano } from './job-books.js';
 import { MachineBaseline } from './machine-baseline.js';
 

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import type { Platform } from '#test/platform';
-import { amount, describeFault, pause, seededRandom } from './fault-scene.js';
+import { seededRandom } from '#test/seeded-random';
+import { amount, describeFault, pause } from './fault-scene.js';
 import { type JobBooks, readBooks } from './job-books.js';
 
 /* F16: one key, many requests, and replicas that die between them. */

@@ -114,3 +114,10 @@ export async function runOnServer(url: string, statement: string): Promise<void>
     await client.end();
   }
 }
+
+/** The same server, another database of it. */
+export function withDatabase(serverUrl: string, name: string): string {
+  const url = new URL(serverUrl);
+  url.pathname = `/${name}`;
+  return url.href;
+}

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { inject } from 'vitest';
 import { migrate } from '#platform/migrations';
-import { runOnServer } from './postgres-server.js';
+import { runOnServer, withDatabase } from './postgres-server.js';
 import './global-services.js';
 
 export { startPostgres, type TestPostgres } from './postgres-server.js';
@@ -60,10 +60,4 @@ async function ensureTemplate(serverUrl: string): Promise<void> {
   } finally {
     await client.end();
   }
-}
-
-function withDatabase(serverUrl: string, name: string): string {
-  const url = new URL(serverUrl);
-  url.pathname = `/${name}`;
-  return url.href;
 }

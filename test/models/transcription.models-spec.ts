@@ -4,9 +4,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadFamilyEngine } from '#inference';
 import type { RecognitionOutput } from '#inference/host';
 import type { InstalledModel } from '#model-store';
-import { expectInvariant } from '#test/invariant';
 import { jfkRecording, jfkWords } from '#test/jfk-recording';
 import { type Platform, startPlatform } from '#test/platform';
+import { stopSound } from '#test/stop-sound';
 import { wavFile, wavSamples } from '#test/wav-file';
 import { RecognizerRun } from '../conformance/families/recognizer-run.js';
 import { installedWeights, weightsHome } from './starter-weights.js';
@@ -154,12 +154,7 @@ describe('the official client on real weights', () => {
     client = new OpenAI({ baseURL: platform.baseUrl, apiKey: platform.inferenceKey, maxRetries: 0 });
   });
   afterAll(async () => {
-    try {
-      await platform?.closedJobs();
-      if (platform) await expectInvariant(platform);
-    } finally {
-      await platform?.stop();
-    }
+    await stopSound(platform);
   });
 
   it('gets the address word for word, with the times of its words', async () => {

@@ -1,3 +1,5 @@
+import { seededRandom } from '#test/seeded-random';
+
 export interface Weighted {
   readonly weight: number;
 }
@@ -22,7 +24,7 @@ export class Choices {
   }
 
   static seeded(seed: number): Choices {
-    const random = mulberry32(seed);
+    const random = seededRandom(seed);
     return new Choices((weights) => {
       const total = weights.reduce((sum, weight) => sum + weight, 0);
       let left = random() * total;
@@ -57,14 +59,4 @@ export class Choices {
       { weight: permille, value: true },
     ]).value;
   }
-}
-
-function mulberry32(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
 }

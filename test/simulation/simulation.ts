@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import pg from 'pg';
 import { isSound, LedgerService } from '#billing';
 import { migrate } from '#platform/migrations';
+import { runOnServer, withDatabase } from '#test/postgres-server';
 import { Choices } from './choices.js';
 import type { Plant } from './plants.js';
 import { SimDatabase } from './sim-database.js';
@@ -53,9 +54,9 @@ export class SimulationServer {
 
   static async prepare(url: string): Promise<SimulationServer> {
     const template = newName('sim');
-    await onServer(url, `CREATE DATABASE ${template}`);
-    await migrate({ url: databaseUrl(url, template) });
-    await onServer(databaseUrl(url, template), simulationSchema);
+    await runOnServer(url, `CREATE DATABASE ${template}`);
+    await migrate({ url: withDatabase(url, template) });
+    await runOnServer(withDatabase(url, template), simulationSchema);
     return new SimulationServer(url, template);
   }
 
@@ -67,19 +68,19 @@ export class SimulationServer {
   /** The same with a bug in it. Rejects when the plant does not fit the code any more. */
   async planted(plant: Plant): Promise<SimulationServer> {
     const template = newName(this.template);
-    await onServer(this.url, `CREATE DATABASE ${template} TEMPLATE ${this.template}`);
-    await plantInto(databaseUrl(this.url, template), plant);
+    await runOnServer(this.url, `CREATE DATABASE ${template} TEMPLATE ${this.template}`);
+    await plantInto(withDatabase(this.url, template), plant);
     return new SimulationServer(this.url, template, plant);
   }
 
   async openLane(): Promise<SimulationLane> {
     return new SimulationLane(this.plant, async () => {
       const name = newName(this.template);
-      await onServer(this.url, `CREATE DATABASE ${name} TEMPLATE ${this.template}`);
+      await runOnServer(this.url, `CREATE DATABASE ${name} TEMPLATE ${this.template}`);
       const { port, username: user } = new URL(this.url);
       const connection = { host: socketFolder, port: Number(port), user, database: name };
       const database = await SimDatabase.connect(connection, this.plant?.rewrite);
-      return { database, drop: () => onServer(this.url, `DROP DATABASE ${name} WITH (FORCE)`) };
+      return { database, drop: () => runOnServer(this.url, `DROP DATABASE ${name} WITH (FORCE)`) };
     });
   }
 }
@@ -196,7 +197,7 @@ function newName(prefix: string): string {
 }
 
 async function plantInto(url: string, { functions = [], schema = [] }: Plant): Promise<void> {
-  for (const statement of schema) await onServer(url, statement);
+  for (const statement of schema) await runOnServer(url, statement);
   for (const { name, find, replace } of functions) {
     const client = new pg.Client(url);
     await client.connect();
@@ -211,21 +212,5 @@ async function plantInto(url: string, { functions = [], schema = [] }: Plant): P
     } finally {
       await client.end();
     }
-  }
-}
-
-function databaseUrl(serverUrl: string, name: string): string {
-  const url = new URL(serverUrl);
-  url.pathname = `/${name}`;
-  return url.href;
-}
-
-async function onServer(url: string, statement: string): Promise<void> {
-  const client = new pg.Client(url);
-  await client.connect();
-  try {
-    await client.query(statement);
-  } finally {
-    await client.end();
   }
 }

@@ -1,13 +1,10 @@
+import { seededRandom } from '../seeded-random.js';
+
 /** A stream of numbers that depends on the seed and the name alone, so that weights do not depend on their order. */
 export function namedRandom(seed: number, name: string): () => number {
   let state = (seed ^ 0x9e3779b9) >>> 0;
   for (const character of name) state = Math.imul(state ^ (character.codePointAt(0) ?? 0), 0x01000193) >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
+  return seededRandom(state);
 }
 
 /** Normally distributed numbers (Box-Muller). */
