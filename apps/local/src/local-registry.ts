@@ -30,7 +30,7 @@ export async function furnishDatabase(databaseUrl: string, config: LocalConfig):
       adminKey: config.bootstrapAdminKey,
       inferenceKey: config.bootstrapInferenceKey,
     });
-    await giveFirstCredit(prisma, (await accounts.listAccounts())[0]?.id, config.bootstrapCreditUsd);
+    await giveFirstCredit(prisma, (await accounts.listAccounts())[0]?.id, config.firstCreditUsd);
     return { keys, wanted };
   } finally {
     await prisma.$disconnect();

@@ -353,12 +353,23 @@ export class LocalConfig extends CliConfig {
   models!: string[];
 
   @TextVariable('SLUICE_BOOTSTRAP_CREDIT_USD', {
-    about: 'Promotional credit of the first account, given once; elsewhere nobody gets any without an operator.',
-    default: '100',
+    about: 'Promotional credit of the first account, given once; default: 100, and 0 where NODE_ENV is `production`.',
+    optional: true,
     pattern: /^\d{1,9}(\.\d{1,9})?$/,
     expected: 'an amount of USD such as 100 or 0.5; 0 gives none',
   })
-  bootstrapCreditUsd!: string;
+  bootstrapCreditUsd?: string;
+
+  @TextVariable('NODE_ENV', {
+    about: 'With `production` nobody gets credit without an operator.',
+    optional: true,
+  })
+  nodeEnv?: string;
+
+  /** What the first account gets, in USD. */
+  get firstCreditUsd(): string {
+    return this.bootstrapCreditUsd ?? (this.nodeEnv === 'production' ? '0' : '100');
+  }
 
   @TextVariable('SLUICE_BOOTSTRAP_ADMIN_KEY', {
     about: 'Admin key of the first account instead of a random one.',

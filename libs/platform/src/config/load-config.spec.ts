@@ -99,6 +99,13 @@ describe('parseConfig', () => {
     ]);
   });
 
+  it('gives the first account credit, but in production only what it is told to', () => {
+    const creditOf = (environment: Environment) => parseConfig(LocalConfig, environment).firstCreditUsd;
+    expect(creditOf({})).toBe('100');
+    expect(creditOf({ NODE_ENV: 'production' })).toBe('0');
+    expect(creditOf({ NODE_ENV: 'production', SLUICE_BOOTSTRAP_CREDIT_USD: '5' })).toBe('5');
+  });
+
   it('keeps closed betas closed and knows no region header, unless told', () => {
     expect(parseConfig(ApiConfig, complete)).toMatchObject({ betaModels: false, regionHeader: undefined });
     const told = { ...complete, SLUICE_BETA_MODELS: 'true', SLUICE_REGION_HEADER: 'X-Country' };
