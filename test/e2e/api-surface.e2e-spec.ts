@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { request as httpRequest } from 'node:http';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -153,6 +154,7 @@ describe('operations', () => {
   it('turn callers away with a time to come back when a queue is full', async () => {
     // More than the worker runs at once, and each of them runs on until its caller leaves.
     const leave = new AbortController();
+    setMaxListeners(0, leave.signal);
     const burst = Array.from({ length: 80 }, () => chat('[[tokens=100 delay=300]]', {}, leave.signal));
     const refused = await Promise.any(burst.map(async (answer) => only503(await answer)));
     expect(refused.headers).toMatchObject({ 'retry-after': '5' });
