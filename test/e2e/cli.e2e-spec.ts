@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
@@ -38,14 +38,41 @@ afterAll(async () => {
   await rm(home, { recursive: true, force: true });
 });
 
+interface Diagnosis {
+  machine: { memoryBytes: number };
+  runtime: { version: string };
+  providers: object[];
+  models: object[];
+}
+
 interface Finished {
   code: number | null;
   stdout: string;
   stderr: string;
 }
 
+/** What the driver's tool prints on a machine with a GPU: no such machine is at hand. */
+const driverText = `<nvidia_smi_log><driver_version>570.86.15</driver_version><cuda_version>12.8</cuda_version>
+<gpu><product_name>NVIDIA H200</product_name><mig_mode><current_mig>Disabled</current_mig></mig_mode>
+<fb_memory_usage><total>143771 MiB</total><used>512 MiB</used></fb_memory_usage></gpu></nvidia_smi_log>`;
+
+async function fakeDriver(): Promise<string> {
+  const folder = join(home, 'fake driver');
+  await mkdir(folder, { recursive: true });
+  await writeFile(join(folder, 'nvidia-smi'), `#!/bin/sh\ncat <<'END'\n${driverText}\nEND\n`, { mode: 0o755 });
+  return folder;
+}
+
 function start(...line: string[]): { child: ChildProcess; finished: Promise<Finished> } {
-  const env = { ...process.env, SLUICE_HOME: home, DATABASE_URL: database.url, HF_ENDPOINT: hub.url };
+  return startIn({}, ...line);
+}
+
+function startIn(
+  environment: Record<string, string>,
+  ...line: string[]
+): { child: ChildProcess; finished: Promise<Finished> } {
+  const ours = { SLUICE_HOME: home, DATABASE_URL: database.url, HF_ENDPOINT: hub.url };
+  const env = { ...process.env, ...ours, ...environment };
   const child = spawn(process.execPath, [bin, ...line], { env, stdio: ['ignore', 'pipe', 'pipe'] });
   let [stdout, stderr] = ['', ''];
   child.stdout?.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
@@ -69,6 +96,32 @@ describe('the command line', () => {
     expect(result).toMatchObject({ id: 'tiny-llama', provider: 'cpu', text: expect.any(String) as string });
     expect(result['completionTokens']).toBeGreaterThan(0);
     expect(result['promptTokens']).toBeGreaterThan(0);
+  });
+
+  it('says what this machine offers to models, without a database', async () => {
+    await installTinyModel(home);
+    const { code, stdout, stderr } = await startIn({ DATABASE_URL: '' }, 'doctor', '--json').finished;
+    expect(code, stderr).toBe(0);
+    const diagnosis = JSON.parse(stdout) as Diagnosis;
+    expect(diagnosis.machine).toMatchObject({ node: process.version, nvidia: null });
+    expect(diagnosis.machine.memoryBytes).toBeGreaterThan(2 ** 28);
+    expect(diagnosis.runtime.version).toMatch(/^1\.\d+\.\d+$/);
+    expect(diagnosis.providers).toEqual([
+      { name: 'cuda', usable: false, note: expect.stringContaining('cuda skipped') as string },
+      { name: 'cpu', usable: true, note: null },
+    ]);
+    expect(diagnosis.models).toContainEqual(expect.objectContaining({ id: 'tiny-llama', provider: 'cpu' }));
+    const forPeople = await run('doctor');
+    expect(forPeople.stdout).toMatch(/^cuda +not used +cuda skipped/m);
+    expect(forPeople.stdout).toMatch(/^tiny-llama +\S+ \S+ +cpu$/m);
+  });
+
+  it('names a GPU, and what it lacks to be used', async () => {
+    const PATH = `${await fakeDriver()}${delimiter}${process.env.PATH}`;
+    const { stdout } = await startIn({ PATH }, 'doctor').finished;
+    expect(stdout).toMatch(/^GPU +NVIDIA H200, 536\.9 MB of 150\.8 GB taken$/m);
+    expect(stdout).toMatch(/^driver +NVIDIA 570\.86\.15, CUDA up to 12\.8$/m);
+    if (process.arch === 'x64') expect(stdout).toContain('! A GPU is here, but not the runtime’s CUDA libraries');
   });
 
   it('loads an embedding model and says how it judges sentences', async () => {

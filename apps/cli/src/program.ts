@@ -3,6 +3,7 @@ import { addAccountCommands } from './accounts/account-commands.js';
 import { addKeyCommands } from './accounts/key-commands.js';
 import type { CliContext } from './cli-context.js';
 import { addMigrateCommand } from './database/migrate-command.js';
+import { addDoctorCommand } from './doctor/doctor-command.js';
 import { addLimitCommands } from './limits/limit-commands.js';
 import { addModelCommands } from './models/model-commands.js';
 import { addMoneyCommands } from './money/money-commands.js';
@@ -20,5 +21,6 @@ export function createProgram(context: CliContext): Command {
   addKeyCommands(program, context);
   addMoneyCommands(program, context);
   addLimitCommands(program, context);
+  addDoctorCommand(program, context);
   return program;
 }

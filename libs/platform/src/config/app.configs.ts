@@ -8,6 +8,11 @@ import { BaseConfig, DatabaseConfig, FfmpegVariable, QueueConfig } from './base.
 import { LimitsConfig } from './limits.config.js';
 import { BooleanVariable, IntegerVariable, ListVariable, TextVariable } from './variable.js';
 
+const providerPreference = {
+  about: 'Execution providers in order of preference: `cuda`, `webgpu`, `cpu`.',
+  default: 'cuda,cpu',
+} as const;
+
 const anyPort = { min: 0, max: 65_535 } as const;
 const oneDayMs = 86_400_000;
 
@@ -223,10 +228,7 @@ export class WorkerConfig extends QueueConfig {
   @FfmpegVariable()
   ffmpeg!: string;
 
-  @ListVariable('SLUICE_PROVIDERS', {
-    about: 'Execution providers in order of preference: `cuda`, `webgpu`, `cpu`.',
-    default: 'cuda,cpu',
-  })
+  @ListVariable('SLUICE_PROVIDERS', providerPreference)
   providers!: string[];
 
   /** Where the queue lives; checked at load. */
@@ -297,6 +299,9 @@ export class CliConfig extends BaseConfig {
 
   @TextVariable('HF_TOKEN', { about: 'Token for `hf:` sources that ask for one.', optional: true, secret: true })
   hubToken?: string;
+
+  @ListVariable('SLUICE_PROVIDERS', providerPreference)
+  providers!: string[];
 }
 
 const bootstrapKey = {

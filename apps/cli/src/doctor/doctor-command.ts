@@ -1,0 +1,69 @@
+import type { Command } from 'commander';
+import { formatBytes } from '#model-store';
+import type { CliContext } from '../cli-context.js';
+import type { Diagnosis } from './examine.js';
+import type { MachineReport, RuntimeReport } from './machine-report.js';
+
+/** `sluice doctor` */
+export function addDoctorCommand(program: Command, context: CliContext): void {
+  program
+    .command('doctor')
+    .description('what this machine offers to models: devices, providers, libraries, and what each model would use')
+    .option('--json', 'answer with one JSON document on stdout')
+    .action((options: { json?: boolean }) => doctor(context, options));
+}
+
+async function doctor(context: CliContext, { json }: { json?: boolean }): Promise<void> {
+  const [{ examine }, { findingsOf }] = await Promise.all([import('./examine.js'), import('./findings.js')]);
+  const diagnosis = await examine(context);
+  const findings = findingsOf(diagnosis);
+  if (json) return context.output.json({ ...diagnosis, findings });
+  print(context, diagnosis, findings);
+}
+
+function print({ output }: CliContext, { machine, runtime, providers, models }: Diagnosis, findings: string[]): void {
+  output.table(['MACHINE', ''], [...machineRows(machine), ...runtimeRows(runtime)]);
+  output.line();
+  const answers = providers.map(({ name, usable, note }) => [name, usable ? 'works' : 'not used', note ?? '']);
+  output.table(['PROVIDER', 'HERE', 'WHY'], answers);
+  output.line();
+  const sizes = models.map(({ id, bytes, provider }) => [id, formatBytes(bytes), provider ?? 'nothing works']);
+  if (models.length > 0) output.table(['MODEL', 'FILES', 'WOULD USE'], sizes);
+  else output.line('No model is installed here.');
+  output.line();
+  for (const finding of findings) output.line(`! ${finding}`);
+  if (findings.length === 0) output.line('Nothing stands in the way.');
+}
+
+function machineRows({ platform, node, cpu, cores, memoryBytes, nvidia, tools }: MachineReport): string[][] {
+  const devices = (nvidia?.devices ?? []).map(({ name, totalBytes, usedBytes, slices }) => [
+    'GPU',
+    `${name}, ${bytesText(usedBytes)} of ${bytesText(totalBytes)} taken${slicesText(slices)}`,
+  ]);
+  return [
+    ['system', `${platform}, Node ${node}`],
+    ['processor', `${cpu}, ${cores} cores`],
+    ['memory', formatBytes(memoryBytes)],
+    ...devices,
+    ['driver', nvidia ? `NVIDIA ${nvidia.driverVersion}, CUDA up to ${nvidia.cudaVersion ?? '?'}` : 'no NVIDIA driver'],
+    ...tools.map(({ name, version }) => [name, version ?? 'missing']),
+  ];
+}
+
+function runtimeRows({ version, cuda }: RuntimeReport): string[][] {
+  const rows = [['onnxruntime', version]];
+  if (cuda !== null) rows.push(['its CUDA libraries', cuda.installed ? 'installed' : 'not installed']);
+  for (const { name, path } of cuda?.libraries ?? []) {
+    // Those of the system itself are always there and say nothing.
+    if (/^lib(cu|nv)/.test(name)) rows.push([name, path ?? 'missing']);
+  }
+  return rows;
+}
+
+function bytesText(bytes: number | null): string {
+  return bytes === null ? 'unknown' : formatBytes(bytes);
+}
+
+function slicesText(slices: readonly (number | null)[]): string {
+  return slices.length === 0 ? '' : `; cut into ${slices.map(bytesText).join(', ')}`;
+}

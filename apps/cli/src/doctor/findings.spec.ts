@@ -1,0 +1,66 @@
+import { describe, expect, it } from 'vitest';
+import type { Diagnosis } from './examine.js';
+import { findingsOf } from './findings.js';
+
+const gpu = { name: 'NVIDIA H200', totalBytes: 2 ** 37, usedBytes: 0, slices: [] };
+const nvidia = { driverVersion: '570.86.15', cudaVersion: '12.8', devices: [gpu] };
+const found = { name: 'libcublas.so.12', path: '/usr/lib/libcublas.so.12' };
+
+const healthy: Diagnosis = {
+  machine: {
+    platform: 'linux-x64',
+    node: 'v22.0.0',
+    cpu: 'a processor',
+    cores: 2,
+    memoryBytes: 2 ** 34,
+    nvidia,
+    tools: [{ name: 'ffmpeg', version: '7.1' }],
+  },
+  runtime: { version: '1.30.0', cuda: { installed: true, libraries: [found] } },
+  providers: [
+    { name: 'cuda', usable: true, note: null },
+    { name: 'cpu', usable: true, note: null },
+  ],
+  models: [{ id: 'small', bytes: 2 ** 30, provider: 'cuda' }],
+};
+
+const cudaFails = [
+  { name: 'cuda', usable: false, note: 'cuda skipped' },
+  { name: 'cpu', usable: true, note: null },
+];
+
+function withoutCuda(machine: Partial<Diagnosis['machine']>, cuda: Diagnosis['runtime']['cuda']): string[] {
+  const runtime = { ...healthy.runtime, cuda };
+  return findingsOf({ ...healthy, machine: { ...healthy.machine, ...machine }, runtime, providers: cudaFails });
+}
+
+describe('the findings of the doctor', () => {
+  it('are none where everything works', () => {
+    expect(findingsOf(healthy)).toEqual([]);
+  });
+
+  it('are none for who has no GPU and never wanted one', () => {
+    expect(withoutCuda({ nvidia: null }, { installed: false, libraries: null })).toEqual([]);
+  });
+
+  it('say what a GPU lacks: the driver, the device, the runtime’s libraries, or those of CUDA', () => {
+    const installed = { installed: true, libraries: [found] };
+    expect(withoutCuda({ nvidia: null }, installed)).toEqual([expect.stringContaining('no NVIDIA driver answers')]);
+    expect(withoutCuda({ nvidia: { ...nvidia, devices: [] } }, installed)[0]).toContain('no device');
+    expect(withoutCuda({}, { installed: false, libraries: null })[0]).toContain('ONNXRUNTIME_NODE_INSTALL=cuda12');
+    expect(withoutCuda({ platform: 'linux-arm64' }, null)[0]).toContain('this is linux-arm64');
+    const libraries = [found, { name: 'libcudnn.so.9', path: null }];
+    expect(withoutCuda({}, { installed: true, libraries })).toEqual([
+      'Missing for CUDA: libcudnn.so.9. CUDA 12 and cuDNN 9 bring them.',
+    ]);
+    expect(withoutCuda({}, installed)[0]).toContain('does not work');
+  });
+
+  it('name tools that are missing and models that cannot fit', () => {
+    const machine = { ...healthy.machine, memoryBytes: 2 ** 29, tools: [{ name: 'ffprobe', version: null }] };
+    expect(findingsOf({ ...healthy, machine })).toEqual([
+      'ffprobe is missing: sound and video are not served. Install ffmpeg.',
+      'small is larger than the memory of this machine.',
+    ]);
+  });
+});

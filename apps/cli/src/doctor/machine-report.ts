@@ -1,0 +1,89 @@
+import { execFile } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { availableParallelism, cpus, totalmem } from 'node:os';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { neededLibraries, type NeededLibrary, readNvidiaDriver } from '#platform/devices';
+import { toolEnvironment } from '#platform/config';
+
+export interface MachineReport {
+  platform: string;
+  node: string;
+  cpu: string;
+  cores: number;
+  /** What models and everything else may take: the limit of the container, else what is built in. */
+  memoryBytes: number;
+  nvidia: GraphicsReport | null;
+  tools: ToolReport[];
+}
+
+export interface GraphicsReport {
+  driverVersion: string;
+  cudaVersion: string | null;
+  devices: { name: string; totalBytes: number | null; usedBytes: number | null; slices: (number | null)[] }[];
+}
+
+export interface ToolReport {
+  name: string;
+  /** Null: it is not there. */
+  version: string | null;
+}
+
+export interface RuntimeReport {
+  version: string;
+  /** Null where it is not for this machine: the CUDA libraries exist for linux-x64 alone. */
+  cuda: CudaReport | null;
+}
+
+export interface CudaReport {
+  /** Whether the runtime's own library for CUDA is installed. */
+  installed: boolean;
+  /** What that needs; null where it is not installed, or the loader cannot be asked. */
+  libraries: NeededLibrary[] | null;
+}
+
+const execute = promisify(execFile);
+const require = createRequire(import.meta.url);
+
+export async function reportMachine(tools: readonly string[]): Promise<MachineReport> {
+  const driver = await readNvidiaDriver();
+  const built = totalmem();
+  return {
+    platform: `${process.platform}-${process.arch}`,
+    node: process.version,
+    cpu: cpus()[0]?.model ?? 'unknown',
+    cores: availableParallelism(),
+    // Without a limit it says 0, nothing, or more than there is.
+    memoryBytes: Math.min(built, process.constrainedMemory() || built),
+    nvidia: driver && {
+      driverVersion: driver.driverVersion,
+      cudaVersion: driver.cudaVersion,
+      devices: driver.devices.map(({ name, totalBytes, usedBytes, slices }) => {
+        return { name, totalBytes, usedBytes, slices: slices.map((slice) => slice.totalBytes) };
+      }),
+    },
+    tools: await Promise.all(tools.map(reportTool)),
+  };
+}
+
+/** The first line of what `-version` prints says enough. */
+async function reportTool(name: string): Promise<ToolReport> {
+  try {
+    const { stdout } = await execute(name, ['-version'], { env: toolEnvironment(), timeout: 10_000 });
+    const [, version = 'of an unknown version'] = /version (\S+)/.exec(stdout) ?? [];
+    return { name, version };
+  } catch {
+    return { name, version: null };
+  }
+}
+
+/** The runtime that computes, as its package lies here. */
+export async function reportRuntime(): Promise<RuntimeReport> {
+  const folder = dirname(require.resolve('onnxruntime-node/package.json'));
+  const { version } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { version: string };
+  const library = join(folder, `bin/napi-v6/${process.platform}/${process.arch}`, 'libonnxruntime_providers_cuda.so');
+  if (process.platform !== 'linux' || process.arch !== 'x64') return { version, cuda: null };
+  const installed = existsSync(library);
+  return { version, cuda: { installed, libraries: installed ? await neededLibraries(library) : null } };
+}

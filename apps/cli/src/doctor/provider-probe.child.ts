@@ -1,0 +1,45 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { OrtSession } from '#inference';
+import { bytesOf, GraphBuilder, writeOnnxModel } from '#model-store';
+import type { ProbeAnswer } from './provider-probe.js';
+
+/* A process of its own: a broken driver may end it, and what a provider holds goes with it. */
+
+const side = 256;
+
+/** A square matrix times one whose every element is 1: each element of the product is the sum of a row. */
+async function writeProbe(folder: string): Promise<string> {
+  const graph = new GraphBuilder('probe');
+  const rows = graph.input('rows', 'float32', [side, side]);
+  const ones = graph.weight('ones', 'float32', [side, side], () => bytesOf(new Float32Array(side * side).fill(1)));
+  graph.output(graph.node('MatMul', [rows, ones], {}, 'sums'), 'float32', [side, side]);
+  await writeOnnxModel(graph.build(), { folder });
+  return join(folder, 'model.onnx');
+}
+
+async function probe(provider: string): Promise<ProbeAnswer> {
+  const folder = await mkdtemp(join(tmpdir(), 'sluice-doctor-'));
+  try {
+    const modelPath = await writeProbe(folder);
+    const session = await OrtSession.open({ modelPath, providers: [provider], intraOpThreads: 1 });
+    if (session.provider !== provider) return { usable: false, note: session.providerNote };
+    const rows = Float32Array.from({ length: side * side }, (_, index) => index % 7);
+    const { sums } = await session.run({ rows: session.tensor('float32', rows, [side, side]) }, ['sums']);
+    const wanted = rows.subarray(0, side).reduce((sum, element) => sum + element, 0);
+    const sum = Number((sums?.data as Float32Array | undefined)?.[0]);
+    const isRight = Math.abs(sum - wanted) < 1;
+    return { usable: isRight, note: isRight ? null : `${provider} computes ${sum}, not ${wanted}` };
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+probe(process.argv[2] ?? 'cpu').then(
+  (answer) => process.send?.(answer, () => process.exit(0)),
+  (error: unknown) => {
+    const note = error instanceof Error ? error.message : String(error);
+    process.send?.({ usable: false, note } satisfies ProbeAnswer, () => process.exit(0));
+  },
+);

@@ -1,0 +1,2 @@
+export * from './nvidia-driver.js';
+export * from './shared-libraries.js';
