@@ -24,6 +24,7 @@ const lines = [
 /** A queue that takes everything and keeps nothing. */
 const noQueue = {
   producer: {
+    requireRoom: () => undefined,
     counts: () => Promise.resolve({ waiting: 0, active: 0, delayed: 0, prioritized: 0 }),
     enqueue: () => Promise.resolve(),
   },

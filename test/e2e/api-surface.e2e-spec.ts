@@ -140,7 +140,7 @@ describe('operations', () => {
   it('are told by health and metrics', async () => {
     expect(JSON.parse((await ask('/health/ready')).body.toString())).toEqual({
       status: 'ok',
-      checks: { database: 'ok', queue: 'ok' },
+      checks: { database: 'ok', migrations: 'ok', queue: 'ok', storage: 'ok' },
     });
     await chat('[[tokens=1]]');
     const metrics = (await ask('/metrics')).body.toString();

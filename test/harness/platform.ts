@@ -17,10 +17,12 @@ import { EngineJournal } from './engine-journal.js';
 import { createDatabaseOn, createMigratedDatabase, startPostgres } from './postgres.js';
 import type { TestDatabase, TestPostgres } from './postgres.js';
 import { startRedis, type TestRedis } from './redis.js';
+import { TcpProxy } from './tcp-proxy.js';
 import { installTinyModel, type TinyModelOptions } from './tiny-models.js';
 import { unboundLimits } from './unbound-limits.js';
 
 export type PlatformRole = 'api' | 'worker' | 'ops';
+export type WiredStore = 'queue' | 'database';
 
 /** The first process of a role bears its name, further ones a number from 2: `api-2`. */
 export type PlatformProcess = PlatformRole | `${PlatformRole}-${number}`;
@@ -51,6 +53,8 @@ export interface PlatformOptions {
   ownPostgres?: boolean;
   /** Hears everything that the processes write, as they write it. */
   onLog?: (text: string) => void;
+  /** Lays a wire that can be broken between each process and each store: `platform.wire('api', 'queue')`. */
+  wires?: boolean;
   /** Further options of `redis-server`, e.g. `['--appendonly', 'yes']`. */
   redisArguments?: string[];
 }
@@ -84,6 +88,8 @@ export interface Platform {
   readonly redis: TestRedis;
   /** The server of `ownPostgres`; throws without. */
   readonly postgres: TestPostgres;
+  /** Between a role and the store of its queue, or the database; throws without `wires`. Workers have no database. */
+  wire(role: PlatformRole, store: WiredStore): TcpProxy;
   /** What the deterministic engines have done, over all processes and restarts. */
   readonly journal: EngineJournal;
   query<Row extends pg.QueryResultRow>(statement: string, values?: unknown[]): Promise<Row[]>;
@@ -154,6 +160,7 @@ class RunningPlatform implements Platform {
   private listedIds: string[] = [];
   private readonly children = new Map<PlatformProcess, ChildProcess>();
   private readonly lines: string[] = [];
+  private readonly wires = new Map<`${PlatformRole} ${WiredStore}`, TcpProxy>();
 
   constructor(private readonly options: PlatformOptions) {
     this.journal = new EngineJournal();
@@ -184,6 +191,12 @@ class RunningPlatform implements Platform {
   get postgres(): TestPostgres {
     if (this.postgresServer === null) throw new Error('this platform has no PostgreSQL of its own');
     return this.postgresServer;
+  }
+
+  wire(role: PlatformRole, store: WiredStore): TcpProxy {
+    const wire = this.wires.get(`${role} ${store}`);
+    if (wire === undefined) throw new Error(`there is no wire from ${role} to ${store}`);
+    return wire;
   }
 
   get baseUrl(): string {
@@ -311,6 +324,7 @@ class RunningPlatform implements Platform {
 
   async stop(): Promise<void> {
     await Promise.all([...this.children.keys()].map((name) => this.kill(name, 'SIGKILL')));
+    await Promise.all([...this.wires.values()].map((wire) => wire.close()));
     await this.pool?.end();
     if (this.postgresServer === null) await this.database?.drop();
     await this.postgresServer?.close();
@@ -366,19 +380,30 @@ class RunningPlatform implements Platform {
   private async environmentOf(databaseUrl: string): Promise<Record<PlatformRole, Record<string, string>>> {
     const { secretKey } = this;
     const queueUrl = this.redisServer?.url ?? (await ensureQueueRole({ url: databaseUrl, secretKey }));
-    const common = { SLUICE_HOME: this.home, LOG_LEVEL: 'info', SLUICE_QUEUE_URL: queueUrl, ...this.options.env };
+    const queue = async (role: PlatformRole) => ({ SLUICE_QUEUE_URL: await this.wired(role, 'queue', queueUrl) });
+    const database = async (role: PlatformRole) => ({ DATABASE_URL: await this.wired(role, 'database', databaseUrl) });
+    const common = { SLUICE_HOME: this.home, LOG_LEVEL: 'info', ...this.options.env };
     const abuse: Record<string, string> = this.options.limits === 'contract' ? {} : { SLUICE_ABUSE_FAILURES: '0' };
-    const truth = { ...abuse, ...common, DATABASE_URL: databaseUrl, SLUICE_SECRET_KEY: secretKey };
+    const truth = { ...abuse, ...common, SLUICE_SECRET_KEY: secretKey };
     return {
-      api: { ...truth, HOST: '127.0.0.1' },
+      api: { ...truth, ...(await queue('api')), ...(await database('api')), HOST: '127.0.0.1' },
       worker: {
+        ...(await queue('worker')),
         ...common,
         SLUICE_MODELS: this.modelIds.join(','),
         SLUICE_WORKER_PORT: '0',
         SLUICE_TEST_JOURNAL: this.journal.path,
       },
-      ops: { ...truth, SLUICE_OPS_PORT: '0' },
+      ops: { ...truth, ...(await queue('ops')), ...(await database('ops')), SLUICE_OPS_PORT: '0' },
     };
+  }
+
+  /** The url of a store as a role is told it. */
+  private async wired(role: PlatformRole, store: WiredStore, url: string): Promise<string> {
+    if (!this.options.wires) return url;
+    const wire = await TcpProxy.to(url);
+    this.wires.set(`${role} ${store}`, wire);
+    return wire.url;
   }
 }
 

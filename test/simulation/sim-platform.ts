@@ -114,6 +114,7 @@ export class SimPlatform {
     const { world, store } = this;
     const step = <Result>(label: string, start: () => Result) => world.step<Result>(process, { label, start });
     return {
+      requireRoom: () => undefined,
       enqueue: (definition, envelope) =>
         step(`enqueue ${envelope.requestId}/${envelope.attempt}`, () => store.add(definition, envelope)),
       enqueueBulk: () => Promise.reject(new Error('nobody adds jobs in bulk')),

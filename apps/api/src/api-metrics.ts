@@ -2,7 +2,7 @@ import type { AdmissionDecision } from '#jobs';
 import type { ModelRegistryService } from '#model-registry';
 import { modalitiesOf } from '#modalities';
 import { type Readiness, registerReadinessGauges } from '#platform/health';
-import { type Metrics, registerBusLag, registerQueueGauges } from '#platform/metrics';
+import { type Metrics, registerBusLag, registerQueueFailures, registerQueueGauges } from '#platform/metrics';
 import type { QueueTransport } from '#queue';
 
 interface ApiMetricsSources {
@@ -18,6 +18,7 @@ interface ApiMetricsSources {
 export function registerApiMetrics(metrics: Metrics, { registry, transport, readiness }: ApiMetricsSources): void {
   registerReadinessGauges(metrics, readiness);
   registerBusLag(metrics, () => transport.presence.lagMs);
+  registerQueueFailures(metrics, () => transport.failedCalls);
   registerQueueGauges(metrics, async () => {
     const models = await registry.inventory();
     const queues = models.flatMap(({ manifest }) =>

@@ -22,6 +22,7 @@ import type { ApiConfig } from '#platform/config';
 import { Readiness } from '#platform/health';
 import type { Logger } from '#platform/logging';
 import { Metrics } from '#platform/metrics';
+import { MigrationCheck } from '#platform/migrations';
 import { PrismaService } from '#platform/prisma';
 import { openTracing, type Tracing } from '#platform/tracing';
 import { createTransport, type QueueTransport } from '#queue';
@@ -69,7 +70,7 @@ export async function openServices(config: ApiConfig, logger: Logger): Promise<A
     warn: (message, error) => logger.warn({ error }, message),
   });
   const tracing = await openTracing('sluice-api', config);
-  const prisma = new PrismaService({ url: config.databaseUrl, applicationName: 'sluice-api', poolSize: 20 });
+  const prisma = openDatabase(config);
   await transport.mailbox.start();
   await joinPresence(transport);
   const jobs = new JobsRepository(prisma);
@@ -91,10 +92,7 @@ export async function openServices(config: ApiConfig, logger: Logger): Promise<A
   const settlement = new SettlementStep(meterJob, money);
   const artifacts = createArtifactStore(config.storage);
   const links = new DownloadLinks(config.secretKey);
-  const readiness = new Readiness([
-    { name: 'database', check: () => prisma.ping() },
-    { name: 'queue', check: () => transport.ping() },
-  ]);
+  const readiness = readinessOf(config, { prisma, transport, artifacts });
   registerApiMetrics(metrics, { registry, transport, readiness });
   return {
     config,
@@ -133,6 +131,23 @@ export async function openServices(config: ApiConfig, logger: Logger): Promise<A
     drain: new Drain(),
     tracing,
   };
+}
+
+function openDatabase({ databaseUrl: url }: ApiConfig): PrismaService {
+  return new PrismaService({ url, applicationName: 'sluice-api', poolSize: 20, queryTimeoutMs: 10_000 });
+}
+
+function readinessOf(
+  { databaseUrl: url }: ApiConfig,
+  { prisma, transport, artifacts }: Pick<ApiServices, 'prisma' | 'transport' | 'artifacts'>,
+): Readiness {
+  const migrations = new MigrationCheck({ url });
+  return new Readiness([
+    { name: 'database', check: () => prisma.ping() },
+    { name: 'migrations', check: () => migrations.check() },
+    { name: 'queue', check: () => transport.ping() },
+    { name: 'storage', check: () => artifacts.ping(), isPartial: true },
+  ]);
 }
 
 /** Writes what still waits and lets go of both stores. */

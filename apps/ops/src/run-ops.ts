@@ -1,7 +1,8 @@
 import type { OpsConfig } from '#platform/config';
 import { Readiness, registerReadinessGauges, startHealthServer } from '#platform/health';
 import { createLogger } from '#platform/logging';
-import { Metrics } from '#platform/metrics';
+import { Metrics, registerQueueFailures } from '#platform/metrics';
+import { MigrationCheck } from '#platform/migrations';
 import { PrismaService } from '#platform/prisma';
 import { createTransport } from '#queue';
 import { openLimitStore } from '#rate-limit';
@@ -12,7 +13,12 @@ import { composeOps } from './compose-ops.js';
 export async function runOps(config: OpsConfig): Promise<void> {
   const logger = createLogger('ops');
   const stopped = stopSignal();
-  const prisma = new PrismaService({ url: config.databaseUrl, applicationName: 'sluice-ops' });
+  const prisma = new PrismaService({
+    url: config.databaseUrl,
+    applicationName: 'sluice-ops',
+    // A proof of the whole ledger reads every entry.
+    queryTimeoutMs: 600_000,
+  });
   const transport = await createTransport({
     url: config.queueUrl,
     namespace: config.namespace,
@@ -36,11 +42,15 @@ export async function runOps(config: OpsConfig): Promise<void> {
     artifacts,
     limitStore,
   });
+  const migrations = new MigrationCheck({ url: config.databaseUrl });
   const readiness = new Readiness([
     { name: 'database', check: () => prisma.ping() },
+    { name: 'migrations', check: () => migrations.check() },
     { name: 'queue', check: () => transport.ping() },
+    { name: 'storage', check: () => artifacts.ping(), isPartial: true },
   ]);
   registerReadinessGauges(metrics, readiness);
+  registerQueueFailures(metrics, () => transport.failedCalls);
   const http = await startHealthServer({ host: config.host, port: config.port, readiness, metrics });
   await outcomes.start();
   sweeps.start();

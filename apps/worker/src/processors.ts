@@ -52,6 +52,8 @@ export const processors = {
 export interface ConsumerWish extends ProcessorParts {
   modality: ModalityName;
   concurrency: number;
+  /** As in `ConsumerOptions`. */
+  pickupTimeoutMs?: number;
   timings: ModelTimings;
   tracing: Tracing;
   logger: Logger;
@@ -59,7 +61,7 @@ export interface ConsumerWish extends ProcessorParts {
 
 /** Starts taking the jobs of one modality and model. */
 export function openConsumer(transport: QueueTransport, wish: ConsumerWish): Promise<JobConsumer> {
-  const { modality, manifest, concurrency, runner } = wish;
+  const { modality, manifest, concurrency, pickupTimeoutMs, runner } = wish;
   const timings = wish.timings.of(modality);
   const timed = { ...wish, runner: new TimedRunner(runner, wish.timings) };
   const processor: JobProcessor<never> = processors[modality](timed);
@@ -69,6 +71,7 @@ export function openConsumer(transport: QueueTransport, wish: ConsumerWish): Pro
     // The consumer has checked the payload against the class of this very definition.
     handler: (job) => followedJob(wish, job, () => timings.time(() => processor.process(job as RunningJob<never>))),
     concurrency,
+    pickupTimeoutMs,
     onPickup: (waitedMs) => timings.pickup.add(waitedMs / 1_000),
   });
 }

@@ -3,7 +3,7 @@ import { MediaTools } from '#media';
 import { childEnvironment, type WorkerConfig } from '#platform/config';
 import { Readiness, registerReadinessGauges, startHealthServer } from '#platform/health';
 import { createLogger } from '#platform/logging';
-import { Metrics, registerBusLag } from '#platform/metrics';
+import { Metrics, registerBusLag, registerQueueFailures } from '#platform/metrics';
 import { openTracing } from '#platform/tracing';
 import { createTransport } from '#queue';
 import { createArtifactStore } from '#storage';
@@ -44,15 +44,21 @@ export async function runWorker(config: WorkerConfig, overrides: WorkerOverrides
     media: await MediaTools.find({ ffmpeg: config.ffmpeg, warn: (message) => logger.warn(message) }),
     launch: overrides.launch ?? forkHost({ env: childEnvironment(withheldFromHosts) }),
     timings: overrides.timings,
+    pickupTimeoutMs: config.pickupTimeoutMs,
     tracing,
     logger,
   });
   const metrics = new Metrics('worker');
   registerWorkerMetrics(metrics, () => worker.models);
-  const readiness = new Readiness([{ name: 'queue', check: () => transport.ping() }]);
+  const readiness = new Readiness([
+    { name: 'queue', check: () => transport.ping() },
+    { name: 'storage', check: () => artifacts.ping(), isPartial: true },
+  ]);
   registerReadinessGauges(metrics, readiness);
   registerBusLag(metrics, () => transport.presence.lagMs);
-  const http = await startHealthServer({ host: config.host, port: config.port, readiness, metrics });
+  registerQueueFailures(metrics, () => transport.failedCalls);
+  const isAlive = () => worker.isAlive;
+  const http = await startHealthServer({ host: config.host, port: config.port, readiness, metrics, isAlive });
   logger.info({ port: http.port }, `worker ${worker.processId} answers health and metrics on port ${http.port}`);
   await worker.start();
 

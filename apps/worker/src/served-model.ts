@@ -22,6 +22,7 @@ export interface ServedModelOptions {
   logger: Logger;
   tracing: Tracing;
   timings?: Partial<HostTimings>;
+  pickupTimeoutMs?: number;
   /** Called when what the others should know of this model has changed. */
   onChange: () => void;
 }
@@ -65,6 +66,16 @@ export class ServedModel {
 
   get host(): HostSupervisor {
     return this.supervisor;
+  }
+
+  /** How often a consumer had to be connected anew because it heard nothing. */
+  get rebuilds(): number {
+    return [...this.consumers.values()].reduce((sum, { rebuilds }) => sum + rebuilds, 0);
+  }
+
+  /** True when a consumer hears nothing although it was connected anew. */
+  get isDeaf(): boolean {
+    return [...this.consumers.values()].some(({ isDeaf }) => isDeaf);
   }
 
   start(): void {
@@ -131,7 +142,7 @@ export class ServedModel {
 
   /** Jobs are taken only once the model can run them. */
   private async openConsumers(slots: number): Promise<void> {
-    const { transport, modalities, model, artifacts, media, helper, tracing, logger } = this.options;
+    const { transport, modalities, model, artifacts, media, helper, tracing, logger, pickupTimeoutMs } = this.options;
     // A few more than fit: the next prompt waits in the host, not behind a round trip, when a slot is free.
     const concurrency = slots + Math.ceil(slots / 4);
     try {
@@ -142,6 +153,7 @@ export class ServedModel {
           manifest: model.manifest,
           runner: this.supervisor,
           concurrency,
+          pickupTimeoutMs,
           artifacts,
           media,
           helper,

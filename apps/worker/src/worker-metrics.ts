@@ -130,6 +130,18 @@ const hostFigures: { name: string; help: string; kind: Kind; pick: (model: Serve
     pick: (model) => (model.host.state === 'ready' ? 1 : 0),
   },
   {
+    name: 'sluice_queue_rebuilds_total',
+    kind: 'observedCounter',
+    help: 'Connections to the queue of the model opened anew because jobs waited and none was heard of.',
+    pick: (model) => model.rebuilds,
+  },
+  {
+    name: 'sluice_queue_deaf',
+    kind: 'observedGauge',
+    help: '1 while new connections did not help either: /health/live fails.',
+    pick: (model) => (model.isDeaf ? 1 : 0),
+  },
+  {
     name: 'sluice_host_loop_lag_seconds',
     kind: 'observedGauge',
     help: 'Delay of the host’s event loop in the last second, 99th percentile.',

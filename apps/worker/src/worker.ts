@@ -27,6 +27,8 @@ export interface WorkerOptions {
   /** Pause between two looks at the models folder, in ms. */
   scanEveryMs?: number;
   timings?: Partial<HostTimings>;
+  /** How long jobs may wait in front of a consumer that has room, in ms; absent: nobody watches. */
+  pickupTimeoutMs?: number;
 }
 
 /**
@@ -48,6 +50,11 @@ export class Worker {
 
   get models(): ServedModel[] {
     return [...this.served.values()];
+  }
+
+  /** False when a consumer hears nothing whatever is tried: the process must be started again. */
+  get isAlive(): boolean {
+    return !this.models.some((model) => model.isDeaf);
   }
 
   async start(): Promise<void> {

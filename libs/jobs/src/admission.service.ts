@@ -123,6 +123,7 @@ export class AdmissionService {
 
   private async takePlace({ definition, modelId }: OpenRequest): Promise<QueuePlace> {
     try {
+      this.options.transport.producer.requireRoom();
       return await this.limit.take(definition.modality, modelId);
     } catch (error) {
       throw error instanceof PlatformError ? error : unavailable(error);

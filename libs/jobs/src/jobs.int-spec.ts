@@ -493,6 +493,7 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
 /** Methods live on the prototype, which a spread leaves behind. */
 function bound(producer: QueueTransport['producer']): QueueTransport['producer'] {
   return {
+    requireRoom: () => producer.requireRoom(),
     enqueue: (...parameters) => producer.enqueue(...parameters),
     enqueueBulk: (...parameters) => producer.enqueueBulk(...parameters),
     remove: (...parameters) => producer.remove(...parameters),

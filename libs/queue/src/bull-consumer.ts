@@ -8,6 +8,7 @@ import { cancelledByCaller, type DeliveredJob, type DeliveryEnd, JobDelivery, wo
 import type { MailboxOutbox } from './mailbox-outbox.js';
 import { validatePayload } from './payload-validator.js';
 import type { BusPresence } from './presence-bus.js';
+import { QueueWatchdog } from './queue-watchdog.js';
 import { settlesWithin } from './store-call.js';
 import type { Store } from './store.js';
 import type { ConsumerOptions, JobConsumer, MailboxWriter, OutcomeQueue, ProgressBus } from './transport.js';
@@ -24,8 +25,12 @@ export interface ConsumerParts {
   readonly presence: BusPresence;
   readonly progress: ProgressBus;
   readonly clock: Clock;
-  readonly warn: (message: string, error: unknown) => void;
+  readonly warn: (message: string, error?: unknown) => void;
+  /** Jobs of a queue that anybody could take now. */
+  readonly countWaiting: (modality: string, modelId: string) => Promise<number>;
 }
+
+type OpenWorker = ReturnType<typeof openWorker<JobEnvelope>>;
 
 const silentMailbox: MailboxWriter = { send: () => undefined };
 
@@ -35,7 +40,11 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
   private readonly hearsay: WorkerHearsay;
   private readonly running = new Map<string, { envelope: JobEnvelope; delivery: JobDelivery<Payload> }>();
   private readonly stops: (() => void)[] = [];
-  private worker: ReturnType<typeof openWorker<JobEnvelope>> | null = null;
+  /** The one that takes jobs comes last; those before it still run what they took. */
+  private workers: OpenWorker[] = [];
+  private readonly watchdog: QueueWatchdog | null;
+  private pickups = 0;
+  private rebuildCount = 0;
   private closing: Promise<void> | null = null;
 
   constructor(
@@ -43,6 +52,7 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
     private readonly options: ConsumerOptions<Payload, Result>,
   ) {
     this.modelId = options.modelId;
+    this.watchdog = options.pickupTimeoutMs === undefined ? null : this.newWatchdog(options.pickupTimeoutMs);
     const { cancels, presence } = parts;
     this.hearsay = {
       wasCancelled: (requestId) => cancels.wasCancelled(requestId),
@@ -51,25 +61,21 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
     };
   }
 
+  get rebuilds(): number {
+    return this.rebuildCount;
+  }
+
+  get isDeaf(): boolean {
+    return this.watchdog?.isDeaf ?? false;
+  }
+
   async start(): Promise<void> {
-    const { definition, modelId, concurrency } = this.options;
-    const { store, cancels, presence, warn } = this.parts;
-    const { policy, modality } = definition;
+    const { cancels, presence } = this.parts;
     this.stops.push(cancels.subscribe((requestId) => this.running.get(requestId)?.delivery.abort(cancelledByCaller())));
     this.stops.push(presence.onChange(() => this.abortAbandoned()));
-    this.worker = openWorker<JobEnvelope>(
-      store,
-      queueName(modality, modelId),
-      (job, token) => this.process(job, token),
-      {
-        concurrency: concurrency ?? policy.concurrency,
-        lockDuration: policy.lockMs,
-        maxStalledCount: policy.stalledMax,
-        stalledInterval: Math.round(Math.min(Math.max(policy.lockMs / 3, 500), 5_000)),
-      },
-      warn,
-    );
-    await this.worker.waitUntilReady();
+    const worker = this.openWorker();
+    await worker.waitUntilReady();
+    this.watchdog?.start();
   }
 
   close(graceMs: number): Promise<void> {
@@ -78,7 +84,8 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
   }
 
   private async stop(graceMs: number): Promise<void> {
-    const stopped = this.worker?.close() ?? Promise.resolve();
+    this.watchdog?.stop();
+    const stopped = Promise.all(this.workers.map((worker) => worker.close()));
     if (!(await settlesWithin(stopped, graceMs))) {
       for (const { delivery } of this.running.values()) delivery.abort(workerStopping());
       await settlesWithin(stopped, lastWordsMs);
@@ -86,10 +93,60 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
     for (const stop of this.stops) stop();
   }
 
+  private get queue(): string {
+    return queueName(this.options.definition.modality, this.modelId);
+  }
+
+  private get concurrency(): number {
+    return this.options.concurrency ?? this.options.definition.policy.concurrency;
+  }
+
+  private openWorker(): OpenWorker {
+    const { lockMs, stalledMax } = this.options.definition.policy;
+    const worker = openWorker<JobEnvelope>(
+      this.parts.store,
+      this.queue,
+      (job, token) => this.process(job, token),
+      {
+        concurrency: this.concurrency,
+        lockDuration: lockMs,
+        maxStalledCount: stalledMax,
+        stalledInterval: Math.round(Math.min(Math.max(lockMs / 3, 500), 5_000)),
+      },
+      this.parts.warn,
+    );
+    this.workers.push(worker);
+    return worker;
+  }
+
+  private newWatchdog(patienceMs: number): QueueWatchdog {
+    const { countWaiting, clock, warn } = this.parts;
+    return new QueueWatchdog(patienceMs, {
+      queue: this.queue,
+      countWaiting: () => countWaiting(this.options.definition.modality, this.modelId),
+      consumer: () => ({ hasRoom: this.running.size < this.concurrency, pickups: this.pickups }),
+      rebuild: () => this.rebuild(),
+      clock,
+      warn,
+    });
+  }
+
+  /** What the worker before has taken runs on; its locks are renewed until it ends. */
+  private rebuild(): void {
+    this.rebuildCount += 1;
+    const before = [...this.workers];
+    this.parts.store.renewWork();
+    this.openWorker();
+    for (const worker of before) {
+      void worker.close().finally(() => (this.workers = this.workers.filter((other) => other !== worker)));
+    }
+  }
+
   /** BullMQ's processor: what it throws fails the job, `UnrecoverableError` for good. */
   private async process(job: BullJob<JobEnvelope>, token: string): Promise<void> {
     const { outcomes, clock } = this.parts;
     const requestId = job.id ?? job.data.requestId;
+    this.pickups += 1;
     if (job.attemptsMade === 0 && job.stalledCounter === 0) {
       this.options.onPickup?.(Math.max(0, clock.nowMs() - job.timestamp));
     }

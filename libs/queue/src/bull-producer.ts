@@ -14,6 +14,10 @@ const heldStates = [...waitingStates, 'active'];
 export class BullProducer implements JobProducer {
   constructor(private readonly queues: BullQueues) {}
 
+  requireRoom(): void {
+    this.queues.requireRoom();
+  }
+
   async enqueue(definition: JobDefinition<object, object>, envelope: JobEnvelope): Promise<void> {
     const { modality, modelId } = envelope;
     await this.call(modality, modelId, (queue) => queue.add(modality, envelope, jobOptions(definition, envelope)));

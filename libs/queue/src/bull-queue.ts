@@ -3,6 +3,7 @@ import {
   type Job,
   type JobJson,
   type JobProgress,
+  type Processor,
   Queue,
   Worker,
   type WorkerOptions,
@@ -23,6 +24,8 @@ const eventStreamLength = 64;
 /** The queues a process writes to, each opened at first use. */
 export class BullQueues {
   private readonly queues = new Map<string, BullQueue<unknown>>();
+  /** Operations that failed, or were not tried because the store is away. */
+  failedCalls = 0;
 
   constructor(
     private readonly store: Store,
@@ -31,10 +34,20 @@ export class BullQueues {
 
   /** Runs one operation on a queue; rejects with SERVICE_UNAVAILABLE at once while the store is known to be away. */
   async call<Data, T>(name: string, operation: (queue: BullQueue<Data>) => Promise<T>, timeoutMs?: number): Promise<T> {
-    if (!this.store.isReachable()) throw storeUnavailable();
-    // The name decides the type of the data: each name is used by one class only.
-    const queue = this.queue(name) as unknown as BullQueue<Data>;
-    return storeCall(() => operation(queue), timeoutMs);
+    try {
+      if (!this.store.isReachable()) throw storeUnavailable();
+      // The name decides the type of the data: each name is used by one class only.
+      const queue = this.queue(name) as unknown as BullQueue<Data>;
+      return await storeCall(() => operation(queue), timeoutMs);
+    } catch (error) {
+      this.failedCalls += 1;
+      throw error;
+    }
+  }
+
+  /** As that of the store. */
+  requireRoom(): void {
+    this.store.requireRoom();
   }
 
   async close(): Promise<void> {
@@ -66,6 +79,26 @@ export class BullQueues {
 export class BullWorker<Data> extends Worker<Data, void, string, IQueueBackend, JobProgress, StoreConnection> {
   private static readonly given = new WeakSet<object>();
 
+  constructor(
+    name: string,
+    processor: Processor<Data>,
+    options: WorkerOptions<StoreConnection>,
+    private readonly store: Store,
+  ) {
+    super(name, processor, options, store.backendFactory);
+  }
+
+  /** A store without room refuses even to renew a lock; what runs must not be lost for that. */
+  override async extendJobLocks(jobIds: string[], tokens: string[], lockMs: number): Promise<string[]> {
+    try {
+      return await super.extendJobLocks(jobIds, tokens, lockMs);
+    } catch (error) {
+      const kept = await this.store.keepLocks(this.name, { jobIds, tokens, lockMs }, error);
+      if (kept === null) throw error;
+      return kept;
+    }
+  }
+
   /** True for a job that was taken from silent workers more often than its policy allows. */
   static wasGivenUp(job: object): boolean {
     return BullWorker.given.has(job);
@@ -92,7 +125,7 @@ export function openWorker<Data>(
     name,
     (job, token) => process(job, token ?? ''),
     { ...options, connection: {}, prefix: store.prefix, runRetryDelay: 1_000 },
-    store.backendFactory,
+    store,
   );
   worker.on('error', (error) => warn(`Worker of ${name} reported an error.`, error));
   return worker;

@@ -55,13 +55,21 @@ export class BullTransport implements QueueTransport {
     options: ConsumerOptions<Payload, Result>,
   ): Promise<JobConsumer> {
     const { store, outcomes, cancelBus: cancels, presence, progress, clock, warn } = this;
+    const countWaiting = async (modality: string, modelId: string) => {
+      const { waiting, prioritized } = await this.producer.counts(modality, modelId);
+      return waiting + prioritized;
+    };
     const consumer = new BullConsumer(
-      { store, outbox: this.mailbox.outbox, outcomes, cancels, presence, progress, clock, warn },
+      { store, outbox: this.mailbox.outbox, outcomes, cancels, presence, progress, clock, warn, countWaiting },
       options,
     );
     this.consumers.add(consumer);
     await consumer.start();
     return consumer;
+  }
+
+  get failedCalls(): number {
+    return this.queues.failedCalls;
   }
 
   ping(): Promise<void> {

@@ -4,7 +4,7 @@ import { redisAvailable, startRedis, type TestRedis } from '#test/redis';
 import { createTransport } from './create-transport.js';
 import { defineJob } from './job-definition.js';
 import { describeTransport } from './transport.conformance.js';
-import type { MailboxEvent, QueueTransport } from './transport.js';
+import type { MailboxEvent, Outcome, QueueTransport } from './transport.js';
 
 class EmptyPayload {}
 
@@ -84,6 +84,56 @@ if (redisAvailable) {
       await transport.ping();
       await transport.producer.enqueue(job, envelope);
       expect(await transport.producer.holds('echo', 'm', 'r1')).toBe(true);
+      await transport.close();
+    });
+
+    it('keeps what runs, and its lock, while it is at its limit', async () => {
+      const [api, worker] = [await open(), await open()];
+      const ended: Outcome[] = [];
+      await api.outcomes.process(async (outcome) => void ended.push(outcome));
+      const lockMs = 1_000;
+      let runs = 0;
+      const begun = new Promise<void>((resolve) => {
+        void worker.consume({
+          definition: defineJob({ ...job, policy: { ...job.policy, lockMs } }),
+          modelId: 'held',
+          handler: async () => {
+            runs += 1;
+            resolve();
+            await sleep(5 * lockMs);
+            return { usage: null, cancelled: false, executionMs: 1 };
+          },
+        });
+      });
+      const envelope = {
+        requestId: 'held-1',
+        modality: 'echo',
+        modelId: 'held',
+        attempt: 1,
+        deadlineAtMs: Date.now() + 60_000,
+        replyTo: null,
+        payload: {},
+      };
+      await api.producer.enqueue(job, envelope);
+      await begun;
+      await admin.config('SET', 'maxmemory', '100kb');
+      await sleep(3.5 * lockMs);
+      await admin.config('SET', 'maxmemory', '0');
+      await expect.poll(() => ended.length, { timeout: 10_000 }).toBe(1);
+      expect(ended).toMatchObject([{ requestId: 'held-1', status: 'succeeded', retries: 0 }]);
+      expect(runs).toBe(1);
+      await Promise.all([api.close(), worker.close()]);
+    });
+
+    it('is not ready while the server evicts at its limit, and says what to set', async () => {
+      const transport = await open();
+      await admin.config('SET', 'maxmemory', '1gb', 'maxmemory-policy', 'volatile-lru');
+      await expect(transport.ping()).rejects.toMatchObject({
+        code: 'SERVICE_UNAVAILABLE',
+        message: expect.stringContaining('Set it to noeviction'),
+      });
+      await admin.config('SET', 'maxmemory', '0', 'maxmemory-policy', 'noeviction');
+      await transport.ping();
       await transport.close();
     });
   });

@@ -8,6 +8,10 @@ export function storeUnavailable(cause?: unknown): PlatformError {
   return new PlatformError('SERVICE_UNAVAILABLE', 'The job queue is not available right now.', null, { cause });
 }
 
+export function storeFull(): PlatformError {
+  return new PlatformError('SERVICE_UNAVAILABLE', 'The job queue has no room for new work right now.');
+}
+
 /**
  * Runs one operation on the store. Whatever goes wrong, an answer comes within `timeoutMs`: a request must never hang
  * because the store is down. Rejects with `SERVICE_UNAVAILABLE`; an operation that timed out may still happen later.

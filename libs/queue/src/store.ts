@@ -30,6 +30,13 @@ export interface MailboxHandlers {
   onLost(): void;
 }
 
+/** Locks that a worker holds on jobs of one queue. */
+export interface HeldLocks {
+  readonly jobIds: readonly string[];
+  readonly tokens: readonly string[];
+  readonly lockMs: number;
+}
+
 export interface StoreOptions {
   readonly url: string;
   readonly namespace: string;
@@ -47,7 +54,16 @@ export interface Store {
   readonly mailboxLink: MailboxLink;
   /** False while the connection for requests is known to be down. */
   isReachable(): boolean;
-  /** Rejects when the store does not answer or could not take new work. */
+  /** Lets go of the connections over which workers take jobs; what was under way is sent again over the next ones. */
+  renewWork(): void;
+  /** Throws `SERVICE_UNAVAILABLE` while the store is so full that what room it has is for what runs. Asks nobody. */
+  requireRoom(): void;
+  /**
+   * Renews locks in another way when `error` says that the store had no room to renew them. Resolves to the ids of jobs
+   * whose lock is not held any more, and to null when that was not the error.
+   */
+  keepLocks(queue: string, locks: HeldLocks, error: unknown): Promise<string[] | null>;
+  /** Rejects when the store does not answer, could not take new work or may lose it. */
   ping(): Promise<void>;
   close(): Promise<void>;
 }

@@ -29,16 +29,20 @@ export interface QueueTransport {
   readonly presence: PresenceBus;
   readonly progress: ProgressBus;
   readonly outcomes: OutcomeQueue;
+  /** Operations on queues that failed since the start, or were not tried because the store is away. */
+  readonly failedCalls: number;
   /** Starts taking jobs of one model. `handler` rejects with a `PlatformError` to fail the job. */
   consume<Payload extends object, Result extends object>(
     options: ConsumerOptions<Payload, Result>,
   ): Promise<JobConsumer>;
-  /** Resolves when the store answers; rejects with its error. For readiness. */
+  /** Resolves when the store answers and takes work; rejects with its error, a `PlatformError` where it says why. For readiness. */
   ping(): Promise<void>;
   close(): Promise<void>;
 }
 
 export interface JobProducer {
+  /** Throws `SERVICE_UNAVAILABLE` while what room the store has is for what runs; asked before anything is written. */
+  requireRoom(): void;
   /** Adds the job; a repeated request id (same attempt) adds nothing. */
   enqueue(definition: JobDefinition<object, object>, envelope: JobEnvelope): Promise<void>;
   /** Adds many jobs of one queue in one round trip. */
@@ -67,6 +71,11 @@ export interface ConsumerOptions<Payload extends object, Result extends object> 
   concurrency?: number;
   /** Told for each job at its first delivery: ms from enqueueing, by the clocks of both hosts, to now. Must not throw. */
   onPickup?: (waitedMs: number) => void;
+  /**
+   * How long jobs may wait while this consumer has room and takes none, in ms; then its connections are opened anew, and
+   * if that does not help, `isDeaf` says so. Absent: nobody watches.
+   */
+  pickupTimeoutMs?: number;
 }
 
 /** A job in a worker's hands. */
@@ -93,6 +102,10 @@ export interface JobReport {
 
 export interface JobConsumer {
   readonly modelId: string;
+  /** How often its connections were opened anew because it took no job although it should have. */
+  readonly rebuilds: number;
+  /** True when that did not help: only another process will. */
+  readonly isDeaf: boolean;
   /** Stops taking jobs; resolves when running ones have ended or `graceMs` is over. */
   close(graceMs: number): Promise<void>;
 }

@@ -19,6 +19,9 @@ import { damaged, folderError, isMissingFile, mediaNotFound, tooLarge } from './
 /** Age at which a half-written file belongs to nobody: its writer was killed. */
 const abandonedMs = 3_600_000;
 
+/** What a store that can be written takes. */
+const probeBytes = 4_096;
+
 /**
  * Artifacts in a folder of this machine, which every process of the installation must share.
  *
@@ -140,9 +143,11 @@ export class FolderStore implements ArtifactStore {
     const probe = join(this.partial, `ping.${randomBytes(6).toString('hex')}`);
     try {
       await mkdir(this.partial, { recursive: true, mode: 0o700 });
-      await writeFile(probe, '');
+      // A full disk still takes files of no bytes.
+      await writeFile(probe, Buffer.alloc(probeBytes));
       await rm(probe);
     } catch (error) {
+      await rm(probe, { force: true }).catch(() => undefined);
       throw folderError(error);
     }
   }

@@ -37,6 +37,11 @@ export function addRequestTracking(
     void reply.header('connection', 'close');
     done(new PlatformError('SERVICE_UNAVAILABLE', 'The service is restarting.'));
   });
+  // The caller's next request must not meet the end of this connection.
+  server.addHook('onSend', (_request, reply, payload, done) => {
+    if (drain.draining) void reply.header('connection', 'close');
+    done(null, payload);
+  });
 }
 
 /** Names and attributes as OpenTelemetry's conventions for HTTP servers have them; the address may hold what is private. */

@@ -209,6 +209,16 @@ export class WorkerConfig extends QueueConfig {
   })
   drainMs!: number;
 
+  @IntegerVariable('SLUICE_PICKUP_TIMEOUT_MS', {
+    about:
+      'How long jobs may wait while the worker has room for them and takes none, in ms; then it opens its connections ' +
+      'to the queue anew, and if that does not help twice, its /health/live fails.',
+    default: 30_000,
+    min: 500,
+    max: 3_600_000,
+  })
+  pickupTimeoutMs!: number;
+
   @IntegerVariable('SLUICE_THREADS', {
     about: 'Threads of one model; default: chosen by the number of cores.',
     optional: true,

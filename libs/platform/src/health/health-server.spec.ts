@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { PlatformError } from '#common';
 import { Metrics } from '#platform/metrics';
 import { type HealthServer, startHealthServer } from './health-server.js';
 import { Readiness } from './readiness.js';
@@ -7,17 +8,26 @@ import { registerReadinessGauges } from './readiness-gauges.js';
 describe('startHealthServer', () => {
   let server: HealthServer;
   let databaseIsUp: boolean;
+  let queueIsFull: boolean;
+  let alive: boolean;
   let readiness: Readiness;
 
   beforeEach(async () => {
     databaseIsUp = true;
+    queueIsFull = false;
     readiness = new Readiness([
       { name: 'database', check: () => (databaseIsUp ? Promise.resolve() : Promise.reject(new Error('host db1'))) },
-      { name: 'queue', check: () => Promise.resolve() },
+      {
+        name: 'queue',
+        check: async () => {
+          if (queueIsFull) throw new PlatformError('SERVICE_UNAVAILABLE', 'The queue is full.');
+        },
+      },
     ]);
     const metrics = new Metrics('ops', { processMetrics: false });
     registerReadinessGauges(metrics, readiness);
-    server = await startHealthServer({ host: '127.0.0.1', port: 0, readiness, metrics });
+    alive = true;
+    server = await startHealthServer({ host: '127.0.0.1', port: 0, readiness, metrics, isAlive: () => alive });
   });
 
   afterEach(() => server.close());
@@ -36,6 +46,20 @@ describe('startHealthServer', () => {
     expect(response.status).toBe(503);
     expect(await response.json()).toEqual({ status: 'unavailable', checks: { database: 'unavailable', queue: 'ok' } });
     expect((await get('/health/live')).status).toBe(200);
+  });
+
+  it('says why where the check says it in words for operators', async () => {
+    queueIsFull = true;
+    const body = (await (await get('/health/ready')).json()) as { reasons: Record<string, string> };
+    expect(body).toMatchObject({ status: 'unavailable', checks: { queue: 'unavailable' } });
+    expect(body.reasons).toEqual({ queue: 'The queue is full.' });
+  });
+
+  it('asks to be started again when nothing else helps', async () => {
+    alive = false;
+    const response = await get('/health/live');
+    expect(response.status).toBe(503);
+    expect(await response.json()).toEqual({ status: 'restart' });
   });
 
   it('is not ready while it drains', async () => {

@@ -9,6 +9,8 @@ export interface HealthServerOptions {
   port: number;
   readiness: Readiness;
   metrics: Metrics;
+  /** False when nothing but a restart helps; `/health/live` then answers 503. Default: alive as long as it answers. */
+  isAlive?: () => boolean;
 }
 
 export interface HealthServer {
@@ -32,7 +34,10 @@ async function answer(request: IncomingMessage, response: ServerResponse, option
   const path = (request.url ?? '/').split('?', 1)[0];
   if (request.method !== 'GET' && request.method !== 'HEAD')
     return send(response, 405, { error: 'method not allowed' });
-  if (path === '/health/live') return send(response, 200, { status: 'ok' });
+  if (path === '/health/live') {
+    const alive = options.isAlive?.() ?? true;
+    return send(response, alive ? 200 : 503, { status: alive ? 'ok' : 'restart' });
+  }
   if (path === '/health/ready') {
     const report = await options.readiness.report();
     return send(response, report.status === 'ok' ? 200 : 503, report);

@@ -35,6 +35,16 @@ export function registerQueueGauges(metrics: Metrics, read: () => Promise<QueueR
   });
 }
 
+/** `sluice_queue_call_failures_total`; `read` gives what `failedCalls` of `#queue` says. */
+export function registerQueueFailures(metrics: Metrics, read: () => number): void {
+  metrics.observedCounter({
+    name: 'sluice_queue_call_failures_total',
+    help: 'Operations on queues that failed, or were not tried because their store is away.',
+    labelNames: [],
+    read: (observe) => observe({}, read()),
+  });
+}
+
 /** `sluice_bus_lag_seconds`; `read` gives ms, null while nothing is known. */
 export function registerBusLag(metrics: Metrics, read: () => number | null): void {
   metrics.observedGauge({

@@ -1,2 +1,3 @@
 export * from './migrate.js';
+export * from './migration-check.js';
 export * from './queue-role.js';

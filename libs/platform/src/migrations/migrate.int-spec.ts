@@ -5,6 +5,7 @@ import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '#test/postgres';
 import { migrate } from './migrate.js';
+import { MigrationCheck } from './migration-check.js';
 import { ensureQueueRole } from './queue-role.js';
 
 let database: TestDatabase;
@@ -85,6 +86,35 @@ describe('migrate', () => {
   it('applies the migrations of the project to an empty database', async () => {
     expect((await migrate({ url: database.url })).length).toBeGreaterThan(0);
     expect(await query('SELECT count(*)::int AS jobs FROM jobs')).toEqual([{ jobs: 0 }]);
+  });
+});
+
+describe('MigrationCheck', () => {
+  it('says what is missing and what to do, and is content once it is there', async () => {
+    const check = new MigrationCheck({ url: database.url, folder });
+    await writeMigration('1_first', 'SELECT 1;\n');
+    await writeMigration('2_second', 'SELECT 2;\n');
+    const behind = (words: string) => ({
+      code: 'SERVICE_UNAVAILABLE',
+      message: expect.stringMatching(new RegExp(`${words}.*sluice migrate`)),
+    });
+    await expect(check.check()).rejects.toMatchObject(behind('2 migrations of this version are missing, from 1_first'));
+    await rm(join(folder, '2_second'), { recursive: true });
+    await migrate({ url: database.url, folder });
+    await writeMigration('2_second', 'SELECT 2;\n');
+    await expect(check.check()).rejects.toMatchObject(
+      behind('1 migrations of this version are missing, from 2_second'),
+    );
+    await migrate({ url: database.url, folder });
+    await check.check();
+  });
+
+  it('holds nothing against a database of a newer version', async () => {
+    await writeMigration('1_first', 'SELECT 1;\n');
+    await writeMigration('2_second', 'SELECT 2;\n');
+    await migrate({ url: database.url, folder });
+    await rm(join(folder, '2_second'), { recursive: true });
+    await expect(new MigrationCheck({ url: database.url, folder }).check()).resolves.toBeUndefined();
   });
 });
 

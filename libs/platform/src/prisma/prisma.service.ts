@@ -12,6 +12,11 @@ export interface PrismaOptions {
   url: string;
   /** Connections this process may hold. */
   poolSize?: number;
+  /**
+   * How long one query may take, in ms; its connection is then given up, since the other side may be gone without a
+   * word. Default: as long as it likes, for processes whose queries are long.
+   */
+  queryTimeoutMs?: number;
   /** Shown in `pg_stat_activity`. */
   applicationName?: string;
 }
@@ -30,6 +35,7 @@ export class PrismaService extends PrismaClient {
       application_name: options.applicationName ?? 'sluice',
       connectionTimeoutMillis: 5_000,
       keepAlive: true,
+      ...(options.queryTimeoutMs !== undefined && { query_timeout: options.queryTimeoutMs }),
     });
     // Idle connections break when the server restarts; the pool replaces them, the next query reports real trouble.
     pool.on('error', () => undefined);

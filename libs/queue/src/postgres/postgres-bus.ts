@@ -1,10 +1,14 @@
 import { randomBytes } from 'node:crypto';
-import { backOffMs, pause } from '../store-call.js';
+import { backOffMs, pause, settlesWithin } from '../store-call.js';
 import type { MessageBus } from '../store.js';
 import type { SharedPostgresConnection } from './shared-connection.js';
 import { PartCollector, toParts } from './text-parts.js';
 
 type ListenClient = Awaited<ReturnType<SharedPostgresConnection['getListenClient']>>;
+
+/** Between two questions to the listening connection whether it lives, and how long it may take to answer, in ms. */
+const askEveryMs = 3_000;
+const answerWithinMs = 4_000;
 
 interface Channel {
   readonly collector: PartCollector;
@@ -20,12 +24,16 @@ export class PostgresBus implements MessageBus {
   private closed = false;
   private connected = true;
   private client: ListenClient | null = null;
+  private readonly asking: NodeJS.Timeout;
+  private isAsking = false;
 
   constructor(
     private readonly connection: SharedPostgresConnection,
     private readonly namespace: string,
   ) {
     connection.on('listenerinvalidated', () => void this.listenAgain());
+    this.asking = setInterval(() => void this.askForLife(), askEveryMs);
+    this.asking.unref();
   }
 
   async publish(channel: string, text: string): Promise<void> {
@@ -62,6 +70,17 @@ export class PostgresBus implements MessageBus {
 
   close(): void {
     this.closed = true;
+    clearInterval(this.asking);
+  }
+
+  /** A connection that only listens would never notice that the other side is gone. */
+  private async askForLife(): Promise<void> {
+    const { client } = this;
+    if (!this.connected || client === null || this.isAsking) return;
+    this.isAsking = true;
+    const lives = await settlesWithin(client.query('SELECT 1'), answerWithinMs);
+    this.isAsking = false;
+    if (!lives && !this.closed && client === this.client) this.connection.renewListener();
   }
 
   private async listeningClient(): Promise<ListenClient> {

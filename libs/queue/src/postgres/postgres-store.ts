@@ -45,6 +45,18 @@ export class PostgresStore implements Store {
     return this.bus.isConnected();
   }
 
+  renewWork(): void {
+    this.connection.renewListener();
+  }
+
+  requireRoom(): void {
+    // A server whose disk is full answers with an error by itself.
+  }
+
+  async keepLocks(): Promise<string[] | null> {
+    return null;
+  }
+
   async ping(): Promise<void> {
     await storeCall(() => this.connection.pool.query('SELECT 1'));
   }

@@ -1,3 +1,4 @@
+import { Socket } from 'node:net';
 import {
   assertSchemaCompatibility,
   LATEST_SCHEMA_VERSION,
@@ -9,6 +10,9 @@ import {
 
 /** Connections one process uses for queue operations, besides the one that listens. */
 const poolSize = 8;
+
+/** A connection that has not answered by then is given up: the other side may be gone without a word. In ms. */
+const queryTimeoutMs = 10_000;
 
 export interface SharedConnectionOptions {
   url: string;
@@ -29,6 +33,7 @@ export class SharedPostgresConnection extends PostgresConnection {
       max: poolSize,
       application_name: `sluice-${clientName}`,
       connectionTimeoutMillis: 2_000,
+      query_timeout: queryTimeoutMs,
       keepAlive: true,
       keepAliveInitialDelayMillis: 10_000,
     });
@@ -42,6 +47,15 @@ export class SharedPostgresConnection extends PostgresConnection {
 
   async shutDown(): Promise<void> {
     await super.close();
+  }
+
+  /** Breaks the listening connection, in case it hears nothing: BullMQ and the bus then listen on another. */
+  renewListener(): void {
+    const breakOff = ({ connection }: Awaited<ReturnType<PostgresConnection['getListenClient']>>) => {
+      if (connection?.stream instanceof Socket) connection.stream.destroy();
+    };
+    // One that is being opened has its own time limit.
+    this.getListenClient().then(breakOff, () => undefined);
   }
 
   /** Brings BullMQ's tables up to date. Safe when several processes start at once. */

@@ -9,6 +9,15 @@ const minimumVersion = [6, 2] as const;
 // Redis that comes back is found again within half a second; what waits must not wait for the back-off.
 const retryStrategy = (attempt: number) => Math.min(attempt * 50, 500);
 
+/**
+ * A connection that has been asked and gives no byte for so long is dead, although nobody has closed it: a router forgot
+ * it, or the server's host is gone. It is torn down and opened anew. In ms.
+ */
+const silentMs = { answers: 4_000, blocks: 15_000, reads: 9_000 };
+
+/** Between two pings of a connection that else only listens, in ms. */
+const pingEveryMs = 3_000;
+
 /** For requests: an operation fails at once while the server is away, instead of waiting in a line nobody sees. */
 export function failFastClient(url: string, connectionName: string): Redis {
   return open(url, {
@@ -17,17 +26,32 @@ export function failFastClient(url: string, connectionName: string): Redis {
     autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: 0,
     commandTimeout: storeCallTimeoutMs,
+    socketTimeout: silentMs.answers,
   });
 }
 
-/** For workers and readers: an operation waits until the server is back. */
+/** For workers: an operation waits until the server is back. BullMQ duplicates it for the commands that block. */
 export function patientClient(url: string, connectionName: string): Redis {
-  return open(url, { connectionName, maxRetriesPerRequest: null });
+  const client = open(url, { connectionName, maxRetriesPerRequest: null, socketTimeout: silentMs.answers });
+  const duplicate = client.duplicate.bind(client);
+  client.duplicate = (override) => duplicate({ ...override, socketTimeout: silentMs.blocks });
+  return client;
+}
+
+/** For a connection that listens: it is asked for a sign of life, for it would never notice by itself. */
+export function listeningClient(url: string, connectionName: string): Redis {
+  const client = open(url, { connectionName, maxRetriesPerRequest: null, socketTimeout: silentMs.answers });
+  const timer = setInterval(() => {
+    if (client.status === 'ready') client.ping().catch(() => undefined);
+  }, pingEveryMs);
+  timer.unref();
+  client.once('end', () => clearInterval(timer));
+  return client;
 }
 
 /** For a loop that reads and tries again by itself: a read ends with an error as soon as the connection does. */
 export function readerClient(url: string, connectionName: string): Redis {
-  return open(url, { connectionName, maxRetriesPerRequest: 0 });
+  return open(url, { connectionName, maxRetriesPerRequest: 0, socketTimeout: silentMs.reads });
 }
 
 function open(url: string, options: RedisOptions): Redis {
@@ -87,9 +111,21 @@ export function checkServer(facts: RedisServerFacts, warn: (message: string) => 
   const [major = 0, minor = 0] = facts.version.split('.').map(Number);
   const [wantedMajor, wantedMinor] = minimumVersion;
   if (major < wantedMajor || (major === wantedMajor && minor < wantedMinor)) {
-    throw new PlatformError('SERVICE_UNAVAILABLE', `Redis ${facts.version} is too old: 6.2 is the oldest that serves.`);
+    throw new PlatformError(
+      'SERVICE_UNAVAILABLE',
+      `Redis ${facts.version} is too old for the queue: start one of version 6.2 or newer, or leave REDIS_URL and ` +
+        'SLUICE_QUEUE_URL unset to keep the queue in PostgreSQL.',
+    );
   }
-  if (facts.evictionPolicy !== 'noeviction') {
-    warn(`Redis may evict jobs: its maxmemory-policy is ${facts.evictionPolicy}, set it to noeviction.`);
-  }
+  const policy = evictionProblem({ ...facts, maxMemoryBytes: 1 });
+  if (policy !== null) warn(policy);
+}
+
+/** Why this server may lose jobs by itself, and what to do; null when it does not. Without a limit nothing is evicted. */
+export function evictionProblem({ evictionPolicy, maxMemoryBytes }: RedisServerFacts): string | null {
+  if (evictionPolicy === 'noeviction' || maxMemoryBytes === 0) return null;
+  return (
+    `Redis may evict jobs: its maxmemory-policy is ${evictionPolicy}. Set it to noeviction ` +
+    '(CONFIG SET maxmemory-policy noeviction, and in its configuration).'
+  );
 }

@@ -1,23 +1,29 @@
 import { type BackendFactory, createRedisBackend, type IQueueBackend } from 'bullmq';
 import type { Redis } from 'ioredis';
-import { storeCall, storeUnavailable } from '../store-call.js';
-import type { MailboxLink, MessageBus, Store, StoreConnection, StoreOptions } from '../store.js';
+import { PlatformError } from '#common';
+import { storeCall, storeFull } from '../store-call.js';
+import type { HeldLocks, MailboxLink, MessageBus, Store, StoreConnection, StoreOptions } from '../store.js';
+import { isOutOfMemory, keepLocks } from './keep-locks.js';
 import { RedisBus } from './redis-bus.js';
 import {
   checkServer,
   connectClient,
+  evictionProblem,
   failFastClient,
+  listeningClient,
   patientClient,
   readerClient,
   readServerFacts,
+  type RedisServerFacts,
 } from './redis-clients.js';
 import { RedisMailboxLink } from './redis-mailbox-link.js';
+import { RedisRoom } from './redis-room.js';
 
 /** How long the first connection may take, in ms. */
 const startTimeoutMs = 10_000;
 
-/** Above this part of maxmemory the server is about to refuse work: readiness says so before requests find out. */
-const fullAt = 0.98;
+/** Between two looks at the memory of the server, in ms. */
+const measureEveryMs = 1_000;
 
 /** Redis: BullMQ on shared connections, PUBLISH for the bus, one stream per mailbox. */
 export class RedisStore implements Store {
@@ -25,6 +31,8 @@ export class RedisStore implements Store {
   readonly bus: MessageBus;
   readonly mailboxLink: MailboxLink;
   private readonly readers: Redis[] = [];
+  private readonly room = new RedisRoom();
+  private readonly measuring: NodeJS.Timeout;
 
   private constructor(
     readonly prefix: string,
@@ -40,6 +48,9 @@ export class RedisStore implements Store {
       return client;
     };
     this.mailboxLink = new RedisMailboxLink(requests, reader, prefix);
+    // A server that is away has other ways to say so.
+    this.measuring = setInterval(() => void this.measure().catch(() => undefined), measureEveryMs);
+    this.measuring.unref();
   }
 
   static async open(options: StoreOptions): Promise<RedisStore> {
@@ -47,7 +58,7 @@ export class RedisStore implements Store {
     const clients = {
       requests: failFastClient(url, clientName),
       work: patientClient(url, `${clientName}-work`),
-      subscriber: patientClient(url, `${clientName}-bus`),
+      subscriber: listeningClient(url, `${clientName}-bus`),
     };
     const { requests, work, subscriber } = clients;
     const report = (client: Redis) =>
@@ -80,15 +91,33 @@ export class RedisStore implements Store {
     return this.requests.status === 'ready';
   }
 
+  renewWork(): void {
+    // Not ended but torn down: the other side of a connection that hears nothing may never answer.
+    if (this.work.status === 'ready' || this.work.status === 'connect') this.work.stream.destroy();
+  }
+
+  async keepLocks(queue: string, locks: HeldLocks, error: unknown): Promise<string[] | null> {
+    return isOutOfMemory(error) ? await keepLocks(this.work, `${this.prefix}:${queue}`, locks) : null;
+  }
+
+  requireRoom(): void {
+    if (this.room.problem() !== null) throw storeFull();
+  }
+
   async ping(): Promise<void> {
-    await storeCall(async () => {
-      const { usedMemoryBytes, maxMemoryBytes } = await readServerFacts(this.requests);
-      if (maxMemoryBytes > 0 && usedMemoryBytes > maxMemoryBytes * fullAt)
-        throw storeUnavailable(new Error('Redis is full'));
-    });
+    const facts = await storeCall(() => this.measure());
+    const problem = this.room.problem() ?? evictionProblem(facts);
+    if (problem !== null) throw new PlatformError('SERVICE_UNAVAILABLE', problem);
+  }
+
+  private async measure(): Promise<RedisServerFacts> {
+    const facts = await readServerFacts(this.requests);
+    this.room.note(facts);
+    return facts;
   }
 
   async close(): Promise<void> {
+    clearInterval(this.measuring);
     for (const client of [this.requests, this.work, this.subscriber, ...this.readers]) client.disconnect();
   }
 }

@@ -22,6 +22,9 @@ const startTimeoutMs = 10_000;
 /** How long one step may take, in ms. A request must not hang because the store is away. */
 const stepTimeoutMs = 1_000;
 
+/** A connection that gives no byte for so long, although it was asked, is opened anew, in ms. */
+const silentAfterMs = 4_000;
+
 interface Script {
   text: string;
   sha1: string;
@@ -51,6 +54,7 @@ export class RedisLimitStore implements LimitStore {
       enableOfflineQueue: false,
       maxRetriesPerRequest: 0,
       commandTimeout: stepTimeoutMs,
+      socketTimeout: silentAfterMs,
       connectTimeout: 5_000,
       retryStrategy: (attempt: number) => Math.min(attempt * 50, 500),
     });

@@ -55,6 +55,7 @@ describe('the money of a chat', () => {
     const jobs = new JobsRepository(prisma);
     closer = new JobCloser(jobs, [new SettlementStep(meterJob)]);
     const producer = {
+      requireRoom: () => undefined,
       counts: () => Promise.resolve({ waiting: 0, prioritized: 0, delayed: 0, active: 0 }),
       enqueue: (_definition: object, envelope: JobEnvelope<ChatJobPayload>) =>
         Promise.resolve(void enqueued.push(envelope)),

@@ -1,0 +1,142 @@
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+
+/** What happens to bytes and connections from now on. */
+export interface ProxyFault {
+  /** Every chunk is late by so much, each way. */
+  latencyMs?: number;
+  /** Connections stay open and carry nothing any more. */
+  isHalfOpen?: boolean;
+  /** Half open are only those that have sent this word, such as a command or a client's name. */
+  onlyWhere?: string;
+  /** Connections that come later are whole. */
+  sparesLater?: boolean;
+  /** Connections end with RST, later ones as soon as they come. */
+  isReset?: boolean;
+}
+
+/** A wire to a server of the tests that can be slow, half open or reset. Nothing leaves this machine. */
+export class TcpProxy {
+  private readonly links = new Set<Link>();
+  private fault: ProxyFault = {};
+
+  private constructor(
+    private readonly server: Server,
+    /** The url of the server by way of this proxy. */
+    readonly url: string,
+    private readonly target: { host: string; port: number },
+  ) {
+    server.on('connection', (near) => this.join(near));
+  }
+
+  static async to(url: string): Promise<TcpProxy> {
+    const target = new URL(url);
+    // Ends are passed on by hand: a half-open connection must not answer them.
+    const server = createServer({ allowHalfOpen: true, noDelay: true });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const near = new URL(url);
+    near.port = String((server.address() as AddressInfo).port);
+    return new TcpProxy(server, near.href, { host: target.hostname, port: Number(target.port) });
+  }
+
+  break(fault: ProxyFault): void {
+    this.fault = fault;
+    for (const link of this.links) {
+      if (fault.isReset) link.reset();
+      link.latencyMs = fault.latencyMs ?? 0;
+      link.stallIf(fault);
+    }
+  }
+
+  /** Whole again; connections that were half open are ended, as by a router that has forgotten them. */
+  mend(): void {
+    this.break({});
+    for (const link of this.links) if (link.isStalled) link.reset();
+  }
+
+  async close(): Promise<void> {
+    for (const link of this.links) link.reset();
+    await new Promise((resolve) => this.server.close(resolve));
+  }
+
+  private join(near: Socket): void {
+    const far = connect({ ...this.target, noDelay: true, allowHalfOpen: true });
+    const { isReset, latencyMs = 0, sparesLater } = this.fault;
+    const link = new Link(near, far, () => this.links.delete(link));
+    this.links.add(link);
+    link.latencyMs = latencyMs;
+    if (!sparesLater) {
+      link.stallIf(this.fault);
+      link.onWords(() => link.stallIf(this.fault));
+    }
+    if (isReset) link.reset();
+  }
+}
+
+/** How much of what a connection has sent is kept, to look for a word in it: of its beginning, and of its end. */
+const rememberedBytes = 4_000;
+
+/** One connection through the proxy. */
+class Link {
+  isStalled = false;
+  latencyMs = 0;
+  private firstWords = '';
+  private lastWords = '';
+  private hear: () => void = () => undefined;
+
+  constructor(
+    private readonly near: Socket,
+    private readonly far: Socket,
+    private readonly onGone: () => void,
+  ) {
+    near.on('data', (bytes) => {
+      const text = bytes.toString('latin1');
+      if (this.firstWords.length < rememberedBytes) this.firstWords += text;
+      this.lastWords = (this.lastWords + text).slice(-rememberedBytes);
+      this.hear();
+    });
+    this.carry(near, far);
+    this.carry(far, near);
+  }
+
+  /** Called before what a client sends is passed on. */
+  onWords(hear: () => void): void {
+    this.hear = hear;
+  }
+
+  stallIf({ isHalfOpen, onlyWhere }: ProxyFault): void {
+    const words = [this.firstWords, this.lastWords];
+    if (isHalfOpen && (onlyWhere === undefined || words.some((text) => text.includes(onlyWhere))))
+      this.isStalled = true;
+  }
+
+  reset(): void {
+    if (!this.near.destroyed) this.near.resetAndDestroy();
+    this.far.destroy();
+    this.onGone();
+  }
+
+  private carry(from: Socket, to: Socket): void {
+    const lane: { dueMs: number; step: () => void }[] = [];
+    let timer: NodeJS.Timeout | undefined;
+    const drain = () => {
+      timer = undefined;
+      while (lane[0] !== undefined && lane[0].dueMs <= performance.now()) lane.shift()?.step();
+      if (lane[0] !== undefined) timer = setTimeout(drain, lane[0].dueMs - performance.now() + 1);
+    };
+    // In order, also when the latency changes between two chunks.
+    const later = (step: () => void) => {
+      lane.push({ dueMs: performance.now() + this.latencyMs, step });
+      if (timer === undefined) drain();
+    };
+    from.on('error', () => undefined);
+    from.on('data', (bytes) => later(() => !this.isStalled && to.writable && to.write(bytes)));
+    from.on('end', () => later(() => !this.isStalled && to.end()));
+    from.on('close', () => {
+      if (this.isStalled) return;
+      later(() => {
+        to.destroy();
+        if (from.destroyed && to.destroyed) this.onGone();
+      });
+    });
+  }
+}
