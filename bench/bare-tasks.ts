@@ -8,11 +8,12 @@ export class BareTasks {
   private engine: TaskEngine | null = null;
   private count = 0;
 
-  async load(options: HostLoadOptions): Promise<void> {
+  async load(options: HostLoadOptions): Promise<{ provider: string; providerNote: string | null }> {
     const loaded = await loadFamilyEngine(options, (events) => {
       for (const [id, event] of events) this.listeners.get(id)?.(event);
     });
     this.engine = loaded.engine as TaskEngine;
+    return { provider: loaded.provider, providerNote: loaded.providerNote };
   }
 
   /** What a task makes; rejects when it fails. */

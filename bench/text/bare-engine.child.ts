@@ -13,11 +13,12 @@ import type { BenchRequest } from './workload.js';
 const listeners = new Map<string, (event: TextGenerationEvent) => void>();
 let engine: TextGenerationEngine | null = null;
 
-async function load(options: HostLoadOptions): Promise<void> {
+async function load(options: HostLoadOptions): Promise<object> {
   const loaded = await loadFamilyEngine(options, (events) => {
     for (const [id, event] of events) listeners.get(id)?.(event as TextGenerationEvent);
   });
   engine = loaded.engine as TextGenerationEngine;
+  return { provider: loaded.provider, providerNote: loaded.providerNote };
 }
 
 async function run({ requests, concurrency }: RunPlan): Promise<ChildRun> {

@@ -17,13 +17,16 @@ export interface ChildRun {
 
 /** A process that answers `load` and `run` over its channel, one command at a time. */
 export class BenchChild {
+  /** What it said when it had loaded: the provider that it uses, of our own. */
+  loaded: unknown = null;
+
   private constructor(private readonly child: ChildProcess) {}
 
   static async start(modulePath: string, loadOptions: object): Promise<BenchChild> {
     const child = fork(modulePath, [], { serialization: 'advanced', stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
     const self = new BenchChild(child);
     await self.answer();
-    await self.call('load', loadOptions);
+    self.loaded = await self.call('load', loadOptions);
     return self;
   }
 

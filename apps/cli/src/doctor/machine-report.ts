@@ -4,6 +4,7 @@ import { createRequire } from 'node:module';
 import { availableParallelism, cpus, totalmem } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
+import { PlatformError } from '#common';
 import { neededLibraries, type NeededLibrary, readNvidiaDriver } from '#platform/devices';
 import { toolEnvironment } from '#platform/config';
 
@@ -78,12 +79,21 @@ async function reportTool(name: string): Promise<ToolReport> {
   }
 }
 
-/** The runtime that computes, as its package lies here. */
+/** The runtime that computes, as its package lies here. Rejects with `SERVICE_UNAVAILABLE` where there is none. */
 export async function reportRuntime(): Promise<RuntimeReport> {
-  const folder = dirname(require.resolve('onnxruntime-node/package.json'));
+  const folder = runtimeFolder();
   const { version } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { version: string };
   const library = join(folder, `bin/napi-v6/${process.platform}/${process.arch}`, 'libonnxruntime_providers_cuda.so');
   if (process.platform !== 'linux' || process.arch !== 'x64') return { version, cuda: null };
   const installed = existsSync(library);
   return { version, cuda: { installed, libraries: installed ? await neededLibraries(library) : null } };
+}
+
+function runtimeFolder(): string {
+  try {
+    return dirname(require.resolve('onnxruntime-node/package.json'));
+  } catch {
+    const message = 'There is no runtime for models here, as in the image of the api: run this where a worker runs.';
+    throw new PlatformError('SERVICE_UNAVAILABLE', message);
+  }
 }
