@@ -27,6 +27,8 @@ const settings = {
   failing: [],
   patient: [],
   plain: [],
+  busy: [],
+  bystander: [],
   reader: [
     { target: 'XS', tokens: 1_234 },
     { target: 'other', requests: 6 },
@@ -323,5 +325,25 @@ describe.each(transports)('rate limits with windows in %s', (transport) => {
     );
     expect(statuses.filter((status) => status === 200)).toHaveLength(5);
     expect((await post(keyOf(owner), chat('[[tokens=1]]'))).status).toBe(200);
+  });
+
+  // Last: it holds everybody who asks meanwhile.
+  it('holds everybody together to the limit of the installation, on every replica', async () => {
+    const overrides = new LimitOverridesRepository(prisma);
+    const everybody = { accountId: null, apiKeyId: null };
+    const ask = (name: TenantName, replica: number) => post(keyOf(tenant(name)), chat('[[tokens=1]]'), replica);
+    await overrides.set({ ...everybody, target: '*', requests: 3, tokens: null });
+    try {
+      for (const replica of [0, 1, 2]) {
+        // A replica hears of a new limit within 5 s.
+        await expect.poll(async () => (await ask('busy', replica)).status, { timeout: 15_000 }).toBe(429);
+        const refused = await ask('bystander', replica);
+        expect([refused.status, refused.headers.get('x-ratelimit-type')]).toEqual([429, 'global']);
+        expect(await refused.text()).toContain('the whole service may use 3 requests per minute');
+      }
+    } finally {
+      await overrides.remove(everybody, '*');
+    }
+    await expect.poll(async () => (await ask('bystander', 0)).status, { timeout: 15_000 }).toBe(200);
   });
 });
