@@ -36,6 +36,8 @@ export interface PlatformOptions {
   engine?: 'deterministic' | 'text';
   /** Further environment of every process. */
   env?: Record<string, string>;
+  /** Further environment of single processes. */
+  processEnv?: Partial<Record<PlatformProcess, Record<string, string>>>;
   /** A home with installed models instead of a fresh one; it is left in place. */
   home?: string;
   /**
@@ -279,7 +281,7 @@ class RunningPlatform implements Platform {
     const env = { ...this.environments?.[role], ...(role === 'api' && { PORT: String(this.ports.get(name)) }) };
     const entry = join(distFolder, entries[role][this.options.engine ?? 'deterministic']);
     const child = spawn(process.execPath, [entry], {
-      env: { PATH: process.env.PATH ?? '', ...env },
+      env: { PATH: process.env.PATH ?? '', ...env, ...this.options.processEnv?.[name] },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     this.children.set(name, child);

@@ -3,7 +3,7 @@ import type { ModelRegistryService } from '#model-registry';
 import { modalitiesOf } from '#modalities';
 import { type Readiness, registerReadinessGauges } from '#platform/health';
 import { type Metrics, registerBusLag, registerQueueFailures, registerQueueGauges } from '#platform/metrics';
-import type { QueueTransport } from '#queue';
+import type { AffinityDecision, QueueTransport } from '#queue';
 
 interface ApiMetricsSources {
   registry: ModelRegistryService;
@@ -50,6 +50,16 @@ export function countDecisions(metrics: Metrics): (decision: AdmissionDecision) 
     ['modality', 'model', 'reason'],
   );
   return ({ modality, modelId, reason }) => decisions.inc({ modality, model: modelId, reason });
+}
+
+/** `sluice_affinity_decisions_total`: whether chats are kept for the worker that holds their beginning. */
+export function countAffinity(metrics: Metrics): (decision: AffinityDecision) => void {
+  const decisions = metrics.counter(
+    'sluice_affinity_decisions_total',
+    'Jobs kept for a worker (`kept`), or not: one worker at most is there (`alone`), or none has room (`full`).',
+    ['modality', 'model', 'decision'],
+  );
+  return ({ modality, modelId, decision }) => decisions.inc({ modality, model: modelId, decision });
 }
 
 const heldStates = ['loading', 'ready', 'draining'] as const;

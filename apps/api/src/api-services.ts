@@ -32,7 +32,7 @@ import { VoicesService } from '#modalities/speech/api';
 import { type AccountServices, openAccountServices } from './account-services.js';
 import { HolderWatch } from './holder-watch.js';
 import { Drain } from './http/drain.js';
-import { countDecisions, registerApiMetrics } from './api-metrics.js';
+import { countAffinity, countDecisions, registerApiMetrics } from './api-metrics.js';
 import { type LimitServices, openLimitServices } from './limit-services.js';
 
 /** Everything the api's routes stand on, made once per process. */
@@ -63,19 +63,14 @@ export interface ApiServices extends AccountServices, LimitServices {
 
 /** Connects to queue and database. Rejects when the queue does not answer; the database may come later. */
 export async function openServices(config: ApiConfig, logger: Logger): Promise<ApiServices> {
-  const transport = await createTransport({
-    url: config.queueUrl,
-    namespace: config.namespace,
-    clientName: 'api',
-    warn: (message, error) => logger.warn({ error }, message),
-  });
+  const metrics = new Metrics('api');
+  const transport = await openTransport(config, metrics, logger);
   const tracing = await openTracing('sluice-api', config);
   const prisma = openDatabase(config);
   await transport.mailbox.start();
   await joinPresence(transport);
   const jobs = new JobsRepository(prisma);
   const registry = new ModelRegistryService(prisma, new PresenceOnlineModels(() => transport.presence.list()));
-  const metrics = new Metrics('api');
   const accounts = new AccountsService(prisma);
   const ledger = new LedgerService(prisma);
   const idempotency = new IdempotencyService({
@@ -161,6 +156,17 @@ export async function closeServices(services: ApiServices): Promise<void> {
   await prisma.$disconnect();
   await artifacts.close();
   await tracing.close();
+}
+
+function openTransport(config: ApiConfig, metrics: Metrics, logger: Logger): Promise<QueueTransport> {
+  const { queueUrl: url, namespace, affinityMs: keepMs } = config;
+  return createTransport({
+    url,
+    namespace,
+    clientName: 'api',
+    warn: (message, error) => logger.warn({ error }, message),
+    ...(keepMs > 0 && { affinity: { keepMs, onDecision: countAffinity(metrics) } }),
+  });
 }
 
 /** Workers cancel the jobs of a replica that falls silent. */

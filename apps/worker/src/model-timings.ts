@@ -1,6 +1,6 @@
 import { type JobUsage, PlatformError, Tally } from '#common';
 import type { ModalityName } from '#modalities';
-import type { JobReport } from '#queue';
+import type { JobReport, KeptEnd } from '#queue';
 
 /* Bounds as the semantic conventions for generative AI advise them, in seconds and tokens. */
 const requestBounds = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92];
@@ -39,6 +39,8 @@ export class JobTimings {
   readonly requests = new Map<string, Tally>();
   readonly inputTokens = new Tally(tokenBounds);
   readonly outputTokens = new Tally(tokenBounds);
+  /** Jobs that were kept for a worker, by what became of them. */
+  readonly kept = new Map<KeptEnd, number>();
 
   constructor(readonly modality: ModalityName) {}
 
@@ -57,6 +59,10 @@ export class JobTimings {
     } finally {
       this.requestTally(end).add((performance.now() - startedAt) / 1_000);
     }
+  }
+
+  countKept(end: KeptEnd): void {
+    this.kept.set(end, (this.kept.get(end) ?? 0) + 1);
   }
 
   private countTokens({ promptTokens, completionTokens }: JobUsage): void {

@@ -73,5 +73,6 @@ export function openConsumer(transport: QueueTransport, wish: ConsumerWish): Pro
     concurrency,
     pickupTimeoutMs,
     onPickup: (waitedMs) => timings.pickup.add(waitedMs / 1_000),
+    onKept: (end) => timings.countKept(end),
   });
 }

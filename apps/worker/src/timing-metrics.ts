@@ -52,6 +52,16 @@ export function registerTimings(metrics: Metrics, models: () => readonly TimedMo
       for (const { id, jobs } of timedJobs(models())) observe({ modality: jobs.modality, model: id }, jobs.pickup);
     },
   });
+  metrics.observedCounter({
+    name: 'sluice_affinity_jobs_total',
+    help: 'Jobs that were kept for a worker, by what became of them here.',
+    labelNames: ['modality', 'model', 'end'],
+    read: (observe) => {
+      for (const { id, jobs } of timedJobs(models())) {
+        for (const [end, count] of jobs.kept) observe({ modality: jobs.modality, model: id, end }, count);
+      }
+    },
+  });
 }
 
 const genAiLabels = ['gen_ai_operation_name', 'gen_ai_provider_name', 'gen_ai_request_model'] as const;

@@ -10,6 +10,7 @@ import type { JobsRepository, NewJob } from './jobs.repository.js';
 import type { NewMediaJob } from './media/media-job.js';
 import { MediaJobsRepository } from './media/media-jobs.repository.js';
 import type { PayloadCipher } from './payload-cipher.js';
+import { routeKeyOf } from './route-key.js';
 import { QueueLimit, type QueuePlace } from './queue-limit.js';
 import { type UnwantedJob, UnwantedJobs } from './unwanted-jobs.js';
 
@@ -29,6 +30,11 @@ export interface OpenRequest {
   tokenReservation?: TokenReservation | null;
   /** Of a job whose caller does not wait; `replyTo` is null then. */
   media?: NewMediaJob;
+  /**
+   * What requests of one conversation have in common: those of one account that say the same go to the same worker while
+   * it has room. Asked only when there is a choice.
+   */
+  affinity?: () => string;
   /** Given to the admission steps; nothing here looks into it. */
   quote?: unknown;
 }
@@ -226,10 +232,11 @@ export class AdmissionService {
     return admitted;
   }
 
-  private async enqueue({ definition, payload, replyTo, stream }: OpenRequest, job: AdmittedJob): Promise<void> {
+  private async enqueue(request: OpenRequest, job: AdmittedJob): Promise<void> {
+    const { definition, payload, replyTo, stream, caller, affinity } = request;
     const { requestId, modality, modelId, deadlineAtMs } = job;
     const trace = this.options.traceOf?.(requestId);
-    await this.options.transport.producer.enqueue(definition, {
+    const envelope = {
       requestId,
       modality,
       modelId,
@@ -239,7 +246,9 @@ export class AdmissionService {
       stream,
       ...(trace !== undefined && { trace }),
       payload,
-    });
+    };
+    const routeKey = affinity === undefined ? undefined : () => routeKeyOf(caller.accountId, affinity());
+    await this.options.transport.producer.enqueue(definition, envelope, { routeKey });
   }
 }
 

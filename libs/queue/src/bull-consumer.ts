@@ -1,5 +1,7 @@
 import { UnrecoverableError } from 'bullmq';
 import { type Clock, PlatformError } from '#common';
+import type { ClaimBus } from './affinity/claim-bus.js';
+import { KeptJobs } from './affinity/kept-jobs.js';
 import { type BullJob, BullWorker, openWorker } from './bull-queue.js';
 import type { BusCancels } from './cancel-bus.js';
 import { refusalOf, type WorkerHearsay } from './delivery-checks.js';
@@ -11,7 +13,7 @@ import type { BusPresence } from './presence-bus.js';
 import { QueueWatchdog } from './queue-watchdog.js';
 import { settlesWithin } from './store-call.js';
 import type { Store } from './store.js';
-import type { ConsumerOptions, JobConsumer, MailboxWriter, OutcomeQueue, ProgressBus } from './transport.js';
+import type { ConsumerOptions, JobConsumer, KeptEnd, MailboxWriter, OutcomeQueue, ProgressBus } from './transport.js';
 
 /** How long aborted jobs may take to report their outcome when the worker stops, in ms. */
 const lastWordsMs = 5_000;
@@ -24,6 +26,7 @@ export interface ConsumerParts {
   readonly cancels: BusCancels;
   readonly presence: BusPresence;
   readonly progress: ProgressBus;
+  readonly claims: ClaimBus;
   readonly clock: Clock;
   readonly warn: (message: string, error?: unknown) => void;
   /** Jobs of a queue that anybody could take now. */
@@ -45,6 +48,7 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
   private readonly watchdog: QueueWatchdog | null;
   private pickups = 0;
   private rebuildCount = 0;
+  private kept: KeptJobs | null = null;
   private closing: Promise<void> | null = null;
 
   constructor(
@@ -75,6 +79,8 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
     this.stops.push(presence.onChange(() => this.abortAbandoned()));
     const worker = this.openWorker();
     await worker.waitUntilReady();
+    this.kept = this.newKeptJobs();
+    await this.kept.start();
     this.watchdog?.start();
   }
 
@@ -85,11 +91,13 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
 
   private async stop(graceMs: number): Promise<void> {
     this.watchdog?.stop();
+    this.kept?.refuse();
     const stopped = Promise.all(this.workers.map((worker) => worker.close()));
     if (!(await settlesWithin(stopped, graceMs))) {
       for (const { delivery } of this.running.values()) delivery.abort(workerStopping());
       await settlesWithin(stopped, lastWordsMs);
     }
+    this.kept?.close();
     for (const stop of this.stops) stop();
   }
 
@@ -117,6 +125,21 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
     );
     this.workers.push(worker);
     return worker;
+  }
+
+  private newKeptJobs(): KeptJobs {
+    const { store, presence, claims, clock } = this.parts;
+    return new KeptJobs({
+      queue: this.queue,
+      lockMs: this.options.definition.policy.lockMs,
+      worker: () => this.workers.at(-1) ?? null,
+      store,
+      presence,
+      claims,
+      clock,
+      hasRoom: (underWay) => this.running.size + underWay < this.concurrency,
+      onEnd: (end) => this.options.onKept?.(end),
+    });
   }
 
   private newWatchdog(patienceMs: number): QueueWatchdog {
@@ -149,6 +172,7 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
     this.pickups += 1;
     if (job.attemptsMade === 0 && job.stalledCounter === 0) {
       this.options.onPickup?.(Math.max(0, clock.nowMs() - job.timestamp));
+      if (job.data.keptFor !== undefined && !BullWorker.wasClaimed(job)) this.options.onKept?.('taken-over');
     }
     const delivered = this.deliveredJob(job, token);
     const delivery = new JobDelivery(delivered, outcomes, clock);

@@ -1,7 +1,8 @@
 import type { JobsOptions } from 'bullmq';
+import type { JobKeeper } from './affinity/job-keeper.js';
 import type { BullQueue, BullQueues } from './bull-queue.js';
 import { type JobDefinition, type JobEnvelope, queueName } from './job-definition.js';
-import type { JobProducer, QueueCounts } from './transport.js';
+import type { EnqueueOptions, JobProducer, QueueCounts } from './transport.js';
 
 /** Wait before a job runs again on the same queue, doubled each time, in ms. */
 const retryDelayMs = 250;
@@ -10,17 +11,38 @@ const retryDelayMs = 250;
 const waitingStates = ['waiting', 'delayed', 'prioritized'];
 const heldStates = [...waitingStates, 'active'];
 
+/** What begins within this time counts as waiting, in ms. */
+const soonMs = 1_000;
+
 /** Puts jobs into the queues of models, one BullMQ queue each. */
 export class BullProducer implements JobProducer {
-  constructor(private readonly queues: BullQueues) {}
+  /** Without a keeper, nothing is kept. */
+  constructor(
+    private readonly queues: BullQueues,
+    private readonly keeper: JobKeeper | null = null,
+  ) {}
 
   requireRoom(): void {
     this.queues.requireRoom();
   }
 
-  async enqueue(definition: JobDefinition<object, object>, envelope: JobEnvelope): Promise<void> {
+  async enqueue(
+    definition: JobDefinition<object, object>,
+    envelope: JobEnvelope,
+    { routeKey }: EnqueueOptions = {},
+  ): Promise<void> {
+    const { keeper } = this;
+    const options = jobOptions(definition, envelope);
+    const workerId = (routeKey && keeper?.workerFor(envelope, routeKey)) ?? null;
+    if (keeper === null || workerId === null) return await this.add(envelope, options);
+    // Whatever becomes of that worker: BullMQ gives a delayed job to another one when its time is over.
+    await this.add({ ...envelope, keptFor: workerId }, { ...options, delay: keeper.keepMs });
+    keeper.kept(envelope, workerId);
+  }
+
+  private async add(envelope: JobEnvelope, options: JobsOptions): Promise<void> {
     const { modality, modelId } = envelope;
-    await this.call(modality, modelId, (queue) => queue.add(modality, envelope, jobOptions(definition, envelope)));
+    await this.call(modality, modelId, (queue) => queue.add(modality, envelope, options));
   }
 
   async enqueueBulk(definition: JobDefinition<object, object>, envelopes: JobEnvelope[]): Promise<void> {
@@ -32,6 +54,12 @@ export class BullProducer implements JobProducer {
       opts: jobOptions(definition, envelope),
     }));
     await this.call(first.modality, first.modelId, (queue) => queue.addBulk(jobs), bulkTimeoutMs(jobs.length));
+  }
+
+  /** Lets whoever is free have a job that is still delayed; of no effect on others. Never rejects. */
+  async recall(queueName: string, requestId: string): Promise<void> {
+    // What could not be asked for is still given away by BullMQ itself.
+    await this.queues.letGo(queueName, requestId).catch(() => false);
   }
 
   async remove(modality: string, modelId: string, requestId: string): Promise<boolean> {
@@ -54,11 +82,19 @@ export class BullProducer implements JobProducer {
   }
 
   async counts(modality: string, modelId: string): Promise<QueueCounts> {
-    const counts = await this.call(modality, modelId, (queue) =>
-      queue.getJobCounts('wait', 'active', 'delayed', 'prioritized'),
-    );
-    const { wait = 0, active = 0, delayed = 0, prioritized = 0 } = counts;
-    return { waiting: wait, active, delayed, prioritized };
+    return this.call(modality, modelId, async (queue) => {
+      const counts = await queue.getJobCounts('wait', 'active', 'delayed', 'prioritized');
+      const { wait = 0, active = 0, delayed = 0, prioritized = 0 } = counts;
+      // Without a worker nobody moves jobs whose time has come: they wait, and whoever scales by this must see them.
+      const soon = delayed === 0 ? 0 : await countSoon(queue);
+      return { waiting: wait + soon, active, delayed: Math.max(0, delayed - soon), prioritized };
+    });
+  }
+
+  /** Jobs that anybody could take now, those that are kept left out. */
+  async countReady(modality: string, modelId: string): Promise<number> {
+    const counts = await this.call(modality, modelId, (queue) => queue.getJobCounts('wait', 'prioritized'));
+    return (counts['wait'] ?? 0) + (counts['prioritized'] ?? 0);
   }
 
   private call<T>(
@@ -81,6 +117,12 @@ function jobOptions({ policy }: JobDefinition<object, object>, envelope: JobEnve
     removeOnFail: true,
     stackTraceLimit: 0,
   };
+}
+
+/** Delayed jobs whose time has come, or all but. */
+async function countSoon(queue: BullQueue<JobEnvelope>): Promise<number> {
+  const [soon = 0] = await queue.backend.getCounts(['delayed'], Date.now() + soonMs);
+  return soon;
 }
 
 /** A thousand jobs take a moment more than one. */

@@ -8,13 +8,12 @@ import {
   Worker,
   type WorkerOptions,
 } from 'bullmq';
-import { storeCall, storeUnavailable } from './store-call.js';
+import { patiently, storeCall, storeUnavailable } from './store-call.js';
 import type { Store, StoreConnection } from './store.js';
 
 /** BullMQ's classes over either store. */
 export type BullQueue<Data> = Queue<Data, void, string, Data, void, string, IQueueBackend, StoreConnection>;
 export type BullJob<Data> = Job<Data, void, string>;
-type BaseWorker<Data> = Worker<Data, void, string, IQueueBackend, JobProgress, StoreConnection>;
 type BullWorkerOptions = Omit<WorkerOptions<StoreConnection>, 'connection' | 'prefix'>;
 type Warn = (message: string, error: unknown) => void;
 
@@ -48,6 +47,11 @@ export class BullQueues {
   /** As that of the store. */
   requireRoom(): void {
     this.store.requireRoom();
+  }
+
+  /** As `Store.letGo`; rejects as `call` does. */
+  async letGo(name: string, jobId: string): Promise<boolean> {
+    return await this.call(name, (queue) => this.store.letGo(queue, jobId));
   }
 
   async close(): Promise<void> {
@@ -104,6 +108,53 @@ export class BullWorker<Data> extends Worker<Data, void, string, IQueueBackend, 
     return BullWorker.given.has(job);
   }
 
+  private static readonly claimed = new WeakSet<object>();
+  private claims = 0;
+
+  /** True for a job that came by `claim`. */
+  static wasClaimed(job: object): boolean {
+    return BullWorker.claimed.has(job);
+  }
+
+  /**
+   * Claims a delayed job by `take`, and runs it beside those that the loop takes, as one of them: it counts in the loop's
+   * concurrency, its lock is renewed, and `close` waits for it. Resolves once it is known whether it was claimed; false
+   * also when the worker closes.
+   */
+  claim(jobId: string, take: (token: string) => Promise<boolean>): Promise<boolean> {
+    const loop = this.jobsOfLoop();
+    if (loop === null || this.closing !== undefined) return Promise.resolve(false);
+    return new Promise((resolve) => loop.add(this.runClaimed(jobId, take, resolve)));
+  }
+
+  /** Never rejects, and resolves with nothing: the loop must not take it for a job that it fetched. */
+  private async runClaimed(
+    jobId: string,
+    take: (token: string) => Promise<boolean>,
+    told: (claimed: boolean) => void,
+  ): Promise<void> {
+    const token = `${this.id}:claim:${(this.claims += 1)}`;
+    try {
+      const data = (await patiently(() => take(token)))
+        ? await patiently(() => this.backend.getJobData(jobId))
+        : undefined;
+      told(data !== undefined);
+      if (data === undefined) return;
+      const job = this.createJob(data, jobId);
+      job.token = token;
+      BullWorker.claimed.add(job);
+      await this.processJob(job, token, () => false);
+    } catch (error) {
+      told(false);
+      this.emit('error', error instanceof Error ? error : new Error(String(error)));
+    }
+  }
+
+  /** BullMQ's own list of what its loop waits for, which it keeps to itself. */
+  private jobsOfLoop(): { add(promise: Promise<void>): void } | null {
+    return (this as unknown as { mainLoopQueue: { add(promise: Promise<void>): void } | null }).mainLoopQueue;
+  }
+
   protected override createJob(data: JobJson, jobId: string): Job<Data, void, string> {
     const job = super.createJob(data, jobId);
     if (job.deferredFailure) {
@@ -120,7 +171,7 @@ export function openWorker<Data>(
   process: (job: BullJob<Data>, token: string) => Promise<void>,
   options: BullWorkerOptions,
   warn: Warn,
-): BaseWorker<Data> {
+): BullWorker<Data> {
   const worker = new BullWorker<Data>(
     name,
     (job, token) => process(job, token ?? ''),

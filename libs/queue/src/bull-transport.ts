@@ -1,4 +1,7 @@
 import { type Clock, systemClock } from '#common';
+import { AffinityRouter } from './affinity/affinity-router.js';
+import { ClaimBus } from './affinity/claim-bus.js';
+import { JobKeeper } from './affinity/job-keeper.js';
 import { BullConsumer } from './bull-consumer.js';
 import { BullQueues } from './bull-queue.js';
 import { BullProducer } from './bull-producer.js';
@@ -9,7 +12,7 @@ import { BusPresence, defaultPresenceTiming } from './presence-bus.js';
 import { BusProgress } from './progress-bus.js';
 import { settlesWithin } from './store-call.js';
 import type { Store, StoreOptions } from './store.js';
-import type { ConsumerOptions, JobConsumer, QueueTransport, TransportOptions } from './transport.js';
+import type { AffinityOptions, ConsumerOptions, JobConsumer, QueueTransport, TransportOptions } from './transport.js';
 
 /** How long what is still to be sent may take at the end, in ms. */
 const flushMs = 2_000;
@@ -24,6 +27,7 @@ export class BullTransport implements QueueTransport {
   readonly progress: BusProgress;
   readonly outcomes: BullOutcomes;
   private readonly queues: BullQueues;
+  private readonly claims: ClaimBus;
   private readonly consumers = new Set<JobConsumer>();
   private readonly warn: (message: string, error?: unknown) => void;
   private closing: Promise<void> | null = null;
@@ -36,12 +40,24 @@ export class BullTransport implements QueueTransport {
     this.warn = options.warn;
     this.kind = store.kind;
     this.queues = new BullQueues(store, this.warn);
-    this.producer = new BullProducer(this.queues);
-    this.mailbox = new LinkedMailbox(store.mailboxLink, store.bus, options.slotBytes ?? defaultSlotBytes);
+    this.claims = new ClaimBus(store.bus);
+    const { slotBytes = defaultSlotBytes, affinity } = options;
+    const keeper = affinity === undefined ? null : this.openKeeper(affinity);
+    this.producer = new BullProducer(this.queues, keeper);
+    this.mailbox = new LinkedMailbox(store.mailboxLink, store.bus, slotBytes, keeper);
     this.cancelBus = new BusCancels(store.bus);
     this.presence = new BusPresence(store.bus, clock, options.presence ?? defaultPresenceTiming);
     this.progress = new BusProgress(store.bus, clock);
     this.outcomes = new BullOutcomes(store, this.queues, this.warn);
+  }
+
+  private openKeeper(affinity: AffinityOptions): JobKeeper {
+    return new JobKeeper({
+      ...affinity,
+      router: new AffinityRouter(() => this.presence.prompt()),
+      claims: this.claims,
+      recall: (queue, requestId) => this.producer.recall(queue, requestId),
+    });
   }
 
   async start(): Promise<void> {
@@ -54,13 +70,10 @@ export class BullTransport implements QueueTransport {
   async consume<Payload extends object, Result extends object>(
     options: ConsumerOptions<Payload, Result>,
   ): Promise<JobConsumer> {
-    const { store, outcomes, cancelBus: cancels, presence, progress, clock, warn } = this;
-    const countWaiting = async (modality: string, modelId: string) => {
-      const { waiting, prioritized } = await this.producer.counts(modality, modelId);
-      return waiting + prioritized;
-    };
+    const { store, outcomes, cancelBus: cancels, presence, progress, claims, clock, warn } = this;
+    const countWaiting = (modality: string, modelId: string) => this.producer.countReady(modality, modelId);
     const consumer = new BullConsumer(
-      { store, outbox: this.mailbox.outbox, outcomes, cancels, presence, progress, clock, warn, countWaiting },
+      { store, outbox: this.mailbox.outbox, outcomes, cancels, presence, progress, claims, clock, warn, countWaiting },
       options,
     );
     this.consumers.add(consumer);

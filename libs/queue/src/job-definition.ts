@@ -59,6 +59,8 @@ export interface JobEnvelope<Payload extends object = object> {
   stream?: boolean;
   /** True once its caller has left: a job that comes back from a lost worker is dropped. */
   cancelled?: boolean;
+  /** Process for which the job was kept at first; says nothing about who may run it. */
+  keptFor?: string;
   /** W3C `traceparent` of the request, where it is traced. Lost when a sweep puts the job back. */
   trace?: string;
   payload: Payload;

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { PlatformError } from '#common';
-import { decodeFrame, type ResendRequest } from './mailbox-frame.js';
+import { decodeFrame, type FramePart, type ResendRequest } from './mailbox-frame.js';
 import { MailboxInbox } from './mailbox-inbox.js';
 import { MailboxOutbox } from './mailbox-outbox.js';
 import { BufferedSlot } from './mailbox-slot.js';
@@ -16,6 +16,14 @@ const resendChannel = 'mailbox_resend';
 /** When a reader that was cut off asks again, in ms after the cut: senders come back at their own times. */
 const resendDelaysMs = [0, 250, 750, 2_000, 4_000];
 
+/** Told of each request with a slot here. */
+export interface SlotFollower {
+  /** The first events of a delivery are here. */
+  began(requestId: string): void;
+  /** Its slot is closed. */
+  ended(requestId: string): void;
+}
+
 /** The mailbox of one process: one address, one reader, a slot per open request; and the outbox of what it sends. */
 export class LinkedMailbox implements Mailbox {
   readonly address = randomBytes(8).toString('hex');
@@ -30,11 +38,12 @@ export class LinkedMailbox implements Mailbox {
     private readonly link: MailboxLink,
     private readonly bus: MessageBus,
     private readonly slotBytes: number,
+    private readonly follower: SlotFollower | null = null,
   ) {
     this.outbox = new MailboxOutbox(link);
     // Events for slots that are closed, or of another life of this process, are nobody's any more.
     this.inbox = new MailboxInbox(
-      (part) => this.slots.get(part.requestId)?.accept(part),
+      (part) => this.accept(part),
       () => void this.askAgain(),
     );
   }
@@ -55,7 +64,9 @@ export class LinkedMailbox implements Mailbox {
   open(requestId: string): MailboxSlot {
     this.slots.get(requestId)?.close();
     const slot: BufferedSlot = new BufferedSlot(this.slotBytes, () => {
-      if (this.slots.get(requestId) === slot) this.slots.delete(requestId);
+      if (this.slots.get(requestId) !== slot) return;
+      this.slots.delete(requestId);
+      this.follower?.ended(requestId);
     });
     this.slots.set(requestId, slot);
     return slot;
@@ -74,6 +85,11 @@ export class LinkedMailbox implements Mailbox {
     }
     const reading = await this.reading;
     await reading?.close();
+  }
+
+  private accept(part: FramePart): void {
+    if (part.first === 0) this.follower?.began(part.requestId);
+    this.slots.get(part.requestId)?.accept(part);
   }
 
   /** Asks every sender for what this process may have missed. What none has any more, the slots notice or wait for. */

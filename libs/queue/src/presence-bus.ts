@@ -9,6 +9,8 @@ const rememberedAddresses = 1_000;
 
 const mostUnderWay = 16;
 
+const overdueAfterBeats = 1.6;
+
 /** `beatMs` between heartbeats; a process silent for `lostAfterMs` is gone. */
 export interface PresenceTiming {
   readonly beatMs: number;
@@ -31,7 +33,8 @@ export class BusPresence implements PresenceBus {
   private readonly listeners = new Set<(beats: PresenceBeat[]) => void>();
   private readonly goneAddresses = new Set<string>();
   private readonly stops: (() => void)[] = [];
-  private describe: (() => Omit<PresenceBeat, 'alive'>) | null = null;
+  private readonly claims = new Set<{ readonly queue: string }>();
+  private describe: (() => Omit<PresenceBeat, 'alive' | 'claims'>) | null = null;
   private lastBeatMs = -Infinity;
   private lastTickMs: number;
   /** When our own beats left that are not back yet, oldest first. */
@@ -60,7 +63,7 @@ export class BusPresence implements PresenceBus {
     this.stops.push(() => clearInterval(timer));
   }
 
-  async join(describe: () => Omit<PresenceBeat, 'alive'>): Promise<void> {
+  async join(describe: () => Omit<PresenceBeat, 'alive' | 'claims'>): Promise<void> {
     this.describe = describe;
     await this.announce();
   }
@@ -71,7 +74,20 @@ export class BusPresence implements PresenceBus {
     this.underWay.push(this.lastBeatMs);
     // While nothing comes back, the oldest says how long that has been; more need not be kept.
     if (this.underWay.length > mostUnderWay) this.underWay.splice(1, 1);
-    await this.publish({ ...this.describe(), alive: true });
+    const claims = [...new Set([...this.claims].map(({ queue }) => queue))];
+    await this.publish({ ...this.describe(), ...(claims.length > 0 && { claims }), alive: true });
+  }
+
+  /** Null until this process has joined. */
+  get ownId(): string | null {
+    return this.describe?.().processId ?? null;
+  }
+
+  /** Tells from the next beat on that this process comes for jobs of a queue that are kept for it, until called. */
+  claimsFrom(queue: string): () => void {
+    const claim = { queue };
+    this.claims.add(claim);
+    return () => void this.claims.delete(claim);
   }
 
   get lagMs(): number | null {
@@ -82,6 +98,12 @@ export class BusPresence implements PresenceBus {
 
   list(): PresenceBeat[] {
     return [...this.heard.values()].map(({ beat }) => beat);
+  }
+
+  /** Those whose newest beat is not overdue: who has just died is here for seconds less than in `list`. */
+  prompt(): PresenceBeat[] {
+    const oldestMs = this.clock.monotonicMs() - overdueAfterBeats * this.timing.beatMs;
+    return [...this.heard.values()].filter(({ atMs }) => atMs >= oldestMs).map(({ beat }) => beat);
   }
 
   onChange(listener: (beats: PresenceBeat[]) => void): () => void {

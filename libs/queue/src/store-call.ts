@@ -30,6 +30,18 @@ export async function storeCall<T>(operation: () => Promise<T>, timeoutMs = stor
   }
 }
 
+/** Tries again after an error, 5 times in 1.5 s: for what is safe to repeat, and costly to leave half done. */
+export async function patiently<T>(operation: () => Promise<T>): Promise<T> {
+  for (let failures = 1; ; failures += 1) {
+    try {
+      return await operation();
+    } catch (error) {
+      if (failures === 5) throw error;
+      await pause(backOffMs(failures));
+    }
+  }
+}
+
 export function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }

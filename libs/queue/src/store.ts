@@ -25,6 +25,20 @@ export interface MailboxLink {
   receive(address: string, handlers: MailboxHandlers): Promise<{ close(): Promise<void> }>;
 }
 
+/** A queue of BullMQ, or a worker of one. */
+export interface DelayedQueue {
+  readonly name: string;
+  readonly backend: Pick<IQueueBackend, 'promote'>;
+}
+
+export interface JobClaim {
+  readonly jobId: string;
+  readonly token: string;
+  readonly lockMs: number;
+  /** Ms since the epoch. */
+  readonly nowMs: number;
+}
+
 export interface MailboxHandlers {
   onMessage(text: string): void;
   onLost(): void;
@@ -52,6 +66,14 @@ export interface Store {
   readonly backendFactory: BackendFactory<IQueueBackend, StoreConnection>;
   readonly bus: MessageBus;
   readonly mailboxLink: MailboxLink;
+  /**
+   * Makes a delayed job of a queue the active job of `token`, past everything that waits; false when it is not delayed
+   * any more. One step of the store: of a claim and a promotion, or two claims, one wins. Repeating a claim that won
+   * says true again.
+   */
+  claim(queue: string, claim: JobClaim): Promise<boolean>;
+  /** Moves a delayed job to those that wait, at their end; false when it is not delayed any more. One step, as `claim`. */
+  letGo(queue: DelayedQueue, jobId: string): Promise<boolean>;
   /** False while the connection for requests is known to be down. */
   isReachable(): boolean;
   /** Lets go of the connections over which workers take jobs; what was under way is sent again over the next ones. */

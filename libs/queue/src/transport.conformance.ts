@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe } from 'vitest';
+import { describeAffinity } from './conformance/affinity.conformance.js';
 import { describeCancelling } from './conformance/cancelling.conformance.js';
 import { describeJobs } from './conformance/jobs.conformance.js';
 import { describeMailbox } from './conformance/mailbox.conformance.js';
@@ -24,6 +25,7 @@ export function describeTransport(name: string, startStore: () => Promise<Confor
 
 const topics = [
   describeJobs,
+  describeAffinity,
   describeCancelling,
   describeMailbox,
   describePresence,

@@ -19,6 +19,22 @@ export interface TransportOptions {
   presence?: { beatMs: number; lostAfterMs: number };
   /** Bytes one mailbox slot holds for a slow reader; 4 MiB when absent. */
   slotBytes?: number;
+  /** Of producers: keep jobs with a route key for the worker that had others with the same. Nothing is kept when absent. */
+  affinity?: AffinityOptions;
+}
+
+export interface AffinityOptions {
+  /** How long a job is kept for its worker, in ms, 1,000 at most; then whoever is free takes it. */
+  keepMs: number;
+  /** Told of every job with a route key. Must not throw. */
+  onDecision?: (decision: AffinityDecision) => void;
+}
+
+/** `kept` for a worker, or why not: one worker at most is there (`alone`), or none has room below its share (`full`). */
+export interface AffinityDecision {
+  modality: string;
+  modelId: string;
+  decision: 'kept' | 'alone' | 'full';
 }
 
 export interface QueueTransport {
@@ -44,7 +60,7 @@ export interface JobProducer {
   /** Throws `SERVICE_UNAVAILABLE` while what room the store has is for what runs; asked before anything is written. */
   requireRoom(): void;
   /** Adds the job; a repeated request id (same attempt) adds nothing. */
-  enqueue(definition: JobDefinition<object, object>, envelope: JobEnvelope): Promise<void>;
+  enqueue(definition: JobDefinition<object, object>, envelope: JobEnvelope, options?: EnqueueOptions): Promise<void>;
   /** Adds many jobs of one queue in one round trip. */
   enqueueBulk(definition: JobDefinition<object, object>, envelopes: JobEnvelope[]): Promise<void>;
   /** Takes back a job no worker has picked up; false when it is running, finished or unknown. */
@@ -56,9 +72,19 @@ export interface JobProducer {
   counts(modality: string, modelId: string): Promise<QueueCounts>;
 }
 
+export interface EnqueueOptions {
+  /**
+   * Jobs with equal keys go to the same worker while it has room. Called only when more than one could be chosen; not for
+   * jobs without a mailbox. Scope it: whatever must not share a key must not have equal ones.
+   */
+  routeKey?: () => string;
+}
+
 export interface QueueCounts {
+  /** Those that are kept for a worker are among them. */
   waiting: number;
   active: number;
+  /** Not before the next second: those that are tried again later. */
   delayed: number;
   prioritized: number;
 }
@@ -76,7 +102,15 @@ export interface ConsumerOptions<Payload extends object, Result extends object> 
    * if that does not help, `isDeaf` says so. Absent: nobody watches.
    */
   pickupTimeoutMs?: number;
+  /** Told what becomes of each job that was kept for a worker, this one or another. Must not throw. */
+  onKept?: (end: KeptEnd) => void;
 }
+
+/**
+ * `claimed` by the worker it was kept for. `given-back` by it, for want of room or because it stops. `too-late`: it was
+ * gone when its worker came for it. `taken-over` by whoever was free, this worker or another, when its time was over.
+ */
+export type KeptEnd = 'claimed' | 'given-back' | 'too-late' | 'taken-over';
 
 /** A job in a worker's hands. */
 export interface RunningJob<Payload extends object = object> {
@@ -225,6 +259,8 @@ export interface PresenceBeat {
   /** Mailbox address of an api, null elsewhere. */
   mailboxAddress: string | null;
   models: HeldModel[];
+  /** Queues, by name, whose kept jobs the process comes for; the bus adds it. Absent: none. */
+  claims?: readonly string[];
   /** False once: the process says good-bye. */
   alive: boolean;
 }
@@ -232,7 +268,7 @@ export interface PresenceBeat {
 /** Who is there: heartbeats over the bus; a process silent for `lostAfterMs` is gone. */
 export interface PresenceBus {
   /** Starts sending `describe()` at every beat, and at once when `announce` is called. */
-  join(describe: () => Omit<PresenceBeat, 'alive'>): Promise<void>;
+  join(describe: () => Omit<PresenceBeat, 'alive' | 'claims'>): Promise<void>;
   announce(): Promise<void>;
   /**
    * Ms that the newest beat of this process took over the bus and back, or how long one has been on its way by now; null

@@ -48,6 +48,15 @@ export class ApiConfig extends LimitsConfig {
   })
   queueLimit!: number;
 
+  @IntegerVariable('SLUICE_AFFINITY_MS', {
+    about:
+      'How long a chat is kept for the worker that had others with the same beginning, in ms, before whoever is free takes it; 0: never.',
+    default: 0,
+    min: 0,
+    max: 1_000,
+  })
+  affinityMs!: number;
+
   @IntegerVariable('SLUICE_CHAT_DEADLINE_MS', {
     about: 'How long a chat may take from admission to its last token, in ms; then it is answered with 504.',
     default: 600_000,

@@ -36,9 +36,11 @@ export class World {
   };
 
   /** An api and a worker of a fresh installation. */
-  readonly openPair = async (): Promise<{ api: QueueTransport; worker: QueueTransport }> => {
+  readonly openPair = async (
+    apiOptions: Partial<TransportOptions> = {},
+  ): Promise<{ api: QueueTransport; worker: QueueTransport }> => {
     this.namespace = `t${randomBytes(5).toString('hex')}`;
-    const api = await this.open('api');
+    const api = await this.open('api', apiOptions);
     const worker = await this.open('worker');
     await api.mailbox.start();
     return { api, worker };

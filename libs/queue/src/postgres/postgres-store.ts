@@ -1,6 +1,15 @@
 import { type BackendFactory, type IQueueBackend, PostgresQueueBackend } from 'bullmq';
 import { pause, backOffMs, storeCall, storeUnavailable } from '../store-call.js';
-import type { MailboxLink, MessageBus, Store, StoreConnection, StoreOptions } from '../store.js';
+import type {
+  DelayedQueue,
+  JobClaim,
+  MailboxLink,
+  MessageBus,
+  Store,
+  StoreConnection,
+  StoreOptions,
+} from '../store.js';
+import { claimDelayedJob, letGoDelayedJob } from './delayed-job.js';
 import { PostgresBus } from './postgres-bus.js';
 import { PostgresMailboxLink } from './postgres-mailbox-link.js';
 import { isLostConnection, SharedPostgresConnection } from './shared-connection.js';
@@ -40,6 +49,14 @@ export class PostgresStore implements Store {
 
   readonly backendFactory: BackendFactory<IQueueBackend, StoreConnection> = (name, options) =>
     new PostgresQueueBackend(this.connection, name, { ...options, connection: this.connection.pool }, true);
+
+  claim(queue: string, claim: JobClaim): Promise<boolean> {
+    return claimDelayedJob(this.connection.pool, queue, claim);
+  }
+
+  letGo({ name }: DelayedQueue, jobId: string): Promise<boolean> {
+    return letGoDelayedJob(this.connection.pool, name, jobId);
+  }
 
   isReachable(): boolean {
     return this.bus.isConnected();

@@ -2,7 +2,17 @@ import { type BackendFactory, createRedisBackend, type IQueueBackend } from 'bul
 import type { Redis } from 'ioredis';
 import { PlatformError } from '#common';
 import { storeCall, storeFull } from '../store-call.js';
-import type { HeldLocks, MailboxLink, MessageBus, Store, StoreConnection, StoreOptions } from '../store.js';
+import type {
+  DelayedQueue,
+  HeldLocks,
+  JobClaim,
+  MailboxLink,
+  MessageBus,
+  Store,
+  StoreConnection,
+  StoreOptions,
+} from '../store.js';
+import { claimDelayedJob } from './claim-delayed-job.js';
 import { isOutOfMemory, keepLocks } from './keep-locks.js';
 import { RedisBus } from './redis-bus.js';
 import {
@@ -86,6 +96,18 @@ export class RedisStore implements Store {
     const connection = factoryOptions?.withBlockingConnection ? this.work : this.requests;
     return createRedisBackend(name, { ...options, connection }, factoryOptions);
   };
+
+  claim(queue: string, claim: JobClaim): Promise<boolean> {
+    return claimDelayedJob(this.work, `${this.prefix}:${queue}`, claim);
+  }
+
+  async letGo({ backend }: DelayedQueue, jobId: string): Promise<boolean> {
+    // A script: it moves the job or, when the job is not delayed, refuses.
+    return await backend.promote(jobId).then(
+      () => true,
+      () => false,
+    );
+  }
 
   isReachable(): boolean {
     return this.requests.status === 'ready';

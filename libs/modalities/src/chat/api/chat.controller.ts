@@ -21,6 +21,7 @@ import type { ChatEvent } from '../contract/chat.events.js';
 import { type ChatJobPayload, chatJob } from '../contract/chat.job.js';
 import { ChatCompletionRequest } from '../contract/chat.request.js';
 import { admitAffordable } from './chat.admission.js';
+import { affinityOf } from './chat.affinity.js';
 import { chatDemand, holdChat } from './chat.demand.js';
 import { ChatApiDocument } from './chat.document.js';
 import { type ChatModel, normalizeChat, type NormalizedChat } from './chat.normalizer.js';
@@ -132,6 +133,7 @@ export class ChatController {
       replyTo: services.replyTo(),
       stream,
       tokenReservation,
+      affinity: affinityOf(payload),
     };
     return await openExchange<ChatEvent>(services, request.id, () =>
       admitAffordable(

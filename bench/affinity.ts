@@ -1,0 +1,150 @@
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { type PlatformProcess, startPlatform } from '#test/platform';
+import { redisAvailable } from '#test/redis';
+import { Conversations, type ConversationPlan } from './affinity/conversations.js';
+import { installAll } from './models.js';
+import { type Contestant, type ContestantResult, medianOf, type Ratio, runBench } from './report.js';
+
+const help = `node dist/bench/affinity.js [options]
+
+Conversations of several turns over several workers, with affinity (chats are kept for the worker that holds their
+beginning) and without, interleaved: two replicas of the api in front of the same workers, one with SLUICE_AFFINITY_MS.
+
+  --model ID           default minimind2-small
+  --home DIR           where its weights are or go, default ~/.cache/sluice-test
+  --workers N          default 2
+  --rounds N           measured rounds, default 5
+  --conversations N    default 12
+  --turns N            default 5
+  --instructions N     characters that each conversation begins with, default 1600
+  --tokens N           tokens of an answer, default 12
+  --lanes N            requests at once, default 4
+  --keep MS            SLUICE_AFFINITY_MS, default 400
+  --json PATH          also write the report there
+`;
+
+const text = { type: 'string' } as const;
+const { values } = parseArgs({
+  options: {
+    model: { ...text, default: 'minimind2-small' },
+    home: { ...text, default: join(homedir(), '.cache', 'sluice-test') },
+    workers: { ...text, default: '2' },
+    rounds: { ...text, default: '5' },
+    conversations: { ...text, default: '12' },
+    turns: { ...text, default: '5' },
+    instructions: { ...text, default: '1600' },
+    tokens: { ...text, default: '12' },
+    lanes: { ...text, default: '4' },
+    keep: { ...text, default: '400' },
+    json: text,
+    help: { type: 'boolean', default: false },
+  },
+});
+if (values.help) {
+  process.stdout.write(help);
+  process.exit(0);
+}
+
+/** What affinity is for: below these it is not worth its name. */
+const aims = { cachedShare: 1.1, firstToken: 0.9, turnsPerSecond: 1 };
+
+const { model: modelId, home } = values;
+const workers = Number(values.workers);
+const rounds = Number(values.rounds);
+const plan: ConversationPlan = {
+  conversations: Number(values.conversations),
+  turns: Number(values.turns),
+  instructions: Number(values.instructions),
+  tokens: Number(values.tokens),
+  lanes: Number(values.lanes),
+};
+
+const manifests = (await installAll(home, [modelId])).map(({ manifest }) => manifest);
+const affine: PlatformProcess = 'api-2';
+const platform = await startPlatform({
+  engine: 'text',
+  ownPostgres: true,
+  transport: redisAvailable ? 'redis' : 'postgres',
+  home,
+  manifests,
+  replicas: { api: 2, worker: workers },
+  env: { SLUICE_THREADS: '1', SLUICE_PROVIDERS: 'cpu', SLUICE_RATE_LIMITS: 'false' },
+  processEnv: { [affine]: { SLUICE_AFFINITY_MS: values.keep } },
+});
+try {
+  await untilAllWork();
+  const without = contestant('shared queue', platform.origins[0] ?? '', 1);
+  const kept = contestant('affinity', platform.origins[1] ?? '', 2);
+  const ratioOf = (
+    results: readonly ContestantResult[],
+    figure: string,
+    aim: number | null,
+    isLimit = false,
+  ): Ratio => ({
+    name: `${kept.name} / ${without.name}, ${figure}`,
+    value: medianOf(results, kept.name, figure) / medianOf(results, without.name, figure),
+    aim,
+    isLimit,
+  });
+  const ratiosOf = (results: readonly ContestantResult[]): Ratio[] => [
+    ratioOf(results, 'laterCachedShare', aims.cachedShare),
+    ratioOf(results, 'laterFirstTokenMeanMs', aims.firstToken, true),
+    ratioOf(results, 'laterFirstTokenP95Ms', null),
+    ratioOf(results, 'turnsPerSecond', aims.turnsPerSecond),
+  ];
+  const queue = redisAvailable ? 'Redis' : 'PostgreSQL';
+  const settings = { model: modelId, workers, rounds, ...plan, keepMs: Number(values.keep), queue };
+  await runBench({
+    name: 'affinity',
+    settings,
+    contestants: [without, kept],
+    rounds,
+    ratiosOf,
+    json: values.json ?? null,
+  });
+  process.stdout.write(`\n${await endsOfKept()}\n`);
+} finally {
+  await platform.stop();
+}
+process.exit(0);
+
+function contestant(name: string, origin: string, offset: number): Contestant {
+  const conversations = new Conversations({ origin, key: platform.inferenceKey, modelId }, plan);
+  return {
+    name,
+    run: (round) => conversations.run((round + 10) * 2 + offset),
+    close: () => conversations.close(),
+  };
+}
+
+function workerNames(): PlatformProcess[] {
+  return Array.from({ length: workers }, (_, index) => (index === 0 ? 'worker' : (`worker-${index + 1}` as const)));
+}
+
+async function metricsOf(url: string): Promise<string> {
+  return await (await fetch(`${url}/metrics`)).text();
+}
+
+/** A model is online with its first worker; the bench wants all. */
+async function untilAllWork(): Promise<void> {
+  const ready = new RegExp(`^sluice_model_workers\\{[^}]*state="ready"[^}]*\\} ${workers}$`, 'm');
+  for (const origin of platform.origins) {
+    while (!ready.test(await metricsOf(origin))) await new Promise((resolve) => setTimeout(resolve, 250));
+  }
+  // A worker tells that it comes for kept jobs with a heartbeat of its own.
+  await new Promise((resolve) => setTimeout(resolve, 2_500));
+}
+
+/** What the workers say became of the jobs that were kept. */
+async function endsOfKept(): Promise<string> {
+  const ends = new Map<string, number>();
+  for (const name of workerNames()) {
+    const found = (await metricsOf(platform.operationsUrl(name))).matchAll(
+      /^sluice_affinity_jobs_total\{[^}]*end="([a-z-]+)"[^}]*\} (\d+)$/gm,
+    );
+    for (const [, end = '', count] of found) ends.set(end, (ends.get(end) ?? 0) + Number(count));
+  }
+  return `kept jobs: ${[...ends].map(([end, count]) => `${count} ${end}`).join(', ') || 'none'}`;
+}

@@ -1,0 +1,62 @@
+import { type JobEnvelope, queueName } from '../job-definition.js';
+import type { PresenceBeat } from '../transport.js';
+import { type Candidate, type Choice, chooseWorker } from './worker-choice.js';
+
+/** Requests whose worker is remembered; more than these are open nowhere. */
+const mostOpen = 50_000;
+
+/**
+ * Chooses who is to have a job, from heartbeats and from what this process itself has under way: no two replicas need
+ * to talk. Heartbeats are up to a beat old; what they say of the others' load is a guess, and a worker that has no room
+ * after all gives the job back.
+ */
+export class AffinityRouter {
+  private readonly open = new Map<string, string>();
+  private readonly loads = new Map<string, number>();
+
+  /** `workers` gives the processes that were heard of so lately that a job may be kept for them. */
+  constructor(private readonly workers: () => readonly PresenceBeat[]) {}
+
+  /** `routeKey` is called only when there is a choice. */
+  choose(envelope: JobEnvelope, routeKey: () => string): Choice {
+    const candidates = this.candidates(envelope);
+    if (candidates.length < 2) return { refusal: 'alone' };
+    return chooseWorker(routeKey(), candidates);
+  }
+
+  /** Counts a request as the load of a worker until `ended`. */
+  began(envelope: JobEnvelope, workerId: string): void {
+    const place = placeOf(envelope, workerId);
+    this.ended(envelope.requestId);
+    if (this.open.size >= mostOpen) return;
+    this.open.set(envelope.requestId, place);
+    this.loads.set(place, (this.loads.get(place) ?? 0) + 1);
+  }
+
+  /** Of no effect for requests that were kept for nobody. */
+  ended(requestId: string): void {
+    const place = this.open.get(requestId);
+    if (place === undefined) return;
+    this.open.delete(requestId);
+    const load = (this.loads.get(place) ?? 1) - 1;
+    if (load > 0) this.loads.set(place, load);
+    else this.loads.delete(place);
+  }
+
+  private candidates(envelope: JobEnvelope): Candidate[] {
+    const queue = queueName(envelope.modality, envelope.modelId);
+    const found: Candidate[] = [];
+    for (const { processId, models, claims } of this.workers()) {
+      if (claims?.includes(queue) !== true) continue;
+      const held = models.find(({ modelId, state }) => modelId === envelope.modelId && state === 'ready');
+      if (held === undefined) continue;
+      const own = this.loads.get(placeOf(envelope, processId)) ?? 0;
+      found.push({ workerId: processId, slots: held.slots, load: Math.max(held.running, own) });
+    }
+    return found;
+  }
+}
+
+function placeOf({ modality, modelId }: JobEnvelope, workerId: string): string {
+  return `${workerId} ${queueName(modality, modelId)}`;
+}

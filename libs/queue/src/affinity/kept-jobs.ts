@@ -1,0 +1,72 @@
+import type { Clock } from '#common';
+import type { BullWorker } from '../bull-queue.js';
+import type { JobEnvelope } from '../job-definition.js';
+import type { BusPresence } from '../presence-bus.js';
+import type { Store } from '../store.js';
+import type { KeptEnd } from '../transport.js';
+import type { ClaimBus } from './claim-bus.js';
+
+export interface KeptJobsParts {
+  readonly queue: string;
+  readonly lockMs: number;
+  /** The one that takes jobs now. */
+  worker(): BullWorker<JobEnvelope> | null;
+  readonly store: Store;
+  readonly presence: BusPresence;
+  readonly claims: ClaimBus;
+  readonly clock: Clock;
+  /** Whether one more job may run beside those that do, given how many are being claimed. */
+  hasRoom(underWay: number): boolean;
+  readonly onEnd: (end: KeptEnd) => void;
+}
+
+/** Comes for the jobs of one queue that are kept for this process; gives back at once what it cannot run. */
+export class KeptJobs {
+  private underWay = 0;
+  private refusing = false;
+  private stopOffering: () => void = () => undefined;
+  private stopHearing: () => void = () => undefined;
+
+  constructor(private readonly parts: KeptJobsParts) {}
+
+  /** Of no effect in a process that has not joined the presence bus: nobody could keep anything for it. */
+  async start(): Promise<void> {
+    const { presence, claims, queue } = this.parts;
+    const { ownId } = presence;
+    if (ownId === null) return;
+    this.stopHearing = await claims.hear(ownId, queue, (requestId) => void this.come(requestId));
+    this.stopOffering = presence.claimsFrom(queue);
+  }
+
+  /** From now on everything is given back. */
+  refuse(): void {
+    this.refusing = true;
+    this.stopOffering();
+  }
+
+  close(): void {
+    this.refuse();
+    this.stopHearing();
+  }
+
+  private async come(requestId: string): Promise<void> {
+    const { store, queue, lockMs, clock, hasRoom, onEnd } = this.parts;
+    const worker = this.parts.worker();
+    if (worker === null) return;
+    if (this.refusing || !hasRoom(this.underWay)) return await this.giveBack(worker, requestId);
+    this.underWay += 1;
+    try {
+      const take = (token: string) => store.claim(queue, { jobId: requestId, token, lockMs, nowMs: clock.nowMs() });
+      onEnd((await worker.claim(requestId, take)) ? 'claimed' : 'too-late');
+    } finally {
+      this.underWay -= 1;
+    }
+  }
+
+  private async giveBack(worker: BullWorker<JobEnvelope>, requestId: string): Promise<void> {
+    const { store, onEnd } = this.parts;
+    // Should the store be away, the job's time ends all the same.
+    const isFree = await store.letGo(worker, requestId).catch(() => false);
+    onEnd(isFree ? 'given-back' : 'too-late');
+  }
+}

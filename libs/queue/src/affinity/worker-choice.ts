@@ -1,0 +1,45 @@
+/** A worker that takes kept jobs of one model, as this process knows it. */
+export interface Candidate {
+  readonly workerId: string;
+  /** Requests it can run at once, and has now. */
+  readonly slots: number;
+  readonly load: number;
+}
+
+/** `alone`: nobody to choose from. `full`: whoever is free first is better than anybody in particular. */
+export type Choice = { readonly workerId: string } | { readonly refusal: 'alone' | 'full' };
+
+/** No worker is given more than this part above its fair share because of what it holds. */
+const loadFactor = 1.25;
+
+/**
+ * The worker for a key: rendezvous hashing with bounded loads (Mirrokni, Thorup, Zadimoghaddam, 2016). Every key ranks the
+ * workers in an order of its own; the first with room below its share is taken. The same answer in every process that
+ * sees the same workers, without asking anybody, and a worker that comes or goes moves the keys of one share alone.
+ */
+export function chooseWorker(key: string, candidates: readonly Candidate[]): Choice {
+  if (candidates.length < 2) return { refusal: 'alone' };
+  const total = candidates.reduce((sum, { load }) => sum + load, 0);
+  const share = Math.ceil((loadFactor * (total + 1)) / candidates.length);
+  let best: { workerId: string; rank: number } | null = null;
+  for (const { workerId, slots, load } of candidates) {
+    if (load >= Math.min(slots, share)) continue;
+    const rank = rankOf(key, workerId);
+    if (best === null || rank > best.rank || (rank === best.rank && workerId > best.workerId))
+      best = { workerId, rank };
+  }
+  return best === null ? { refusal: 'full' } : { workerId: best.workerId };
+}
+
+/** FNV-1a, stirred at the end: names that differ in their last letter alone must not rank alike. */
+function rankOf(key: string, workerId: string): number {
+  let hash = 0x811c9dc5;
+  for (const text of [key, workerId]) {
+    for (let index = 0; index < text.length; index += 1) {
+      hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);
+    }
+  }
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
+  return (hash ^ (hash >>> 16)) >>> 0;
+}

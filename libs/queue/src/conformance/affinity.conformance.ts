@@ -1,0 +1,338 @@
+import { describe, expect, it } from 'vitest';
+import { BullProducer } from '../bull-producer.js';
+import { BusPresence } from '../presence-bus.js';
+import type { JobEnvelope, JobPolicy } from '../job-definition.js';
+import type { AffinityDecision, JobReport, KeptEnd, PresenceBeat, QueueTransport } from '../transport.js';
+import {
+  beat,
+  deferred,
+  done,
+  type EchoHandler,
+  echoJob,
+  type EchoPayload,
+  holds,
+  readAll,
+  sleep,
+  until,
+} from './echo-job.conformance.js';
+import { collectOutcomes, envelopeFor, type World } from './world.conformance.js';
+
+const queue = 'echo.tiny-1.5';
+
+function workerBeat(processId: string): Omit<PresenceBeat, 'alive'> {
+  const model = { modelId: 'tiny-1.5', modalities: ['echo'], state: 'ready', slots: 64, running: 0, provider: 'cpu' };
+  return { ...beat(processId, null), models: [{ ...model, state: 'ready' as const }] };
+}
+
+/** What the workers of one test did. */
+class Diary {
+  readonly runs: { requestId: string; worker: string }[] = [];
+  readonly ends: { end: KeptEnd; worker: string }[] = [];
+  readonly decisions: AffinityDecision['decision'][] = [];
+
+  workerOf({ requestId }: JobEnvelope): string | undefined {
+    return this.runs.find((run) => run.requestId === requestId)?.worker;
+  }
+
+  endsOf(wanted: KeptEnd): string[] {
+    return this.ends.filter(({ end }) => end === wanted).map(({ worker }) => worker);
+  }
+}
+
+export function describeAffinity(world: () => World): void {
+  describe('jobs with a route key', () => {
+    async function openApi(keepMs: number) {
+      const diary = new Diary();
+      const onDecision = ({ decision }: AffinityDecision) => void diary.decisions.push(decision);
+      const { api } = await world().openPair({ affinity: { keepMs, onDecision } });
+      await api.presence.join(() => beat('api-1', api.mailbox.address));
+      return { api, diary };
+    }
+
+    /** A worker that comes for what is kept for it. */
+    async function openWorker(
+      name: string,
+      diary: Diary,
+      { handler = async () => done, policy = {} }: { handler?: EchoHandler; policy?: Partial<JobPolicy> } = {},
+    ) {
+      const mortal = await world().openMortal(name);
+      const { transport } = mortal;
+      await transport.presence.join(() => workerBeat(name));
+      const consumer = await transport.consume({
+        definition: echoJob(policy),
+        modelId: 'tiny-1.5',
+        handler: (job) => {
+          diary.runs.push({ requestId: job.envelope.requestId, worker: name });
+          return handler(job);
+        },
+        onKept: (end) => void diary.ends.push({ end, worker: name }),
+      });
+      await transport.presence.announce();
+      return { ...mortal, consumer };
+    }
+
+    /** A worker that says it comes for what is kept for it, and never does. */
+    async function openDeaf(name: string): Promise<void> {
+      const { presence } = await world().open(name);
+      if (presence instanceof BusPresence) presence.claimsFrom(queue);
+      await presence.join(() => workerBeat(name));
+    }
+
+    function heard({ presence }: QueueTransport, count: number): Promise<void> {
+      return until(() => presence.list().filter(({ claims }) => claims?.includes(queue)).length === count);
+    }
+
+    async function enqueue(api: QueueTransport, key: string, parts: Partial<JobEnvelope<EchoPayload>> = {}) {
+      const envelope = envelopeFor(api, parts);
+      const slot = api.mailbox.open(envelope.requestId);
+      const close = () => slot.close();
+      readings.set(envelope.requestId, readAll(slot).then(close, close));
+      await api.producer.enqueue(echoJob(), envelope, { routeKey: () => key });
+      return envelope;
+    }
+
+    const readings = new Map<string, Promise<void>>();
+
+    /** Ended, read to its end, and out of the queue. */
+    async function gone(api: QueueTransport, envelope: JobEnvelope): Promise<void> {
+      if (envelope.replyTo !== null) await readings.get(envelope.requestId);
+      await until(async () => !(await holds(api, envelope)));
+    }
+
+    /** A key whose jobs go to this worker. */
+    async function keyOf(api: QueueTransport, diary: Diary, worker: string): Promise<string> {
+      for (let index = 0; index < 50; index += 1) {
+        const envelope = await enqueue(api, `key-${index}`);
+        await gone(api, envelope);
+        if (diary.workerOf(envelope) === worker) return `key-${index}`;
+      }
+      throw new Error(`no key leads to ${worker}`);
+    }
+
+    it('run where those with the same key ran, once each, with one outcome', async () => {
+      const { api, diary } = await openApi(1_000);
+      const outcomes = await collectOutcomes(api);
+      await openWorker('worker-1', diary);
+      await openWorker('worker-2', diary);
+      await heard(api, 2);
+      const places = new Map<string, Set<string | undefined>>();
+      const envelopes: JobEnvelope[] = [];
+      for (let index = 0; index < 40; index += 1) {
+        const key = `chat-${index % 8}`;
+        const envelope = await enqueue(api, key);
+        await gone(api, envelope);
+        envelopes.push(envelope);
+        places.set(key, (places.get(key) ?? new Set()).add(diary.workerOf(envelope)));
+      }
+      expect([...places.values()].map(({ size }) => size)).toEqual(Array<number>(8).fill(1));
+      expect(new Set(diary.runs.map(({ worker }) => worker)).size).toBe(2);
+      await until(() => outcomes.length >= 40);
+      expect(outcomes.map(({ requestId }) => requestId).toSorted()).toEqual(
+        envelopes.map(({ requestId }) => requestId).toSorted(),
+      );
+      expect(diary.endsOf('claimed')).toHaveLength(40);
+      expect(new Set(diary.decisions)).toEqual(new Set(['kept']));
+    });
+
+    it('are kept for nobody where one worker is there, or nobody waits for them', async () => {
+      const { api, diary } = await openApi(1_000);
+      await openWorker('worker-1', diary);
+      await heard(api, 1);
+      await gone(api, await enqueue(api, 'chat'));
+      await openWorker('worker-2', diary);
+      await heard(api, 2);
+      await gone(api, await enqueue(api, 'chat', { replyTo: null }));
+      expect(diary.decisions).toEqual(['alone']);
+      expect(diary.ends).toEqual([]);
+    });
+
+    it('run elsewhere when their worker does not come, and are seen in the queue until then', async () => {
+      const { api, diary } = await openApi(300);
+      await openDeaf('deaf-1');
+      await openDeaf('deaf-2');
+      await heard(api, 2);
+      const envelope = await enqueue(api, 'chat');
+      expect(await holds(api, envelope)).toBe(true);
+      expect(await api.producer.counts('echo', 'tiny-1.5')).toMatchObject({ waiting: 1, delayed: 0 });
+      await sleep(400);
+      // Nobody is there whom the end of its time could wake.
+      expect(await api.producer.counts('echo', 'tiny-1.5')).toMatchObject({ waiting: 1, delayed: 0 });
+      await openWorker('worker-1', diary);
+      await gone(api, envelope);
+      expect(diary.runs).toEqual([{ requestId: envelope.requestId, worker: 'worker-1' }]);
+      await until(() => diary.endsOf('taken-over').length === 1);
+    });
+
+    it('wake a worker that was idle when their time is over', async () => {
+      const { api, diary } = await openApi(200);
+      await openWorker('worker-1', diary);
+      for (const name of ['deaf-1', 'deaf-2', 'deaf-3', 'deaf-4']) await openDeaf(name);
+      await heard(api, 5);
+      const envelopes = await Promise.all(Array.from({ length: 10 }, (_value, index) => enqueue(api, `chat-${index}`)));
+      await until(() => diary.runs.length === envelopes.length);
+      expect(diary.endsOf('taken-over').length).toBeGreaterThan(0);
+    });
+
+    it('are removed while they are kept, and never run', async () => {
+      const { api, diary } = await openApi(200);
+      await openDeaf('deaf-1');
+      await openDeaf('deaf-2');
+      await heard(api, 2);
+      const envelope = await enqueue(api, 'chat');
+      expect(await api.producer.remove('echo', 'tiny-1.5', envelope.requestId)).toBe(true);
+      expect(await holds(api, envelope)).toBe(false);
+      await openWorker('worker-1', diary);
+      await sleep(300);
+      expect(diary.runs).toEqual([]);
+    });
+
+    it('run once when the same request is enqueued twice', async () => {
+      const { api, diary } = await openApi(1_000);
+      const outcomes = await collectOutcomes(api);
+      const release = deferred<JobReport>();
+      await openWorker('worker-1', diary, { handler: () => release.promise });
+      await openWorker('worker-2', diary, { handler: () => release.promise });
+      await heard(api, 2);
+      const envelope = await enqueue(api, 'chat');
+      await api.producer.enqueue(echoJob(), envelope, { routeKey: () => 'chat' });
+      await api.producer.enqueue(echoJob(), envelope, { routeKey: () => 'another' });
+      await until(() => diary.runs.length > 0);
+      release.resolve(done);
+      await gone(api, envelope);
+      await until(() => outcomes.length > 0);
+      expect(diary.runs).toHaveLength(1);
+      expect(outcomes).toHaveLength(1);
+    });
+
+    it('run once whoever is quicker, their worker or the end of their time', async () => {
+      const { api, diary } = await openApi(4);
+      const outcomes = await collectOutcomes(api);
+      await openWorker('worker-1', diary);
+      await openWorker('worker-2', diary);
+      await heard(api, 2);
+      const envelopes = await Promise.all(
+        Array.from({ length: 120 }, (_value, index) => enqueue(api, `chat-${index}`)),
+      );
+      await until(() => outcomes.length >= envelopes.length);
+      await until(async () => (await api.producer.counts('echo', 'tiny-1.5')).active === 0);
+      const ids = envelopes.map(({ requestId }) => requestId).toSorted();
+      expect(diary.runs.map(({ requestId }) => requestId).toSorted()).toEqual(ids);
+      expect(outcomes.map(({ requestId }) => requestId).toSorted()).toEqual(ids);
+    });
+
+    it('run once when they are let go in the moment in which they are taken', async () => {
+      const { api, diary } = await openApi(5);
+      const { producer } = api;
+      if (!(producer instanceof BullProducer)) throw new Error('another producer');
+      await openWorker('worker-1', diary);
+      for (const name of ['deaf-1', 'deaf-2', 'deaf-3']) await openDeaf(name);
+      await heard(api, 4);
+      const ids: string[] = [];
+      for (let index = 0; index < 60; index += 1) {
+        const envelope = await enqueue(api, `chat-${index}`);
+        ids.push(envelope.requestId);
+        const tries = Array.from({ length: 24 }, (_value, each) => sleep(each / 2));
+        await Promise.all(tries.map((pause) => pause.then(() => producer.recall(queue, envelope.requestId))));
+        await gone(api, envelope);
+      }
+      expect(diary.runs.map(({ requestId }) => requestId).toSorted()).toEqual(ids.toSorted());
+    });
+
+    it('are given back by a worker without room, and do not wait for it', async () => {
+      const { api, diary } = await openApi(1_000);
+      const release = deferred<JobReport>();
+      const handler: EchoHandler = ({ envelope }) =>
+        envelope.payload.text === 'long' ? release.promise : Promise.resolve(done);
+      await openWorker('worker-1', diary, { handler, policy: { concurrency: 1 } });
+      await openWorker('worker-2', diary, { handler });
+      await heard(api, 2);
+      const key = await keyOf(api, diary, 'worker-1');
+      await enqueue(api, key, { payload: { text: 'long', count: 1 } });
+      await until(() => diary.runs.at(-1)?.worker === 'worker-1');
+      const others: JobEnvelope[] = [];
+      for (let index = 0; index < 5; index += 1) others.push(await enqueue(api, key));
+      for (const envelope of others) await gone(api, envelope);
+      // The full worker may have had one fetch under way.
+      const elsewhere = others.filter((envelope) => diary.workerOf(envelope) === 'worker-2');
+      expect(elsewhere.length).toBeGreaterThanOrEqual(4);
+      expect(diary.endsOf('given-back')).toContain('worker-1');
+      release.resolve(done);
+    });
+
+    it('share the room of their worker with those without a key', async () => {
+      const { api, diary } = await openApi(1_000);
+      const release = deferred<JobReport>();
+      const handler: EchoHandler = ({ envelope }) =>
+        envelope.payload.text === 'long' ? release.promise : Promise.resolve(done);
+      await openWorker('worker-1', diary, { handler, policy: { concurrency: 3 } });
+      const other = await openWorker('worker-2', diary, { handler });
+      await heard(api, 2);
+      const key = await keyOf(api, diary, 'worker-1');
+      const long = { payload: { text: 'long', count: 1 } };
+      const kept = [await enqueue(api, key, long), await enqueue(api, key, long)];
+      await until(() => kept.every((envelope) => diary.workerOf(envelope) === 'worker-1'));
+      await other.consumer.close(0);
+      const others = Array.from({ length: 6 }, () => envelopeFor(api, long));
+      await api.producer.enqueueBulk(echoJob(), others);
+      await until(async () => (await api.producer.counts('echo', 'tiny-1.5')).active >= 3);
+      await sleep(100);
+      // The loop may have had one fetch under way.
+      expect((await api.producer.counts('echo', 'tiny-1.5')).active).toBeLessThanOrEqual(4);
+      release.resolve(done);
+      await until(async () => (await api.producer.counts('echo', 'tiny-1.5')).active === 0);
+      expect(diary.runs.filter(({ requestId }) => others.some((one) => one.requestId === requestId))).toHaveLength(6);
+    });
+
+    it('end well in a worker that stops, which gives back those that come later', async () => {
+      const { api, diary } = await openApi(1_000);
+      const outcomes = await collectOutcomes(api);
+      const release = deferred<JobReport>();
+      const handler: EchoHandler = ({ envelope }) =>
+        envelope.payload.text === 'long' ? release.promise : Promise.resolve(done);
+      const stopping = await openWorker('worker-1', diary, { handler });
+      await openWorker('worker-2', diary, { handler });
+      await heard(api, 2);
+      const key = await keyOf(api, diary, 'worker-1');
+      const claimed = await enqueue(api, key, { payload: { text: 'long', count: 1 } });
+      await until(() => diary.workerOf(claimed) === 'worker-1');
+      const closed = stopping.consumer.close(10_000);
+      const later = await enqueue(api, key);
+      await gone(api, later);
+      expect(diary.workerOf(later)).toBe('worker-2');
+      release.resolve(done);
+      await closed;
+      await until(() => outcomes.some(({ requestId }) => requestId === claimed.requestId));
+      expect(outcomes.find(({ requestId }) => requestId === claimed.requestId)).toMatchObject({ status: 'succeeded' });
+      await heard(api, 1);
+    });
+
+    it('of a lost worker run elsewhere: those it ran, and those that it was still to come for', async () => {
+      const policy = { lockMs: 600, stalledMax: 1 };
+      const { api, diary } = await openApi(300);
+      const outcomes = await collectOutcomes(api);
+      const release = deferred<JobReport>();
+      const handler: EchoHandler = ({ envelope }) =>
+        envelope.payload.text === 'long' ? release.promise : Promise.resolve(done);
+      const mortal = await openWorker('worker-1', diary, { handler, policy });
+      await openWorker('worker-2', diary, { handler: async () => done, policy });
+      await heard(api, 2);
+      const key = await keyOf(api, diary, 'worker-1');
+      const before = outcomes.length;
+      const running = await enqueue(api, key, { payload: { text: 'long', count: 1 } });
+      await until(() => diary.workerOf(running) === 'worker-1');
+      mortal.cable.cut();
+      const waiting = await Promise.all(Array.from({ length: 5 }, () => enqueue(api, key)));
+      await until(() => outcomes.length >= before + 6);
+      for (const envelope of waiting) expect(diary.workerOf(envelope)).toBe('worker-2');
+      expect(diary.runs.filter(({ requestId }) => requestId === running.requestId).map(({ worker }) => worker)).toEqual(
+        ['worker-1', 'worker-2'],
+      );
+      release.resolve(done);
+      mortal.cable.mend();
+      await mortal.transport.close();
+      expect(outcomes.slice(before).map(({ status }) => status)).toEqual(Array<string>(6).fill('succeeded'));
+      const ids = outcomes.map(({ requestId }) => requestId);
+      expect(new Set(ids).size).toBe(ids.length);
+    });
+  });
+}

@@ -1,0 +1,132 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Platform, startPlatform } from '#test/platform';
+import { redisAvailable } from '#test/redis';
+import { stopSound } from '#test/stop-sound';
+
+/* Two replicas of the api and two workers: a conversation stays where its beginning is held. */
+
+interface Message {
+  role: 'system' | 'user' | 'assistant';
+  content: string;
+}
+
+let platform: Platform;
+
+beforeAll(async () => {
+  platform = await startPlatform({
+    transport: redisAvailable ? 'redis' : 'postgres',
+    replicas: { api: 2, worker: 2 },
+    env: { SLUICE_AFFINITY_MS: '1000' },
+  });
+  for (const replica of [0, 1]) {
+    await until('both workers come for what is kept for them', async () => {
+      const before = await decisions(replica, 'kept');
+      await ask(replica, [{ role: 'user', content: 'Hello' }], { prompt_cache_key: 'probe' });
+      return (await decisions(replica, 'kept')) > before;
+    });
+  }
+});
+
+afterAll(() => stopSound(platform));
+
+async function until(what: string, holds: () => Promise<boolean>): Promise<void> {
+  const deadline = performance.now() + 30_000;
+  while (!(await holds())) {
+    if (performance.now() > deadline) throw new Error(`did not come: ${what}\n${platform.log()}`);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
+
+/** Sum of a counter over the series that hold `label`. */
+async function sum(url: string, name: string, label: string): Promise<number> {
+  const text = await (await fetch(`${url}/metrics`)).text();
+  return text
+    .split('\n')
+    .filter((line) => line.startsWith(`${name}{`) && line.includes(label))
+    .reduce((total, line) => total + Number(line.slice(line.lastIndexOf(' '))), 0);
+}
+
+const decisions = (replica: number, decision: string) =>
+  sum(platform.origins[replica] ?? '', 'sluice_affinity_decisions_total', `decision="${decision}"`);
+
+/** The answer, and the worker that made it. */
+async function ask(replica: number, messages: Message[], body: object = {}): Promise<{ text: string; pid: number }> {
+  const response = await fetch(`${platform.origins[replica]}/api/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${platform.inferenceKey}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'tiny-llama', messages, max_completion_tokens: 6, ...body }),
+  });
+  expect(response.status).toBe(200);
+  const { choices } = (await response.json()) as { choices: { message: { content: string } }[] };
+  const runs = await platform.journal.runsOf(response.headers.get('cf-ray') ?? '');
+  expect(runs).toHaveLength(1);
+  return { text: choices[0]?.message.content ?? '', pid: runs[0]?.workerPid ?? 0 };
+}
+
+/** The workers of all turns of one conversation, whose turns come to the replicas in turns. */
+async function converse(name: string, turns: number): Promise<Set<number>> {
+  const instructions = `You answer ${name} in a few words. `.repeat(20);
+  const messages: Message[] = [{ role: 'system', content: instructions }];
+  const pids = new Set<number>();
+  for (let turn = 0; turn < turns; turn += 1) {
+    messages.push({ role: 'user', content: `Question ${turn} of ${name}` });
+    const { text, pid } = await ask(turn % 2, messages);
+    messages.push({ role: 'assistant', content: text });
+    pids.add(pid);
+  }
+  return pids;
+}
+
+describe('chats with two workers', () => {
+  it('stay on one worker for all their turns, whichever replica they come to, and share the workers', async () => {
+    const used = new Set<number>();
+    for (let index = 0; index < 40 && (index < 4 || used.size < 2); index += 1) {
+      const pids = await converse(`caller ${index}`, 4);
+      expect(pids.size).toBe(1);
+      for (const pid of pids) used.add(pid);
+    }
+    expect(used).toEqual(new Set([platform.pid('worker'), platform.pid('worker-2')]));
+  });
+
+  it('with one prompt_cache_key go to one worker, whatever they say', async () => {
+    const pids = new Set<number>();
+    for (let index = 0; index < 6; index += 1) {
+      const messages: Message[] = [{ role: 'user', content: `Number ${index}` }];
+      pids.add((await ask(index % 2, messages, { prompt_cache_key: 'one tenant', stream: false })).pid);
+    }
+    expect(pids.size).toBe(1);
+  });
+
+  it('that are short and have no key are kept for nobody', async () => {
+    const before = await decisions(0, 'kept');
+    await ask(0, [{ role: 'user', content: 'Hi' }]);
+    expect(await decisions(0, 'kept')).toBe(before);
+  });
+
+  it('are counted: as many claimed by workers as were kept', async () => {
+    const kept = (await decisions(0, 'kept')) + (await decisions(1, 'kept'));
+    expect(kept).toBeGreaterThan(20);
+    const urls = (['worker', 'worker-2'] as const).map((name) => platform.operationsUrl(name));
+    const ends = await Promise.all(urls.map((url) => sum(url, 'sluice_affinity_jobs_total', 'end="claimed"')));
+    const others = await Promise.all(urls.map((url) => sum(url, 'sluice_affinity_jobs_total', 'end="taken-over"')));
+    expect([...ends, ...others].reduce((total, count) => total + count, 0)).toBe(kept);
+  });
+
+  it('go on with the other worker when theirs stops', async () => {
+    const messages: Message[] = [{ role: 'user', content: 'Still there?' }];
+    const key = { prompt_cache_key: 'moving' };
+    const { pid } = await ask(0, messages, key);
+    const [leaving, staying] =
+      pid === platform.pid('worker') ? (['worker', 'worker-2'] as const) : (['worker-2', 'worker'] as const);
+    const stopped = platform.kill(leaving, 'SIGTERM');
+    const during = await Promise.all(Array.from({ length: 10 }, (_value, index) => ask(index % 2, messages, key)));
+    await stopped;
+    expect((await ask(0, messages, key)).pid).toBe(platform.pid(staying));
+    expect(during).toHaveLength(10);
+    await until('the worker that is left is alone', async () => {
+      const before = await decisions(0, 'alone');
+      await ask(0, messages, key);
+      return (await decisions(0, 'alone')) > before;
+    });
+  });
+});
