@@ -6,7 +6,7 @@ import { booksOf, chatCostNano } from './job-books.js';
 
 /* F31: a worker is killed while jobs are kept for it (`SLUICE_AFFINITY_MS`). */
 
-const kills = amount({ full: 10, quick: 2 });
+const kills = amount({ full: 10, quick: 1 });
 const requestsPerKill = 8;
 const keepMs = 500;
 /** Beside the time they are kept: for admission and pickup on a machine that does other things as well. */

@@ -13,7 +13,7 @@ import type { BusPresence } from './presence-bus.js';
 import { QueueWatchdog } from './queue-watchdog.js';
 import { settlesWithin } from './store-call.js';
 import type { Store } from './store.js';
-import type { ConsumerOptions, JobConsumer, KeptEnd, MailboxWriter, OutcomeQueue, ProgressBus } from './transport.js';
+import type { ConsumerOptions, JobConsumer, MailboxWriter, OutcomeQueue, ProgressBus } from './transport.js';
 
 /** How long aborted jobs may take to report their outcome when the worker stops, in ms. */
 const lastWordsMs = 5_000;
