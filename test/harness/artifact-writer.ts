@@ -1,6 +1,6 @@
 import { createArtifactStore } from '#storage';
 
-/* Stores twenty megabytes in the folder it is given, and prints the code of the error or `stored`. */
+/* Stores twenty megabytes in the folder it is given, or with `ping` asks whether it takes any; prints the code of the error or `stored`. */
 
 const store = createArtifactStore({ home: process.argv[2] ?? '' });
 
@@ -9,7 +9,8 @@ async function* content(): AsyncGenerator<Uint8Array> {
 }
 
 try {
-  await store.put(content(), { kind: 'result', contentType: 'video/mp4' });
+  if (process.argv[3] === 'ping') await store.ping();
+  else await store.put(content(), { kind: 'result', contentType: 'video/mp4' });
   process.stdout.write('stored');
 } catch (error) {
   process.stdout.write(String((error as { code?: string }).code));

@@ -1,10 +1,12 @@
 import 'reflect-metadata';
 import { ApiConfig, loadConfig } from '#platform/config';
 import { reportFailure } from '#platform/logging';
-import { runApi } from './run-api.js';
 
+const config = loadConfig(ApiConfig);
 try {
-  await runApi(loadConfig(ApiConfig));
+  // Only now: a bad environment is told at once, before everything else is loaded.
+  const { runApi } = await import('./run-api.js');
+  await runApi(config);
   process.exit(0);
 } catch (error) {
   reportFailure('api', error);

@@ -1,5 +1,7 @@
 import 'reflect-metadata';
 import { ApiConfig, loadConfig, LocalConfig, OpsConfig, WorkerConfig } from '#platform/config';
-import { runLocal } from './run-local.js';
 
-process.exit(await runLocal(loadConfig(LocalConfig, [ApiConfig, WorkerConfig, OpsConfig])));
+const config = loadConfig(LocalConfig, [ApiConfig, WorkerConfig, OpsConfig]);
+// Only now: a bad environment is told at once, before everything else is loaded.
+const { runLocal } = await import('./run-local.js');
+process.exit(await runLocal(config));

@@ -1,10 +1,12 @@
 import 'reflect-metadata';
 import { loadConfig, OpsConfig } from '#platform/config';
 import { reportFailure } from '#platform/logging';
-import { runOps } from './run-ops.js';
 
+const config = loadConfig(OpsConfig);
 try {
-  await runOps(loadConfig(OpsConfig));
+  // Only now: a bad environment is told at once, before everything else is loaded.
+  const { runOps } = await import('./run-ops.js');
+  await runOps(config);
   process.exit(0);
 } catch (error) {
   reportFailure('ops', error);

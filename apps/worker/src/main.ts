@@ -1,10 +1,12 @@
 import 'reflect-metadata';
 import { loadConfig, WorkerConfig } from '#platform/config';
 import { reportFailure } from '#platform/logging';
-import { runWorker } from './run-worker.js';
 
+const config = loadConfig(WorkerConfig);
 try {
-  await runWorker(loadConfig(WorkerConfig));
+  // Only now: a bad environment is told at once, before everything else is loaded.
+  const { runWorker } = await import('./run-worker.js');
+  await runWorker(config);
   process.exit(0);
 } catch (error) {
   reportFailure('worker', error);

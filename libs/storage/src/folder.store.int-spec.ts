@@ -71,7 +71,7 @@ describe('a folder of artifacts', () => {
   it('says that it is full when it is, and keeps nothing of what did not fit', async () => {
     const script = sourcePath('test/harness/artifact-writer.ts');
     // The kernel refuses every byte of a file beyond the limit, as a full disk or a quota does.
-    const write = async (blocks: string): Promise<string> => {
+    const write = async (blocks: string, ...more: string[]): Promise<string> => {
       const args = [
         '-c',
         `ulimit -f ${blocks}; exec "$@"`,
@@ -80,11 +80,15 @@ describe('a folder of artifacts', () => {
         ...runSourceArguments,
         script,
         root,
+        ...more,
       ];
       return (await promisify(execFile)('bash', args)).stdout;
     };
     expect(await write('4096')).toBe('STORAGE_FULL');
     expect(await filesBelow(root)).toEqual([]);
+    expect(await write('0', 'ping')).toBe('STORAGE_FULL');
+    expect(await filesBelow(root)).toEqual([]);
+    expect(await write('4096', 'ping')).toBe('stored');
     expect(await write('unlimited')).toBe('stored');
     expect(await filesBelow(root)).toHaveLength(2);
   });

@@ -39,7 +39,10 @@ export const loadFamilyEngine: EngineLoader = async (options, sink) => {
   const load = Object.hasOwn(families, options.family) ? families[options.family] : undefined;
   if (load === undefined) {
     const known = Object.keys(families).join(', ');
-    throw new PlatformError('INVALID_MODEL', `No family is called "${options.family}". There are: ${known}.`);
+    throw new PlatformError(
+      'INVALID_MODEL',
+      `No family is called "${options.family}". There are: ${known}. Correct "family" in the manifest of ${options.modelId}.`,
+    );
   }
   return load(options, sink);
 };

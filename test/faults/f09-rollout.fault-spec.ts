@@ -1,0 +1,79 @@
+import { expect, it } from 'vitest';
+import type { Platform } from '#test/platform';
+import { ChatStreamReader } from './chat-caller.js';
+import { amount, describeFault, eventually } from './fault-scene.js';
+import { booksOf, chatCostNano } from './job-books.js';
+import { ReadyReplicas } from './ready-replicas.js';
+
+/* F9: replicas of the api are told to stop while they stream, one after the other, as in a rollout. */
+
+const streamCount = amount({ full: 100, quick: 12 });
+const graceMs = amount({ full: 12_000, quick: 3_000 });
+const streamTokens = amount({ full: 80, quick: 15 });
+const requestsPerSecond = 10;
+const roomy = { contextLength: 100_000, maxCompletionTokens: 100_000 };
+const env = { SLUICE_SLOTS: '256', SLUICE_SHUTDOWN_GRACE_MS: String(graceMs) };
+const models = [{ id: 'tiny-llama', manifest: roomy }];
+
+function openStreams(platform: Platform, { replica, tokens }: { replica: number; tokens: number }) {
+  const wishes = Array.from({ length: streamCount }, (_, index) => `Stream ${index} of ${replica} with ${tokens}`);
+  const directives = `tokens=${tokens} delay=100`;
+  return Promise.all(wishes.map((text) => ChatStreamReader.open(platform, { directives, text, replica })));
+}
+
+describeFault('F9', { replicas: { api: 2 }, env, models }, (running) => {
+  it(`a rollout of both replicas with ${streamCount} streams each: all end whole, and no new request meets a closed door`, async () => {
+    const platform = running();
+    const balancer = new ReadyReplicas(platform);
+    balancer.start(requestsPerSecond);
+    const requestIds: string[] = [];
+    for (const [replica, name] of (['api', 'api-2'] as const).entries()) {
+      const streams = await openStreams(platform, { replica, tokens: streamTokens });
+      await Promise.all(streams.map((stream) => stream.untilTokens(1)));
+      const { code } = await platform.kill(name, 'SIGTERM');
+      expect(code).toBe(0);
+      await Promise.all(streams.map(({ ended }) => ended));
+      for (const { errorCode, tokens, isComplete } of streams) {
+        expect([errorCode, tokens, isComplete]).toEqual([null, streamTokens, true]);
+      }
+      requestIds.push(...streams.map((stream) => stream.requestId));
+      await platform.start(name);
+    }
+    const calls = await balancer.stop();
+    expect(calls.length).toBeGreaterThan(requestsPerSecond * 2);
+    expect(calls.filter(({ answer }) => answer === null)).toEqual([]);
+    expect(new Set(calls.map(({ answer }) => answer?.status))).toEqual(new Set([200]));
+    await platform.closedJobs(20_000);
+    for (const books of await booksOf(platform, requestIds)) {
+      expect(books).toMatchObject({ state: 'succeeded', completionTokens: streamTokens, charges: 1 });
+    }
+  }, 180_000);
+
+  it(`${streamCount} streams that take longer than the grace end with an error event and pay what they got`, async () => {
+    const platform = running();
+    const streams = await openStreams(platform, { replica: 1, tokens: 2_000 });
+    await Promise.all(streams.map((stream) => stream.untilTokens(1)));
+    const toldAtMs = Date.now();
+    const { code } = await platform.kill('api-2', 'SIGTERM');
+    expect(code).toBe(0);
+    expect(Date.now() - toldAtMs).toBeGreaterThanOrEqual(graceMs);
+    await Promise.all(streams.map(({ ended }) => ended));
+    for (const { errorCode, isComplete } of streams) {
+      expect([errorCode, isComplete]).toEqual(['SERVICE_UNAVAILABLE', false]);
+    }
+    const runs = await eventually('every generation has stopped', async () => {
+      const all = await platform.journal.runs();
+      const ours = all.filter(({ requestId }) => streams.some((stream) => stream.requestId === requestId));
+      return ours.every(({ endedAtMs }) => endedAtMs !== null) && ours;
+    });
+    const generated = new Map(runs.map(({ requestId, tokens }) => [requestId, tokens]));
+    await platform.closedJobs(20_000);
+    const requestIds = streams.map(({ requestId }) => requestId);
+    for (const books of await booksOf(platform, requestIds)) {
+      expect(books).toMatchObject({ state: 'cancelled', charges: 1, holdState: 'settled' });
+      expect(books.completionTokens).toBe(generated.get(books.requestId));
+      expect(books.chargedNano).toBe(chatCostNano(books));
+    }
+    await platform.start('api-2');
+  }, 180_000);
+});

@@ -1,0 +1,151 @@
+import { expect, it } from 'vitest';
+import type { Platform } from '#test/platform';
+import { askWhole, ChatStreamReader } from './chat-caller.js';
+import { amount, describeFault, eventually, pause } from './fault-scene.js';
+import { booksOf, type JobBooks, readBooks } from './job-books.js';
+import { installMediaModels } from './media-slices.js';
+
+/* F9: a worker is told to stop while it runs jobs of every kind. */
+
+const drainMs = amount({ full: 10_000, quick: 3_500 });
+const exitWithinMs = drainMs + 8_000;
+/** What ends in time, and what does not. */
+const shortMs = 2_000;
+const longMs = 10 * drainMs;
+
+interface Answer {
+  requestId: string;
+  status: number;
+  code: string | null;
+  retryAfter: string | null;
+}
+
+async function post(platform: Platform, path: string, body: object): Promise<Answer> {
+  const response = await fetch(`${platform.baseUrl}${path}`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${platform.inferenceKey}`, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+  const bytes = Buffer.from(await response.arrayBuffer());
+  return {
+    requestId: response.headers.get('cf-ray') ?? '',
+    status: response.status,
+    code: response.ok ? null : codeOf(JSON.parse(bytes.toString('utf8')) as ErrorBody),
+    retryAfter: response.headers.get('retry-after'),
+  };
+}
+
+type ErrorBody = { error: { code: string } } | { error: string; code: string };
+
+function codeOf(body: ErrorBody): string {
+  return 'code' in body ? body.code : body.error.code;
+}
+
+const picture = (platform: Platform, delayMs: number) =>
+  post(platform, '/image/generate', {
+    model: 'tiny-painter',
+    prompt: `A picture [[delay=${delayMs}]]`,
+    width: 64,
+    height: 64,
+    format: 'png',
+    safe_mode: false,
+    return_binary: true,
+  });
+
+const speech = (platform: Platform, delayMs: number) =>
+  post(platform, '/audio/speech', {
+    model: 'tiny-kokoro',
+    voice: 'af_sky',
+    input: `A sentence [[delay=${delayMs}]].`,
+    response_format: 'wav',
+  });
+
+/** Rows at work, by the kind of job. */
+async function running(platform: Platform): Promise<Record<string, number>> {
+  const rows = await platform.query<{ modality: string; count: number }>(
+    `SELECT modality, count(*)::int AS count FROM jobs WHERE state = 'running' GROUP BY modality`,
+  );
+  return Object.fromEntries(rows.map(({ modality, count }) => [modality, count]));
+}
+
+async function readyStatus(url: string): Promise<number> {
+  return (await fetch(`${url}/health/ready`)).status;
+}
+
+const paid = { state: 'succeeded', holdState: 'settled', charges: 1 };
+const givenBack = { state: 'failed', errorCode: 'MODEL_AT_CAPACITY', holdState: 'released', charges: 0 };
+
+describeFault(
+  'F9',
+  { env: { SLUICE_DRAIN_MS: String(drainMs), SLUICE_SLOTS: '4' }, install: installMediaModels },
+  (platformOf) => {
+    it('a worker that stops ends what it can, gives back the rest, and takes nothing new', async () => {
+      const platform = platformOf();
+      const worker = platform.operationsUrl('worker');
+      const short = [
+        ChatStreamReader.open(platform, { directives: `tokens=20 delay=${shortMs / 20}`, text: 'Short' }),
+        picture(platform, shortMs),
+        speech(platform, shortMs),
+      ] as const;
+      // One after another in the double of the model: the short ones come first.
+      await eventually('the short ones run', async () => {
+        const { chat = 0, image = 0, speech: spoken = 0 } = await running(platform);
+        return chat === 1 && image === 1 && spoken === 1;
+      });
+      const longStream = await ChatStreamReader.open(platform, {
+        directives: `tokens=900 delay=${longMs / 900}`,
+        text: 'Long',
+      });
+      const long = [picture(platform, longMs), speech(platform, longMs)] as const;
+      const sound = await post(platform, '/audio/queue', {
+        model: 'tiny-kokoro',
+        prompt: 'Sound that can be made anew [[delay=1000]].',
+      });
+      expect(sound.status).toBe(200);
+      await eventually('the long ones run', async () => {
+        const { chat = 0, image = 0, speech: spoken = 0 } = await running(platform);
+        return chat === 2 && image === 2 && spoken === 2;
+      });
+      await longStream.untilTokens(1);
+
+      const toldAtMs = Date.now();
+      const ended = platform.kill('worker', 'SIGTERM');
+      await eventually('it is not ready', async () => (await readyStatus(worker)) === 503, 2_000);
+      await pause(300);
+      const late = await askWhole(platform, { directives: 'tokens=2', text: 'Late' });
+      expect([late.status, late.errorCode]).toEqual([503, 'MODEL_OFFLINE']);
+      expect(late.headers.get('retry-after')).toMatch(/^\d+$/);
+      expect((await ended).code).toBe(0);
+      expect(Date.now() - toldAtMs).toBeLessThanOrEqual(exitWithinMs);
+
+      const [shortStream, shortPicture, shortSpeech] = await Promise.all(short);
+      await shortStream.ended;
+      expect([shortStream.isComplete, shortStream.tokens]).toEqual([true, 20]);
+      expect([shortPicture.status, shortSpeech.status]).toEqual([200, 200]);
+      await longStream.ended;
+      expect([longStream.errorCode, longStream.isComplete]).toEqual(['MODEL_AT_CAPACITY', false]);
+      const [longPicture, longSpeech] = await Promise.all(long);
+      for (const answer of [longPicture, longSpeech]) {
+        expect(answer).toMatchObject({ status: 503, code: 'MODEL_AT_CAPACITY', retryAfter: expect.any(String) });
+      }
+      // The one that can be run anew is in the queue, and the next worker makes it.
+      await platform.start('worker');
+      await platform.untilOnline();
+      await eventually('the sound is made', async () => (await booksFor(platform, sound))[0]?.state === 'succeeded');
+      await platform.closedJobs(30_000);
+      for (const one of [shortStream, shortPicture, shortSpeech, sound]) {
+        expect((await booksFor(platform, one))[0]).toMatchObject(paid);
+      }
+      for (const one of [longPicture, longSpeech]) expect((await booksFor(platform, one))[0]).toMatchObject(givenBack);
+      const [streamed] = await booksFor(platform, longStream);
+      expect(streamed).toMatchObject({ state: 'failed', errorCode: 'MODEL_AT_CAPACITY' });
+      const begun = (await platform.journal.runs()).map(({ requestId }) => requestId);
+      expect(begun).not.toContain(late.requestId);
+      expect((await readBooks(platform)).some(({ requestId }) => requestId === late.requestId)).toBe(false);
+    }, 120_000);
+  },
+);
+
+function booksFor(platform: Platform, { requestId }: { requestId: string }): Promise<JobBooks[]> {
+  return booksOf(platform, [requestId]);
+}
