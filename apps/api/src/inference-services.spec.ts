@@ -13,18 +13,26 @@ interface Scene {
   config?: Partial<ApiConfig>;
   metrics?: Metrics;
   offline?: boolean;
+  /** Models that the workers are told of as missed. */
+  missedIds?: string[];
   /** What the registry is asked for. */
   wishes?: ResolveRequest[];
 }
 
-function servicesOn({ config = {}, metrics = metricsOf(), offline = false, wishes = [] }: Scene): InferenceServices {
+function servicesOn({
+  config = {},
+  metrics = metricsOf(),
+  offline = false,
+  missedIds = [],
+  wishes = [],
+}: Scene): InferenceServices {
   const resolved = { manifest: { id: 'tiny', type: 'text', privacy: 'anonymized' }, offline };
   const registry = { resolve: (wish: ResolveRequest) => (wishes.push(wish), Promise.resolve(resolved)) };
   return inferenceServicesOf({
     registry,
     config,
     metrics,
-    transport: {},
+    transport: { placements: { miss: (modelId: string) => missedIds.push(modelId) } },
     drain: {},
   } as unknown as ApiServices);
 }
@@ -58,10 +66,11 @@ describe('a model that no worker holds', () => {
   it.each([
     [true, missed],
     [false, /^(?!.*model="tiny")/s],
-  ])('is noted down for who scales the workers: %s', async (offline, expected) => {
-    const metrics = metricsOf();
-    await servicesOn({ metrics, offline }).resolve('tiny', 'text', nobody);
+  ])('is noted down for who scales the workers, and told to the workers: %s', async (offline, expected) => {
+    const [metrics, missedIds] = [metricsOf(), []];
+    await servicesOn({ metrics, offline, missedIds }).resolve('tiny', 'text', nobody);
     expect(await metrics.render()).toMatch(expected);
+    expect(missedIds).toEqual(offline ? ['tiny'] : []);
   });
 });
 

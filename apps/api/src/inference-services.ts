@@ -17,7 +17,11 @@ export function inferenceServicesOf(services: ApiServices): InferenceServices {
       const { betaModels: betaAccess } = config;
       const resolved = await registry.resolve({ name, type, allowOffline: true, betaAccess, region });
       if (caller !== null) assertModelPrivacy(caller, resolved.manifest);
-      if (resolved.offline) missed.setToCurrentTime({ model: resolved.manifest.id });
+      if (resolved.offline) {
+        missed.setToCurrentTime({ model: resolved.manifest.id });
+        // A worker that may hold it, and had no room, makes some.
+        transport.placements.miss(resolved.manifest.id);
+      }
       return resolved;
     },
     rewrite: (text, options) => rewriteText({ services: inference, site: config.site, logger }, text, options),

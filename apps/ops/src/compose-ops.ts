@@ -19,6 +19,7 @@ import {
   SweepRunner,
 } from '#jobs';
 import { catalog, meterJob } from '#modalities';
+import { PlacementKeeper, PlacementRepository } from '#model-registry';
 import type { OpsConfig } from '#platform/config';
 import type { Logger } from '#platform/logging';
 import { type Metrics, registerQueueGauges } from '#platform/metrics';
@@ -53,9 +54,10 @@ export interface OpsProcesses {
   sweeps: SweepRunner;
   progress: ProgressRecorder;
   books: LedgerWatch;
+  placements: PlacementKeeper;
 }
 
-/** What runs in ops: the outcome processor, the sweeps, the recorder of progress and the proof of the books, counted. */
+/** What runs in ops: the outcome processor, the sweeps, the recorder of progress, the proof of the books and the keeper of placements. */
 export function composeOps(parts: OpsParts): OpsProcesses {
   const { config, prisma, transport, logger, metrics, artifacts, limitStore } = parts;
   const jobs = new JobsRepository(prisma);
@@ -115,6 +117,12 @@ export function composeOps(parts: OpsParts): OpsProcesses {
       metrics,
       logger,
       verifyEveryMs: config.ledgerVerifyMs,
+    }),
+    placements: new PlacementKeeper({
+      repository: new PlacementRepository(prisma),
+      channel: transport.placements,
+      beats: () => transport.presence.list(),
+      logger,
     }),
   };
 }

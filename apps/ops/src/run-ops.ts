@@ -33,7 +33,7 @@ export async function runOps(config: OpsConfig): Promise<void> {
     namespace: config.namespace,
     warn: (message, error) => logger.warn({ error }, message),
   });
-  const { outcomes, sweeps, progress, books } = composeOps({
+  const { outcomes, sweeps, progress, books, placements } = composeOps({
     config,
     prisma,
     transport,
@@ -56,12 +56,13 @@ export async function runOps(config: OpsConfig): Promise<void> {
   sweeps.start();
   progress.start();
   books.start();
+  placements.start();
   logger.info({ port: http.port }, `ops answers health and metrics on port ${http.port}`);
 
   const signal = await stopped;
   logger.info({ signal }, 'stopping');
   readiness.drain();
-  await Promise.all([sweeps.close(), outcomes.close(), progress.close(), books.close()]);
+  await Promise.all([sweeps.close(), outcomes.close(), progress.close(), books.close(), placements.close()]);
   await transport.close();
   await artifacts.close();
   await limitStore.close();

@@ -1,5 +1,9 @@
 export * from './api/model.response.js';
 export { ModelsController } from './api/models.controller.js';
+export * from './placement/placement.js';
+export * from './placement/placement-keeper.js';
+export { PlacementRepository } from './placement/placement.repository.js';
+export * from './placement/placement.service.js';
 export { parseModelName } from './registry/model-name.js';
 export * from './registry/deprecation.js';
 export * from './registry/model-registry.service.js';

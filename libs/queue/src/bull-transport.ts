@@ -8,6 +8,7 @@ import { BullProducer } from './bull-producer.js';
 import { BusCancels } from './cancel-bus.js';
 import { defaultSlotBytes, LinkedMailbox } from './mailbox.js';
 import { BullOutcomes } from './outcome-queue.js';
+import { BusPlacements } from './placement-bus.js';
 import { BusPresence, defaultPresenceTiming } from './presence-bus.js';
 import { BusProgress } from './progress-bus.js';
 import { settlesWithin } from './store-call.js';
@@ -25,6 +26,7 @@ export class BullTransport implements QueueTransport {
   readonly cancelBus: BusCancels;
   readonly presence: BusPresence;
   readonly progress: BusProgress;
+  readonly placements: BusPlacements;
   readonly outcomes: BullOutcomes;
   private readonly queues: BullQueues;
   private readonly claims: ClaimBus;
@@ -48,6 +50,7 @@ export class BullTransport implements QueueTransport {
     this.cancelBus = new BusCancels(store.bus);
     this.presence = new BusPresence(store.bus, clock, options.presence ?? defaultPresenceTiming);
     this.progress = new BusProgress(store.bus, clock);
+    this.placements = new BusPlacements(store.bus, clock);
     this.outcomes = new BullOutcomes(store, this.queues, this.warn);
   }
 
@@ -65,6 +68,7 @@ export class BullTransport implements QueueTransport {
     await this.cancelBus.start();
     await this.presence.start();
     await this.progress.start();
+    await this.placements.start();
   }
 
   async consume<Payload extends object, Result extends object>(
@@ -101,6 +105,7 @@ export class BullTransport implements QueueTransport {
     await settlesWithin(this.presence.close(), flushMs);
     this.cancelBus.close();
     this.progress.close();
+    this.placements.close();
     await settlesWithin(this.mailbox.close(), flushMs);
     await this.outcomes.close();
     await settlesWithin(this.queues.close(), flushMs);

@@ -5,6 +5,7 @@ import { describeJobs } from './conformance/jobs.conformance.js';
 import { describeMailbox } from './conformance/mailbox.conformance.js';
 import { describeOutages } from './conformance/outages.conformance.js';
 import { describeOutcomes } from './conformance/outcomes.conformance.js';
+import { describePlacements } from './conformance/placements.conformance.js';
 import { describePresence } from './conformance/presence.conformance.js';
 import { describeProgress } from './conformance/progress.conformance.js';
 import { type ConformanceStore, World } from './conformance/world.conformance.js';
@@ -30,6 +31,7 @@ const topics = [
   describeMailbox,
   describePresence,
   describeProgress,
+  describePlacements,
   describeOutcomes,
   describeOutages,
 ];

@@ -44,6 +44,7 @@ export interface QueueTransport {
   readonly cancelBus: CancelBus;
   readonly presence: PresenceBus;
   readonly progress: ProgressBus;
+  readonly placements: PlacementBus;
   readonly outcomes: OutcomeQueue;
   /** Operations on queues that failed since the start, or were not tried because the store is away. */
   readonly failedCalls: number;
@@ -250,6 +251,25 @@ export interface HeldModel {
   running: number;
   /** Execution provider: `cpu`, `cuda`… */
   provider: string;
+  /** Bytes it takes, by device, rounded. Absent: a worker of an earlier version, or not measured yet. */
+  memory?: Readonly<Record<string, number>>;
+}
+
+/** A model that a worker should hold and does not, and why in words. */
+export interface UnheldModel {
+  modelId: string;
+  /** `waiting`: it would be held if there were room; the others last until an operator changes something. */
+  cause: 'too-large' | 'not-installed' | 'waiting';
+  reason: string;
+}
+
+/** What a worker says of itself beside its models; optional because workers of an earlier version say nothing. */
+export interface WorkerBeat {
+  /** `SLUICE_POOL`. */
+  pools: readonly string[];
+  /** Bytes that models may take, by device. */
+  budgets: Readonly<Record<string, number>>;
+  unheld: readonly UnheldModel[];
 }
 
 /** One process as the others see it. */
@@ -261,6 +281,7 @@ export interface PresenceBeat {
   models: HeldModel[];
   /** Queues, by name, whose kept jobs the process comes for; the bus adds it. Absent: none. */
   claims?: readonly string[];
+  worker?: WorkerBeat;
   /** False once: the process says good-bye. */
   alive: boolean;
 }
@@ -279,4 +300,40 @@ export interface PresenceBus {
   list(): PresenceBeat[];
   /** Called when a process appears, changes its models, says good-bye, or falls silent. */
   onChange(listener: (beats: PresenceBeat[]) => void): () => void;
+}
+
+/** A model that the workers of a pool should hold. */
+export interface Placement {
+  modelId: string;
+  pool: string;
+  /** Never unloaded to make room. */
+  pinned: boolean;
+  /** How many workers of the pool hold it; null: all. */
+  replicas: number | null;
+}
+
+/** All placements, as the database has them. A higher revision replaces a lower one. */
+export interface DesiredPlacements {
+  revision: number;
+  placements: readonly Placement[];
+}
+
+export interface PlacementListeners {
+  onDesired?: (desired: DesiredPlacements) => void;
+  /** A worker wants to hear the desired placements. */
+  onAsk?: () => void;
+  /** A caller asked for a model that nobody held. */
+  onMiss?: (modelId: string) => void;
+}
+
+/** Which models workers should hold, told to all of them. Lossy: whoever keeps the placements repeats them. */
+export interface PlacementBus {
+  /** Rejects with the error of a store that is away. */
+  announce(desired: DesiredPlacements): Promise<void>;
+  /** Asks for an announcement, now and after each time that messages may have been lost. Never throws. */
+  ask(): void;
+  /** Never throws and never waits; at most one a second and model leaves this process. */
+  miss(modelId: string): void;
+  /** The returned function unsubscribes. */
+  subscribe(listeners: PlacementListeners): () => void;
 }

@@ -1,0 +1,81 @@
+import type { PrismaService } from '#platform/prisma';
+import type { DesiredState, ModelPlacement, WorkerHoldings } from './placement.js';
+
+/** How the holdings of a worker lie in their column. */
+type StoredHoldings = Omit<WorkerHoldings, 'processId' | 'seenAt'>;
+
+/** The placements, their revision, and what workers were last heard to hold. */
+export class PlacementRepository {
+  constructor(private readonly prisma: PrismaService) {}
+
+  /** Revision and placements of one moment. */
+  async read(): Promise<DesiredState> {
+    const [revision, placements] = await this.prisma.$transaction(
+      [
+        this.prisma.placementRevision.findFirst(),
+        this.prisma.modelPlacement.findMany({ orderBy: [{ modelId: 'asc' }, { pool: 'asc' }] }),
+      ],
+      { isolationLevel: 'RepeatableRead' },
+    );
+    return {
+      revision: Number(revision?.revision ?? 0),
+      placements: placements.map(({ modelId, pool, pinned, replicas }) => ({ modelId, pool, pinned, replicas })),
+    };
+  }
+
+  /** Places a model in a pool, or says anew how it is placed there. */
+  async place({ modelId, pool, pinned, replicas }: ModelPlacement): Promise<void> {
+    await this.prisma.$transaction([
+      this.nextRevision(),
+      this.prisma.modelPlacement.upsert({
+        where: { modelId_pool: { modelId, pool } },
+        create: { modelId, pool, pinned, replicas },
+        update: { pinned, replicas, placedAt: new Date() },
+      }),
+    ]);
+  }
+
+  /** Takes a model out of one pool, or (null) of all; answers the pools it was in. */
+  async unplace(modelId: string, pool: string | null): Promise<string[]> {
+    const where = { modelId, ...(pool !== null && { pool }) };
+    const [, found] = await this.prisma.$transaction([
+      this.nextRevision(),
+      this.prisma.modelPlacement.findMany({ where, select: { pool: true }, orderBy: { pool: 'asc' } }),
+      this.prisma.modelPlacement.deleteMany({ where }),
+    ]);
+    return found.map((row) => row.pool);
+  }
+
+  /** Writes down what workers hold, as of now; many replicas may write the same. */
+  async noteHoldings(workers: readonly Omit<WorkerHoldings, 'seenAt'>[]): Promise<void> {
+    if (workers.length === 0) return;
+    const ids = workers.map(({ processId }) => processId);
+    const texts = workers.map(({ pools, budgets, models, unheld }) =>
+      JSON.stringify({ pools, budgets, models, unheld }),
+    );
+    await this.prisma.$executeRaw`
+      INSERT INTO worker_holdings (process_id, holdings, seen_at)
+      SELECT id, holdings::jsonb, now() FROM unnest(${ids}::text[], ${texts}::text[]) AS told(id, holdings)
+      ON CONFLICT (process_id) DO UPDATE SET holdings = excluded.holdings, seen_at = excluded.seen_at`;
+  }
+
+  /** Forgets workers that were not heard of for so long. */
+  async forgetHoldings(silentMs: number): Promise<void> {
+    await this.prisma.$executeRaw`
+      DELETE FROM worker_holdings WHERE seen_at < now() - make_interval(secs => ${silentMs / 1_000}::float8)`;
+  }
+
+  async readHoldings(): Promise<WorkerHoldings[]> {
+    const rows = await this.prisma.workerHolding.findMany({ orderBy: { processId: 'asc' } });
+    return rows.map(({ processId, seenAt, holdings }) => ({
+      processId,
+      seenAt,
+      ...(holdings as unknown as StoredHoldings),
+    }));
+  }
+
+  /** Its row lock lets one change come after the other. */
+  private nextRevision() {
+    return this.prisma.placementRevision.updateMany({ data: { revision: { increment: 1 } } });
+  }
+}

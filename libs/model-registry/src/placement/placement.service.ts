@@ -1,0 +1,93 @@
+import { PlatformError } from '#common';
+import type { PrismaService } from '#platform/prisma';
+import type { ModelRegistryService } from '../registry/model-registry.service.js';
+import { type DesiredState, type ModelPlacement, poolPattern, type WorkerHoldings } from './placement.js';
+import { PlacementRepository } from './placement.repository.js';
+
+/** A worker whose holdings are older has gone, or ops has; ops writes them every 10 s. In ms. */
+const freshMs = 20_000;
+
+const mostReplicas = 10_000;
+
+/** What operators do with placements. */
+export class PlacementService {
+  private readonly repository: PlacementRepository;
+
+  constructor(
+    prisma: PrismaService,
+    private readonly registry: ModelRegistryService,
+  ) {
+    this.repository = new PlacementRepository(prisma);
+  }
+
+  /**
+   * Places a model in a pool; answers the workers of the pool that are there now. Rejects with `MODEL_NOT_FOUND`, and with
+   * `INVALID_REQUEST` for a name that is none, and for a model that is larger than what any worker of the pool may take.
+   */
+  async place(placement: ModelPlacement): Promise<WorkerHoldings[]> {
+    const { modelId, pool, replicas } = placement;
+    assertPool(pool);
+    if (replicas !== null && !(Number.isInteger(replicas) && replicas >= 1 && replicas <= mostReplicas)) {
+      throw new PlatformError('INVALID_REQUEST', `Replicas must be a whole number from 1 to ${mostReplicas}.`);
+    }
+    const manifest = await this.registry.find(modelId);
+    const isInternal = manifest === null && (await this.isRegistered(modelId));
+    if (manifest === null && !isInternal) {
+      throw new PlatformError('MODEL_NOT_FOUND', `The registry has no model ${modelId}.`, 'model');
+    }
+    const workers = await this.workersOf(pool);
+    assertFits(modelId, manifest?.installedBytes ?? 0, pool, workers);
+    await this.repository.place(placement);
+    return workers;
+  }
+
+  /** Takes a model out of one pool, or (null) of all; answers the pools it was in. Rejects with `NOT_FOUND` where none. */
+  async unplace(modelId: string, pool: string | null): Promise<string[]> {
+    if (pool !== null) assertPool(pool);
+    const pools = await this.repository.unplace(modelId, pool);
+    if (pools.length > 0) return pools;
+    const where = pool === null ? 'in any pool' : `in the pool ${pool}`;
+    throw new PlatformError('NOT_FOUND', `${modelId} is not placed ${where}. See: sluice models placement`);
+  }
+
+  desired(): Promise<DesiredState> {
+    return this.repository.read();
+  }
+
+  /** The workers that ops has heard of lately. */
+  async workers(): Promise<WorkerHoldings[]> {
+    const since = Date.now() - freshMs;
+    return (await this.repository.readHoldings()).filter(({ seenAt }) => seenAt.getTime() > since);
+  }
+
+  private async workersOf(pool: string): Promise<WorkerHoldings[]> {
+    return (await this.workers()).filter(({ pools }) => pools.includes(pool));
+  }
+
+  /** Internal models are hidden from the lookup of callers. */
+  private async isRegistered(modelId: string): Promise<boolean> {
+    return (await this.registry.inventory()).some(({ manifest }) => manifest.id === modelId);
+  }
+}
+
+function assertPool(pool: string): void {
+  if (poolPattern.test(pool)) return;
+  const message = 'A pool is named with a-z, 0-9, ".", "_" and "-", a letter or digit first, 63 at most.';
+  throw new PlatformError('INVALID_REQUEST', message, 'pool');
+}
+
+/** Weights alone, against the largest device of the pool: what is refused here could be held by nobody. */
+function assertFits(modelId: string, bytes: number, pool: string, workers: readonly WorkerHoldings[]): void {
+  const largest = Math.max(...workers.flatMap(({ budgets }) => Object.values(budgets)));
+  if (workers.length === 0 || workers.some(({ budgets }) => Object.keys(budgets).length === 0) || bytes <= largest) {
+    return;
+  }
+  const message =
+    `${modelId} needs ${inMegabytes(bytes)} for its weights alone; the largest budget of a worker in the pool ${pool} is ` +
+    `${inMegabytes(largest)}. Start a larger worker in that pool first, or give its workers more with SLUICE_MEMORY_BUDGET.`;
+  throw new PlatformError('INVALID_REQUEST', message, 'model');
+}
+
+function inMegabytes(bytes: number): string {
+  return `${Math.ceil(bytes / 1e6)} MB`;
+}

@@ -1,0 +1,62 @@
+import { describe, expect, it } from 'vitest';
+import type { DesiredPlacements } from '../transport.js';
+import { until } from './echo-job.conformance.js';
+import { type World } from './world.conformance.js';
+
+export function describePlacements(world: () => World): void {
+  describe('placements', () => {
+    it('reach every worker that is there, and one that comes later when it asks', async () => {
+      const { api: keeper, worker } = await world().openPair();
+      // More than one message of the smaller bus holds.
+      const placements = Array.from({ length: 300 }, (_, index) => ({
+        modelId: `model-${index}`,
+        pool: 'text',
+        pinned: index === 0,
+        replicas: index === 1 ? 2 : null,
+      }));
+      const desired: DesiredPlacements = { revision: 7, placements };
+      let asked = 0;
+      keeper.placements.subscribe({
+        onAsk: () => {
+          asked += 1;
+          void keeper.placements.announce(desired);
+        },
+      });
+      const heard: DesiredPlacements[] = [];
+      worker.placements.subscribe({ onDesired: (told) => heard.push(told) });
+      await keeper.placements.announce(desired);
+      await until(() => heard.length === 1);
+      expect(heard[0]).toEqual(desired);
+      const late = await world().open('worker-2');
+      const heardLate: DesiredPlacements[] = [];
+      late.placements.subscribe({ onDesired: (told) => heardLate.push(told) });
+      late.placements.ask();
+      await until(() => heardLate.length === 1);
+      expect(heardLate[0]).toEqual(desired);
+      expect(asked).toBe(1);
+    });
+
+    it('are asked for again by a worker that was cut off', async () => {
+      const { api: keeper } = await world().openPair();
+      let asked = 0;
+      keeper.placements.subscribe({ onAsk: () => (asked += 1) });
+      const { transport, cable } = await world().openMortal('worker-2');
+      transport.placements.ask();
+      await until(() => asked === 1);
+      cable.cut();
+      cable.mend();
+      await until(() => asked > 1);
+    });
+
+    it('are missed where callers ask in vain: told once a second and model', async () => {
+      const { api, worker } = await world().openPair();
+      const missed: string[] = [];
+      worker.placements.subscribe({ onMiss: (modelId) => missed.push(modelId) });
+      for (let time = 0; time < 5; time += 1) for (const id of ['one', 'two']) api.placements.miss(id);
+      await until(() => missed.length === 2);
+      api.placements.miss('three');
+      await until(() => missed.length === 3);
+      expect(missed.sort()).toEqual(['one', 'three', 'two']);
+    });
+  });
+}
