@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import type { CliContext } from '../cli-context.js';
 import type { AddOptions } from './add-model.js';
+import { addPlacementCommands } from '../placement/placement-commands.js';
 import type { CheckOptions } from './check-host.js';
 import type { RemoveOptions } from './remove-model.js';
 
@@ -16,6 +17,7 @@ export function addModelCommands(program: Command, context: CliContext): void {
   addReadingCommands(models, context);
   addWeightCommands(models, context);
   addRegistryCommands(models, context);
+  addPlacementCommands(models, context);
 }
 
 function addReadingCommands(models: Command, context: CliContext): void {

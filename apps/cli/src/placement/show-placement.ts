@@ -1,0 +1,50 @@
+import type { ModelPlacement, WorkerHoldings } from '#model-registry';
+import { formatBytes } from '#model-store';
+import type { CliContext } from '../cli-context.js';
+import { requirePlacements } from './require-placements.js';
+
+/** `sluice models placement`: what operators want, and beside it what every worker holds. */
+export async function showPlacement(context: CliContext, { json }: { json?: boolean }): Promise<void> {
+  const service = await requirePlacements(context);
+  const [{ revision, placements }, workers] = [await service.desired(), await service.workers()];
+  const desired = placements.map((placement) => ({ ...placement, ...countsOf(placement, workers) }));
+  if (json) return context.output.json({ revision, placements: desired, workers });
+  if (desired.length === 0) context.output.line('nothing is placed; workers hold what their SLUICE_MODELS name');
+  else {
+    context.output.table(
+      ['MODEL', 'POOL', 'PINNED', 'WANTED ON', 'READY ON'],
+      desired.map(({ modelId, pool, pinned, replicas, ready, workersOfPool }) => [
+        modelId,
+        pool,
+        pinned ? 'yes' : '–',
+        replicas === null ? `all (${workersOfPool})` : String(replicas),
+        String(ready),
+      ]),
+    );
+  }
+  context.output.line();
+  if (workers.length === 0) return context.output.line('no worker was heard of lately, or ops does not run');
+  context.output.table(['WORKER', 'POOLS', 'MODEL', 'STATE', 'MEMORY', 'OF'], workers.flatMap(rowsOf));
+  const reasons = workers.flatMap(({ processId, unheld }) => unheld.map(({ reason }) => `${processId}: ${reason}`));
+  if (reasons.length > 0) context.output.line();
+  for (const reason of reasons) context.output.line(reason);
+}
+
+function countsOf({ modelId, pool }: ModelPlacement, workers: readonly WorkerHoldings[]) {
+  const there = workers.filter(({ pools }) => pools.includes(pool));
+  const ready = there.filter(({ models }) => models.some((held) => held.modelId === modelId && held.state === 'ready'));
+  return { workersOfPool: there.length, ready: ready.length };
+}
+
+function rowsOf({ processId, pools, budgets, models, unheld }: WorkerHoldings): string[][] {
+  const name = [processId, pools.join(', ') || '–'];
+  const held = models.map(({ modelId, state, memory }) => [modelId, state, bytesOf(memory), bytesOf(budgets)]);
+  const absent = unheld.map(({ modelId, cause }) => [modelId, cause.replace('-', ' '), '–', bytesOf(budgets)]);
+  const rows = [...held, ...absent];
+  return (rows.length > 0 ? rows : [['–', '–', '–', bytesOf(budgets)]]).map((row) => [...name, ...row]);
+}
+
+function bytesOf(memory: Readonly<Record<string, number>> = {}): string {
+  const parts = Object.entries(memory).map(([device, bytes]) => `${formatBytes(bytes)} ${device}`);
+  return parts.join(', ') || '–';
+}
