@@ -49,6 +49,8 @@ export interface PlatformOptions {
   creditNano?: bigint;
   /** Manifests of the models in `home`. */
   manifests?: ModelManifest[];
+  /** Those of them that the worker's `SLUICE_MODELS` does not name, for tests that place them in its pool. */
+  unnamed?: string[];
   /** How many processes of a role; default one each. */
   replicas?: Partial<Record<PlatformRole, number>>;
   /** A PostgreSQL server of this platform alone, for tests that stop it; default the server that the run shares. */
@@ -358,8 +360,9 @@ class RunningPlatform implements Platform {
   private async seed(databaseUrl: string): Promise<void> {
     const { manifests, models = [{ id: 'tiny-llama' }] } = this.options;
     const installed = manifests ?? (await Promise.all(models.map((model) => installTinyModel(this.home, model))));
-    this.modelIds = installed.map(({ id }) => id);
-    this.listedIds = installed.filter(({ internal }) => !internal).map(({ id }) => id);
+    const named = installed.filter(({ id }) => !this.options.unnamed?.includes(id));
+    this.modelIds = named.map(({ id }) => id);
+    this.listedIds = named.filter(({ internal }) => !internal).map(({ id }) => id);
     const prisma = new PrismaService({ url: databaseUrl, poolSize: 2 });
     try {
       await new ModelRegistryService(prisma, noOnlineModels).upsert(installed);
@@ -392,7 +395,7 @@ class RunningPlatform implements Platform {
       worker: {
         ...(await queue('worker')),
         ...common,
-        SLUICE_MODELS: this.modelIds.join(','),
+        SLUICE_MODELS: this.modelIds.join(',') || 'none',
         SLUICE_WORKER_PORT: '0',
         SLUICE_TEST_JOURNAL: this.journal.path,
       },

@@ -56,8 +56,14 @@ function environments(options: ServicesOptions): Record<'api' | 'worker' | 'ops'
       { ...grace, SLUICE_BETA_MODELS: 'true' },
     ),
     worker: childEnvironment(
-      { ...everybody, DATABASE_URL: null, SLUICE_SECRET_KEY: null },
-      { ...grace, SLUICE_WORKER_PORT: '0' },
+      {
+        ...everybody,
+        DATABASE_URL: null,
+        SLUICE_SECRET_KEY: null,
+        // What was pulled is served, whatever the pools.
+        SLUICE_MODELS: config.models.join(',') || 'none',
+      },
+      { ...grace, SLUICE_WORKER_PORT: '0', SLUICE_POOL: 'local' },
     ),
     ops: childEnvironment(trusted, { SLUICE_OPS_PORT: '0' }),
   };

@@ -30,6 +30,16 @@ export class ModelTimings {
   list(): JobTimings[] {
     return [...this.modalities.values()];
   }
+
+  /** Jobs that run now, between two requests to the host too. */
+  get running(): number {
+    return this.list().reduce((running, timings) => running + timings.running, 0);
+  }
+
+  /** When a job last began or ended, in ms of `performance.now()`; `-Infinity` before the first. */
+  get usedAtMs(): number {
+    return Math.max(...this.list().map((timings) => timings.usedAtMs));
+  }
 }
 
 /** Those of one modality. */
@@ -41,6 +51,8 @@ export class JobTimings {
   readonly outputTokens = new Tally(tokenBounds);
   /** Jobs that were kept for a worker, by what became of them. */
   readonly kept = new Map<KeptEnd, number>();
+  running = 0;
+  usedAtMs = -Infinity;
 
   constructor(readonly modality: ModalityName) {}
 
@@ -48,6 +60,8 @@ export class JobTimings {
   async time(run: () => Promise<JobReport>): Promise<JobReport> {
     const startedAt = performance.now();
     let end = 'INFERENCE_FAILED';
+    this.running++;
+    this.usedAtMs = startedAt;
     try {
       const report = await run();
       end = report.cancelled ? 'JOB_CANCELLED' : '';
@@ -57,6 +71,8 @@ export class JobTimings {
       end = PlatformError.from(error, 'INFERENCE_FAILED').code;
       throw error;
     } finally {
+      this.running--;
+      this.usedAtMs = performance.now();
       this.requestTally(end).add((performance.now() - startedAt) / 1_000);
     }
   }

@@ -7,6 +7,9 @@ import { Metrics, registerBusLag, registerQueueFailures } from '#platform/metric
 import { openTracing } from '#platform/tracing';
 import { createTransport } from '#queue';
 import { createArtifactStore } from '#storage';
+import { NvidiaGraphicsMemory } from './residency/graphics-memory.js';
+import { ThisMachine } from './residency/machine-memory.js';
+import { registerResidencyMetrics } from './residency/residency-metrics.js';
 import { registerWorkerMetrics } from './worker-metrics.js';
 import { Worker } from './worker.js';
 
@@ -45,11 +48,19 @@ export async function runWorker(config: WorkerConfig, overrides: WorkerOverrides
     launch: overrides.launch ?? forkHost({ env: childEnvironment(withheldFromHosts) }),
     timings: overrides.timings,
     pickupTimeoutMs: config.pickupTimeoutMs,
+    pools: config.pools,
+    machine: new ThisMachine({
+      settings: config.memoryBudget,
+      providers: config.providers,
+      graphics: new NvidiaGraphicsMemory(),
+    }),
+    residencyMs: config.minResidencyMs,
     tracing,
     logger,
   });
   const metrics = new Metrics('worker');
   registerWorkerMetrics(metrics, () => worker.models);
+  registerResidencyMetrics(metrics, worker);
   const readiness = new Readiness([
     { name: 'queue', check: () => transport.ping() },
     { name: 'storage', check: () => artifacts.ping(), isPartial: true },

@@ -9,6 +9,7 @@ import { hostLoadOptions, type HostSettings } from './host-options.js';
 import type { InstalledModel } from './models-folder.js';
 import { ModelTimings } from './model-timings.js';
 import { type HelperHosts, openConsumer } from './processors.js';
+import type { ResidencyModel } from './residency/residency-plan.js';
 
 export interface ServedModelOptions {
   model: InstalledModel;
@@ -47,6 +48,8 @@ export class ServedModel {
   private opening: Promise<void> | null = null;
   private closing = false;
   private failedRestarts = 0;
+  private readonly startedAtMs = performance.now();
+  private readyAtMs: number | null = null;
 
   constructor(private readonly options: ServedModelOptions) {
     const { model, settings, launch, tracing } = options;
@@ -62,6 +65,22 @@ export class ServedModel {
 
   get version(): string {
     return this.options.model.version;
+  }
+
+  get model(): InstalledModel {
+    return this.options.model;
+  }
+
+  /** As a plan of what to hold sees it. */
+  get residency(): NonNullable<ResidencyModel['held']> {
+    // A host that cannot be brought up is no longer one that loads: it may make room for another.
+    const readyAtMs = this.readyAtMs ?? (this.failedRestarts >= restartsInSilence ? this.startedAtMs : null);
+    return {
+      readyAtMs,
+      usedAtMs: Math.max(this.timings.usedAtMs, readyAtMs ?? this.startedAtMs),
+      inFlight: Math.max(this.timings.running, this.supervisor.running),
+      leaving: this.closing,
+    };
   }
 
   get host(): HostSupervisor {
@@ -128,6 +147,7 @@ export class ServedModel {
 
   private becameReady(): void {
     this.failedRestarts = 0;
+    this.readyAtMs ??= performance.now();
     const { report, pid } = this.supervisor;
     if (report === null) return;
     const { provider, providerNote, slots, loadMs } = report;

@@ -3,12 +3,18 @@ import type { HostLauncher, HostTimings } from '#inference/host';
 import type { MediaTools } from '#media';
 import type { Logger } from '#platform/logging';
 import { noTracing, type Tracing } from '#platform/tracing';
-import type { QueueTransport } from '#queue';
+import type { QueueTransport, UnheldModel } from '#queue';
 import type { ArtifactStore } from '#storage';
 import type { HostSettings } from './host-options.js';
-import { type InstalledModel, InstalledModels, isSelected } from './models-folder.js';
+import { type InstalledModel, InstalledModels } from './models-folder.js';
 import { modalitiesOf } from '#modalities';
 import type { HelperHosts } from './processors.js';
+import { DesiredModels } from './residency/desired-models.js';
+import { NvidiaGraphicsMemory } from './residency/graphics-memory.js';
+import { type MachineMemory, ThisMachine } from './residency/machine-memory.js';
+import { ModelResidency } from './residency/model-residency.js';
+import { WantedModels } from './residency/wanted-models.js';
+import { workerBeat } from './residency/worker-beat.js';
 import { ServedModel } from './served-model.js';
 
 export interface WorkerOptions {
@@ -29,23 +35,59 @@ export interface WorkerOptions {
   timings?: Partial<HostTimings>;
   /** How long jobs may wait in front of a consumer that has room, in ms; absent: nobody watches. */
   pickupTimeoutMs?: number;
+  /** `SLUICE_POOL`: placements in these count; default none. */
+  pools?: string[];
+  /** Default: this machine, without settings of an operator. */
+  machine?: MachineMemory;
+  /** How long a model stays at least before it makes room for another, in ms. */
+  residencyMs?: number;
 }
 
 /**
- * Serves the selected models that are installed: one host each, from the moment the model's folder appears to the
- * moment it goes. Tells the others over the presence bus what it holds.
+ * Serves the models that are selected or placed here and are installed, as many as fit: one host each, from the moment
+ * the model's folder appears to the moment it goes. Tells the others over the presence bus what it holds.
  */
 export class Worker {
   readonly processId = `worker-${randomBytes(6).toString('hex')}`;
+  readonly residency: ModelResidency;
   private readonly installed: InstalledModels;
+  private readonly desired: DesiredModels;
+  private readonly wishes: WantedModels;
   private readonly served = new Map<string, ServedModel>();
   private readonly reported = new Set<string>();
   private scanTimer: NodeJS.Timeout | null = null;
   private scanning: Promise<void> = Promise.resolve();
   private stopping = false;
+  private missing: readonly UnheldModel[] = [];
+  private isHurried = false;
 
   constructor(private readonly options: WorkerOptions) {
     this.installed = new InstalledModels(options.home);
+    const { logger, pools = [], residencyMs = defaultResidencyMs, models: names, settings, transport } = options;
+    const { processId } = this;
+    const graphics = new NvidiaGraphicsMemory();
+    const machine = options.machine ?? new ThisMachine({ settings: [], providers: settings.providers, graphics });
+    const residency = new ModelResidency({ machine, residencyMs, logger });
+    this.residency = residency;
+    const isHeld = (modelId: string) => this.served.get(modelId)?.residency.leaving === false;
+    this.desired = new DesiredModels({
+      bus: transport.placements,
+      pools,
+      onChange: this.hurry,
+      onMiss: (modelId) => {
+        if (isHeld(modelId)) return;
+        residency.miss(modelId);
+        if (residency.unheld.some((unheld) => unheld.modelId === modelId)) this.hurry();
+      },
+    });
+    this.wishes = new WantedModels({
+      names,
+      desired: this.desired,
+      residency,
+      presence: transport.presence,
+      processId,
+      isHeld,
+    });
   }
 
   get models(): ServedModel[] {
@@ -57,13 +99,19 @@ export class Worker {
     return !this.models.some((model) => model.isDeaf);
   }
 
+  /** What it should hold and does not. */
+  get unheld(): UnheldModel[] {
+    return [...this.residency.unheld, ...this.missing];
+  }
+
   async start(): Promise<void> {
     await this.options.transport.presence.join(() => ({
       processId: this.processId,
       role: 'worker',
       mailboxAddress: null,
-      models: this.models.map((model) => model.describe()),
+      ...workerBeat(this, this.options.pools ?? []),
     }));
+    this.desired.start();
     await this.scan();
     this.scanLater();
   }
@@ -71,6 +119,7 @@ export class Worker {
   /** Stops all models side by side, each within `graceMs`. */
   async stop(graceMs: number): Promise<void> {
     this.stopping = true;
+    this.desired.stop();
     if (this.scanTimer !== null) clearTimeout(this.scanTimer);
     await this.scanning;
     await Promise.all(this.models.map((model) => model.stop(graceMs)));
@@ -78,29 +127,50 @@ export class Worker {
 
   private scanLater(): void {
     if (this.stopping) return;
+    const pauseMs = this.isHurried ? 0 : (this.options.scanEveryMs ?? 1_000);
+    this.isHurried = false;
     this.scanTimer = setTimeout(() => {
+      this.scanTimer = null;
       this.scanning = this.scan().catch((error: unknown) => {
         this.options.logger.error({ error }, 'the models folder could not be read');
       });
       void this.scanning.then(() => this.scanLater());
-    }, this.options.scanEveryMs ?? 1_000);
+    }, pauseMs);
   }
+
+  /** Looks again at once, and not only at the next look. */
+  private readonly hurry = (): void => {
+    this.isHurried = true;
+    // One that is under way looks again itself.
+    if (this.scanTimer === null) return;
+    clearTimeout(this.scanTimer);
+    this.scanLater();
+  };
 
   private async scan(): Promise<void> {
     const { models, broken } = await this.installed.scan();
     for (const { id, reason } of broken) {
       this.reportOnce(`${id}: ${reason}`, `the model in folder ${id} cannot be used: ${reason}`);
     }
-    const wanted = new Map(models.filter((model) => this.isWanted(model)).map((model) => [model.manifest.id, model]));
+    const { wanted, missing } = await this.wishes.select(models.filter((model) => this.canRun(model)));
+    this.missing = missing;
+    const versions = new Map(wanted.map(({ model }) => [model.manifest.id, model.version]));
     for (const served of this.models) {
-      if (wanted.get(served.id)?.version !== served.version) this.unload(served);
+      if (versions.get(served.id) !== served.version) this.unload(served, 'it is no longer wanted or installed here');
     }
     if (this.stopping) return;
-    for (const [id, model] of wanted) if (!this.served.has(id)) this.load(model);
+    const { load, evict } = await this.residency.decide(wanted, this.models);
+    if (this.isStopping()) return;
+    for (const served of evict) this.unload(served, 'it was used least recently, and makes room');
+    for (const model of load) this.load(model);
   }
 
-  private isWanted({ manifest }: InstalledModel): boolean {
-    if (!isSelected(manifest, this.options.models)) return false;
+  /** The worker may be told to stop while something is waited for. */
+  private isStopping(): boolean {
+    return this.stopping;
+  }
+
+  private canRun({ manifest }: InstalledModel): boolean {
     if (manifest.internal || modalitiesOf(manifest).length > 0) return true;
     this.reportOnce(
       `${manifest.id}: ${manifest.type}`,
@@ -124,16 +194,18 @@ export class Worker {
     served.start();
   }
 
-  /** The model was removed or installed anew: its host finishes what it has; a new one starts at the next look. */
-  private unload(served: ServedModel): void {
+  /** Its host finishes what it has; where it was installed anew, another starts at the next look. */
+  private unload(served: ServedModel, why: string): void {
     if (this.unloading.has(served)) return;
     this.unloading.add(served);
-    this.options.logger.info({ model: served.id }, 'the model left the models folder; unloading it');
+    this.options.logger.info({ model: served.id, why }, `unloading ${served.id}: ${why}`);
     const stopped = served.stop(unloadGraceMs).catch((error: unknown) => {
       this.options.logger.error({ model: served.id, error }, 'the model could not be unloaded cleanly');
     });
     void stopped.then(() => {
       this.served.delete(served.id);
+      // Another may wait for its room.
+      this.hurry();
       void this.options.transport.presence.announce();
     });
   }
@@ -146,6 +218,8 @@ export class Worker {
     this.options.logger.warn(message);
   }
 }
+
+const defaultResidencyMs = 60_000;
 
 /** How long the requests of a removed model may go on, in ms. */
 const unloadGraceMs = 60_000;

@@ -1,10 +1,12 @@
 import {
+  Matches,
   Validate,
   ValidatorConstraint,
   type ValidationArguments,
   type ValidatorConstraintInterface,
 } from 'class-validator';
 import { BaseConfig, DatabaseConfig, FfmpegVariable, QueueConfig } from './base.config.js';
+import { type MemoryBudgetSetting, parseMemoryBudget } from './memory-budget.js';
 import { LimitsConfig } from './limits.config.js';
 import { BooleanVariable, IntegerVariable, ListVariable, TextVariable } from './variable.js';
 
@@ -191,10 +193,38 @@ class QueueUrlIsSet implements ValidatorConstraintInterface {
 
 export class WorkerConfig extends QueueConfig {
   @ListVariable('SLUICE_MODELS', {
-    about: 'Models to serve: ids, names of sets, `all` for everything installed, or `none`.',
-    default: 'starter',
+    about:
+      'Models to serve beside those placed in its pools: ids, names of sets, `all` for everything installed, or `none`; ' +
+      'default: `starter`, and `none` where SLUICE_POOL is set.',
+    optional: true,
   })
-  models!: string[];
+  explicitModels?: string[];
+
+  @ListVariable('SLUICE_POOL', {
+    about: 'Pools of this worker: it also serves what `sluice models place` puts into one of them; none by default.',
+    default: '',
+    expected: 'words of a-z, 0-9, ., _ and - separated by commas',
+  })
+  @Matches(/^[a-z0-9][a-z0-9._-]{0,62}$/, { each: true })
+  pools!: string[];
+
+  @TextVariable('SLUICE_MEMORY_BUDGET', {
+    about:
+      'Memory that all models of this worker together may take, by device, such as `cpu=6GiB,cuda=50%`; default: 90% of ' +
+      'what the machine, its cgroup, the GPU or its slice has.',
+    optional: true,
+    pattern: /^(cpu|cuda)=\d{1,7}(\.\d{1,3})?(MiB|GiB|%)(\s*,\s*(cpu|cuda)=\d{1,7}(\.\d{1,3})?(MiB|GiB|%))*$/,
+    expected: '`cpu=` or `cuda=` and a number of MiB, GiB or %, separated by commas',
+  })
+  memoryBudgetText?: string;
+
+  @IntegerVariable('SLUICE_MIN_RESIDENCY_MS', {
+    about: 'How long a loaded model stays at least before it makes room for another, in ms.',
+    default: 60_000,
+    min: 0,
+    max: oneDayMs,
+  })
+  minResidencyMs!: number;
 
   @TextVariable('SLUICE_WORKER_HOST', {
     about: 'Address of the worker’s health and metrics server.',
@@ -249,6 +279,14 @@ export class WorkerConfig extends QueueConfig {
 
   @ListVariable('SLUICE_PROVIDERS', providerPreference)
   providers!: string[];
+
+  get models(): string[] {
+    return this.explicitModels ?? (this.pools.length > 0 ? [] : ['starter']);
+  }
+
+  get memoryBudget(): MemoryBudgetSetting[] {
+    return parseMemoryBudget(this.memoryBudgetText ?? '');
+  }
 
   /** Where the queue lives; checked at load. */
   @Validate(QueueUrlIsSet)

@@ -99,6 +99,28 @@ describe('parseConfig', () => {
     ]);
   });
 
+  it('has a worker serve the starter models, none but the placed ones in a pool, and always those it is told', () => {
+    const modelsOf = (environment: Environment) =>
+      parseConfig(WorkerConfig, { REDIS_URL: 'redis://host', ...environment }).models;
+    expect(modelsOf({})).toEqual(['starter']);
+    expect(modelsOf({ SLUICE_POOL: 'text' })).toEqual([]);
+    expect(modelsOf({ SLUICE_POOL: 'text', SLUICE_MODELS: 'one,two' })).toEqual(['one', 'two']);
+  });
+
+  it('reads budgets of memory by device, as amounts and as shares', () => {
+    const worker = (SLUICE_MEMORY_BUDGET: string) => ({ REDIS_URL: 'redis://host', SLUICE_MEMORY_BUDGET });
+    expect(parseConfig(WorkerConfig, worker('')).memoryBudget).toEqual([]);
+    expect(parseConfig(WorkerConfig, worker('cpu=1.5GiB, cuda=50%')).memoryBudget).toEqual([
+      { device: 'cpu', bytes: 1_610_612_736 },
+      { device: 'cuda', share: 0.5 },
+    ]);
+    for (const wrong of ['6', '6GiB', 'gpu=1GiB', 'cpu=-1GiB', 'cpu=1GB', 'cpu=1GiB;cuda=1GiB']) {
+      expect(problemsOf(WorkerConfig, worker(wrong))).toEqual([expect.stringMatching(/^SLUICE_MEMORY_BUDGET/)]);
+    }
+    const pool = { REDIS_URL: 'redis://host', SLUICE_POOL: 'text,Large' };
+    expect(problemsOf(WorkerConfig, pool)).toEqual([expect.stringMatching(/^SLUICE_POOL/)]);
+  });
+
   it('gives the first account credit, but in production only what it is told to', () => {
     const creditOf = (environment: Environment) => parseConfig(LocalConfig, environment).firstCreditUsd;
     expect(creditOf({})).toBe('100');

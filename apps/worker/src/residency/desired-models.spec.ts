@@ -1,0 +1,115 @@
+import { describe, expect, it } from 'vitest';
+import type { DesiredPlacements, Placement, PlacementBus, PlacementListeners, PresenceBeat } from '#queue';
+import { DesiredModels, isChosen } from './desired-models.js';
+
+const placed = (modelId: string, pool = 'text') => ({ modelId, pool, pinned: false, replicas: null });
+
+/** A bus that hands over what a test says. */
+class PaperBus implements PlacementBus {
+  listeners: PlacementListeners = {};
+  asked = 0;
+
+  announce = (): Promise<void> => Promise.resolve();
+  miss = (): void => undefined;
+  ask = (): void => void this.asked++;
+  subscribe(listeners: PlacementListeners): () => void {
+    this.listeners = listeners;
+    return () => (this.listeners = {});
+  }
+
+  tell(desired: DesiredPlacements): void {
+    this.listeners.onDesired?.(desired);
+  }
+}
+
+function listening(pools: string[]): { bus: PaperBus; desired: DesiredModels; changes: () => number } {
+  const bus = new PaperBus();
+  let changes = 0;
+  const desired = new DesiredModels({ bus, pools, onChange: () => changes++, onMiss: () => undefined });
+  desired.start();
+  return { bus, desired, changes: () => changes };
+}
+
+describe('DesiredModels', () => {
+  it('asks when it starts, and knows what is placed in its pools', () => {
+    const { bus, desired, changes } = listening(['text', 'large']);
+    expect(bus.asked).toBe(1);
+    bus.tell({ revision: 1, placements: [placed('a'), placed('b', 'video'), placed('c', 'large')] });
+    expect([...desired.placements().keys()]).toEqual(['a', 'c']);
+    bus.tell({ revision: 1, placements: [placed('a'), placed('b', 'video'), placed('c', 'large')] });
+    expect(changes()).toBe(1);
+    desired.stop();
+    expect(bus.listeners).toEqual({});
+  });
+
+  it('takes no notice of an announcement that a later one has overtaken', () => {
+    const { bus, desired } = listening(['text']);
+    bus.tell({ revision: 5, placements: [placed('new')] });
+    bus.tell({ revision: 4, placements: [placed('old')] });
+    expect([...desired.placements().keys()]).toEqual(['new']);
+    bus.tell({ revision: 5, placements: [] });
+    expect(desired.placements().size).toBe(0);
+    desired.stop();
+  });
+
+  it('asks for nothing and holds nothing placed where it has no pool', () => {
+    const { bus, desired } = listening([]);
+    expect(bus.asked).toBe(0);
+    bus.tell({ revision: 1, placements: [placed('a')] });
+    expect(desired.placements().size).toBe(0);
+    desired.stop();
+  });
+});
+
+function beat(processId: string, { holds = false, pools = ['text'], cannot = false } = {}): PresenceBeat {
+  const models = holds
+    ? [{ modelId: 'a', modalities: [], state: 'ready' as const, slots: 1, running: 0, provider: 'cpu' }]
+    : [];
+  const unheld = cannot ? [{ modelId: 'a', cause: 'too-large' as const, reason: '' }] : [];
+  return {
+    processId,
+    role: 'worker',
+    mailboxAddress: null,
+    alive: true,
+    models,
+    worker: { pools, budgets: {}, unheld },
+  };
+}
+
+describe('isChosen', () => {
+  const ids = ['w1', 'w2', 'w3', 'w4', 'w5'];
+  const two: Placement = { ...placed('a'), replicas: 2 };
+  const chosenOf = (beats: PresenceBeat[], placement = two) =>
+    beats
+      .filter((own) => {
+        const canHold = own.worker?.unheld.length === 0;
+        return isChosen(placement, { processId: own.processId, holds: own.models.length > 0, canHold }, beats);
+      })
+      .map(({ processId }) => processId);
+
+  it('chooses as many workers as are wanted, all of them agreeing', () => {
+    const beats = ids.map((id) => beat(id));
+    expect(chosenOf(beats)).toHaveLength(2);
+    expect(chosenOf([...beats].reverse()).sort()).toEqual(chosenOf(beats).sort());
+    expect(chosenOf(beats, placed('a'))).toEqual(ids);
+    expect(chosenOf(beats.slice(0, 1))).toEqual(['w1']);
+  });
+
+  it('prefers those that hold it, passes over those that cannot and those of other pools', () => {
+    const holding = ids.map((id) => beat(id, { holds: id === 'w3' || id === 'w5' }));
+    expect(chosenOf(holding)).toEqual(['w3', 'w5']);
+    const limited = ids.map((id) => beat(id, { cannot: id !== 'w2' && id !== 'w4' }));
+    expect(chosenOf(limited)).toEqual(['w2', 'w4']);
+    const elsewhere = ids.map((id) => beat(id, { pools: id === 'w1' ? ['text'] : ['video'] }));
+    const [first] = elsewhere;
+    expect(first && isChosen(two, { processId: 'w1', holds: false, canHold: true }, elsewhere)).toBe(true);
+  });
+
+  it('spreads models over workers', () => {
+    const beats = ids.map((id) => beat(id));
+    const first = Array.from({ length: 40 }, (_, index) =>
+      chosenOf(beats, { ...two, modelId: `model-${index}`, replicas: 1 }).join(),
+    );
+    expect(new Set(first).size).toBe(ids.length);
+  });
+});

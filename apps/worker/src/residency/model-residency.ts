@@ -1,0 +1,176 @@
+import { formatBytes } from '#model-store';
+import type { Logger } from '#platform/logging';
+import type { UnheldModel } from '#queue';
+import type { InstalledModel } from '../models-folder.js';
+import type { ServedModel } from '../served-model.js';
+import type { MachineMemory } from './machine-memory.js';
+import { type DeviceBytes, planResidency, type ResidencyModel } from './residency-plan.js';
+
+/** Models may outgrow a budget; then they leave until this share of it is in use. */
+const lowWater = 0.9;
+
+/** The wish of a caller counts at least until it comes back, as `Retry-After` tells it to; in ms. */
+const leastDemandMs = 30_000;
+
+/** A model that the worker should hold. */
+export interface WantedModel {
+  model: InstalledModel;
+  pinned: boolean;
+}
+
+export interface ResidencyOptions {
+  machine: MachineMemory;
+  /** How long a model stays at least once it is ready, in ms. */
+  residencyMs: number;
+  logger: Logger;
+}
+
+/** What is to be done now. */
+export interface ResidencyDecision {
+  load: InstalledModel[];
+  evict: ServedModel[];
+}
+
+/**
+ * Decides which of the wanted models are in memory: keeps the budgets, remembers sizes and wishes, and asks
+ * `planResidency`. Does nothing itself.
+ */
+export class ModelResidency {
+  private budgets: DeviceBytes | null = null;
+  private readonly missedAtMs = new Map<string, number>();
+  /** What models took when they were last held here, by version. */
+  private readonly sizes = new Map<string, DeviceBytes>();
+  private readonly evictions = new Map<string, number>();
+  private readonly told = new Set<string>();
+  private unheldModels: UnheldModel[] = [];
+
+  constructor(private readonly options: ResidencyOptions) {}
+
+  /** What this worker should hold and does not; as of the last decision. */
+  get unheld(): readonly UnheldModel[] {
+    return this.unheldModels;
+  }
+
+  /** Bytes that models may take, by device; empty until the first decision. */
+  get budget(): DeviceBytes {
+    return this.budgets ?? {};
+  }
+
+  /** How often each model had to make room, since the worker started. */
+  get evictionCounts(): ReadonlyMap<string, number> {
+    return this.evictions;
+  }
+
+  /** A caller asked for a model that nobody held; one that this worker holds by now is not missed. */
+  miss(modelId: string): void {
+    this.missedAtMs.set(modelId, performance.now());
+  }
+
+  /** What a model is known to take here. */
+  async sizeOf(model: InstalledModel): Promise<DeviceBytes> {
+    return this.sizes.get(keyOf(model)) ?? (await this.options.machine.estimate(model));
+  }
+
+  /** True when a model is larger than a device of this worker. */
+  async isTooLarge(model: InstalledModel): Promise<boolean> {
+    const needs = await this.sizeOf(model);
+    const budgets = await this.readBudgets();
+    return Object.keys(budgets).some((device) => (needs[device] ?? 0) > (budgets[device] ?? 0));
+  }
+
+  async decide(wanted: readonly WantedModel[], held: readonly ServedModel[]): Promise<ResidencyDecision> {
+    const budgets = await this.readBudgets();
+    await this.measure(held);
+    const nowMs = performance.now();
+    const { residencyMs } = this.options;
+    const byId = new Map(held.map((served) => [served.id, served]));
+    const strangers = held.filter(({ id }) => !wanted.some(({ model }) => model.manifest.id === id));
+    const models = [
+      ...(await Promise.all(wanted.map((wish) => this.modelOf(wish, byId.get(wish.model.manifest.id))))),
+      ...(await Promise.all(strangers.map((served) => this.leaver(served)))),
+    ];
+    const demandMs = Math.max(residencyMs, leastDemandMs);
+    const rules = { budgets, lowWater, residencyMs, demandMs };
+    const plan = planResidency(models, rules, nowMs);
+    this.explain(plan.refused, plan.waiting);
+    for (const id of plan.load) this.missedAtMs.delete(id);
+    for (const id of plan.evict) this.evictions.set(id, (this.evictions.get(id) ?? 0) + 1);
+    for (const [id, atMs] of this.missedAtMs) if (nowMs - atMs > demandMs) this.missedAtMs.delete(id);
+    return {
+      load: wanted.map(({ model }) => model).filter(({ manifest }) => plan.load.includes(manifest.id)),
+      evict: plan.evict.flatMap((id) => byId.get(id) ?? []),
+    };
+  }
+
+  /** Every model of the worker, and what it takes by device; estimated until it was measured. */
+  memoryOf(served: ServedModel): DeviceBytes | null {
+    return this.sizes.get(keyOf(served.model)) ?? null;
+  }
+
+  private async readBudgets(): Promise<DeviceBytes> {
+    if (this.budgets !== null) return this.budgets;
+    this.budgets = await this.options.machine.budgets();
+    const text = Object.entries(this.budgets).map(([device, bytes]) => `${formatBytes(bytes)} on ${device}`);
+    this.options.logger.info({ budgets: this.budgets }, `models may take ${text.join(', ') || 'what they like'}`);
+    return this.budgets;
+  }
+
+  private async measure(held: readonly ServedModel[]): Promise<void> {
+    for (const { host, model } of held) {
+      if (host.state !== 'ready' || host.report === null) continue;
+      const { provider, residentBytes } = host.report;
+      const size = await this.options.machine.measure({ pid: host.pid, provider, residentBytes });
+      if (size !== null) this.sizes.set(keyOf(model), size);
+    }
+  }
+
+  private async modelOf({ model, pinned }: WantedModel, served: ServedModel | undefined): Promise<ResidencyModel> {
+    const { id } = model.manifest;
+    return {
+      id,
+      needs: await this.sizeOf(model),
+      pinned,
+      missedAtMs: this.missedAtMs.get(id) ?? null,
+      wasEvicted: this.evictions.has(id),
+      held: served?.residency ?? null,
+    };
+  }
+
+  /** It is on its way out because nobody wants it any more; its room is not free yet. */
+  private async leaver(served: ServedModel): Promise<ResidencyModel> {
+    const { id, model, residency } = served;
+    // Its folder may be gone, and its size with it.
+    const needs = await this.sizeOf(model).catch(() => ({}));
+    return { id, needs, pinned: false, missedAtMs: null, wasEvicted: false, held: { ...residency, leaving: true } };
+  }
+
+  private explain(
+    refused: readonly { id: string; device: string; needBytes: number; budgetBytes: number }[],
+    waiting: readonly string[],
+  ): void {
+    const tooLarge = refused.map(({ id, device, needBytes, budgetBytes }) => ({
+      modelId: id,
+      cause: 'too-large' as const,
+      reason:
+        `${id} is not loaded: it needs about ${formatBytes(needBytes)} on ${device}, and all models of this worker together ` +
+        `may take ${formatBytes(budgetBytes)} (SLUICE_MEMORY_BUDGET)`,
+    }));
+    const crowded = waiting.map((id) => ({
+      modelId: id,
+      cause: 'waiting' as const,
+      reason: `${id} does not fit beside what is held; it is loaded when it is asked for and others can leave`,
+    }));
+    this.unheldModels = [...tooLarge, ...crowded];
+    for (const { reason } of tooLarge) this.tellOnce(reason);
+  }
+
+  private tellOnce(reason: string): void {
+    if (this.told.has(reason)) return;
+    this.told.add(reason);
+    this.options.logger.warn(reason);
+  }
+}
+
+function keyOf({ manifest, version }: InstalledModel): string {
+  return `${manifest.id} ${version}`;
+}

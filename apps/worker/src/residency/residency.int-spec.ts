@@ -1,0 +1,282 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { forkHost, type HostLauncher } from '#inference/host';
+import { MediaTools } from '#media';
+import { chatJob, type ChatJobPayload } from '#modalities/chat/contract';
+import { createLogger } from '#platform/logging';
+import { createTransport, type MailboxEvent, type Placement, type PresenceBeat, type QueueTransport } from '#queue';
+import { createArtifactStore } from '#storage';
+import { deterministicManifest, installDeterministicModel } from '#test/deterministic-model';
+import { PaperGraphics, PaperMachine } from '#test/paper-machine';
+import { createTestDatabase, type TestDatabase } from '#test/postgres';
+import { runSourceArguments, sourcePath } from '#test/run-source';
+import { installTinyModel } from '#test/tiny-models';
+import { Worker, type WorkerOptions } from '../worker.js';
+import { ThisMachine } from './machine-memory.js';
+
+const launcherOf = (source: string): HostLauncher =>
+  forkHost({ modulePath: sourcePath(source), execArgv: runSourceArguments });
+const deterministicHosts = launcherOf('test/harness/deterministic-host.ts');
+const realHosts = launcherOf('libs/inference/src/host/model-host.main.ts');
+const logger = createLogger('worker', { level: 'silent' });
+const residencyMs = 200;
+
+let database: TestDatabase;
+let media: MediaTools;
+let home: string;
+let api: QueueTransport;
+let transport: QueueTransport;
+let worker: Worker | null = null;
+let revision = 0;
+let requests = 0;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  media = await MediaTools.find();
+});
+afterAll(() => database.drop());
+
+beforeEach(async () => {
+  home = await mkdtemp(join(tmpdir(), 'sluice-residency-'));
+  const options = { url: database.url, namespace: `residency_${++requests}` };
+  api = await createTransport({ ...options, clientName: 'api' });
+  await api.mailbox.start();
+  const { address } = api.mailbox;
+  await api.presence.join(() => ({ processId: 'api-1', role: 'api', mailboxAddress: address, models: [] }));
+  transport = await createTransport({ ...options, clientName: 'worker' });
+});
+afterEach(async () => {
+  await worker?.stop(0);
+  worker = null;
+  await Promise.all([api.close(), transport.close()]);
+  await rm(home, { recursive: true, force: true });
+});
+
+async function startWorker(wishes: Partial<WorkerOptions>): Promise<Worker> {
+  worker = new Worker({
+    home,
+    models: ['test'],
+    settings: { providers: ['cpu'], threads: 1 },
+    transport,
+    artifacts: createArtifactStore({ home }),
+    media,
+    launch: deterministicHosts,
+    logger,
+    scanEveryMs: 50,
+    residencyMs,
+    ...wishes,
+  });
+  await worker.start();
+  return worker;
+}
+
+function machineOf(cpuBytes: number, sizes: Record<string, number>): PaperMachine {
+  const machine = new PaperMachine(cpuBytes);
+  for (const [id, bytes] of Object.entries(sizes)) machine.sizes.set(id, bytes);
+  return machine;
+}
+
+async function install(...ids: string[]): Promise<void> {
+  for (const id of ids) await installDeterministicModel(home, deterministicManifest(id));
+}
+
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** Resolves when what everybody hears of the worker is so. */
+async function untilBeat(holds: (beat: PresenceBeat) => boolean): Promise<PresenceBeat> {
+  for (;;) {
+    const beat = api.presence.list().find(({ processId }) => processId === worker?.processId);
+    if (beat !== undefined && holds(beat)) return beat;
+    await pause(10);
+  }
+}
+
+const stateOf = (beat: PresenceBeat, modelId: string) => beat.models.find((held) => held.modelId === modelId)?.state;
+const causeOf = (beat: PresenceBeat, modelId: string) =>
+  beat.worker?.unheld.find((unheld) => unheld.modelId === modelId)?.cause;
+const held = (modelId: string) => untilBeat((beat) => stateOf(beat, modelId) === 'ready');
+const gone = (modelId: string) => untilBeat((beat) => stateOf(beat, modelId) === undefined);
+
+/** A caller who comes back until the model is there. */
+async function insist(modelId: string): Promise<void> {
+  const timer = setInterval(() => api.placements.miss(modelId), 100);
+  await held(modelId);
+  clearInterval(timer);
+}
+
+async function tell(...placements: Partial<Placement>[]): Promise<void> {
+  const whole = { modelId: '', pool: 'text', pinned: false, replicas: null };
+  const desired = { revision: ++revision, placements: placements.map((placement) => ({ ...whole, ...placement })) };
+  await api.placements.announce(desired);
+}
+
+/** A stream of the model, as a caller reads it. */
+async function ask(modelId: string, content: string) {
+  const requestId = `request-${++requests}`;
+  const slot = api.mailbox.open(requestId);
+  const payload: ChatJobPayload = {
+    messages: [{ role: 'user', content }],
+    sampling: {},
+    n: 1,
+    maxTokens: 400,
+    stop: [],
+    stopTokenIds: [],
+    topLogprobs: null,
+    stripThinking: false,
+  };
+  await api.producer.enqueue(chatJob, {
+    requestId,
+    modality: 'chat',
+    modelId,
+    attempt: 1,
+    deadlineAtMs: Date.now() + 60_000,
+    replyTo: api.mailbox.address,
+    payload,
+  });
+  const events = slot[Symbol.asyncIterator]();
+  const until = async (type: string): Promise<MailboxEvent> => {
+    for (;;) {
+      const next = await events.next();
+      if (next.done === true) throw new Error(`the mailbox ended without ${type}`);
+      if (next.value.type === type) return next.value;
+      if (next.value.type === 'job-failed') return next.value;
+    }
+  };
+  return { until, close: () => slot.close() };
+}
+
+describe('a worker with less memory than its models take', () => {
+  it('refuses a model that is larger than the device, says so, and serves the others', async () => {
+    await install('huge', 'small');
+    const { residency } = await startWorker({ machine: machineOf(100, { huge: 101, small: 50 }) });
+    const beat = await held('small');
+    expect(causeOf(beat, 'huge')).toBe('too-large');
+    expect(residency.unheld).toEqual([
+      {
+        modelId: 'huge',
+        cause: 'too-large',
+        reason:
+          'huge is not loaded: it needs about 101 B on cpu, and all models of this worker together may take 100 B ' +
+          '(SLUICE_MEMORY_BUDGET)',
+      },
+    ]);
+    const asked = await ask('small', '[[tokens=2]]');
+    expect(await asked.until('job-finished')).toMatchObject({ usage: { completionTokens: 2 } });
+    asked.close();
+  });
+
+  it('unloads what was used least recently for a model that somebody asks for, and back', async () => {
+    await install('a', 'b', 'c');
+    const { residency } = await startWorker({ machine: machineOf(100, { a: 50, b: 50, c: 50 }) });
+    await held('a');
+    expect(causeOf(await held('b'), 'c')).toBe('waiting');
+    const asked = await ask('a', '[[tokens=1]]');
+    await asked.until('job-finished');
+    asked.close();
+    // Until none of them is new: what is new stays, and others would leave for it.
+    await pause(2 * residencyMs);
+    await insist('c');
+    expect(stateOf(await gone('b'), 'a')).toBe('ready');
+    await insist('b');
+    await gone('a');
+    expect(Object.fromEntries(residency.evictionCounts)).toEqual({ a: 1, b: 1 });
+  });
+
+  it('never unloads a model in flight, and none that is pinned', async () => {
+    await install('a', 'b');
+    await startWorker({ machine: machineOf(100, { a: 60, b: 60 }), pools: ['text'] });
+    await held('a');
+    const stream = await ask('a', '[[tokens=100 delay=10]]');
+    await stream.until('text-delta');
+    const insisting = insist('b');
+    expect(await stream.until('job-finished')).toMatchObject({ usage: { completionTokens: 100 } });
+    stream.close();
+    await insisting;
+    await tell({ modelId: 'b', pinned: true });
+    // What is pinned is known once a placement beside it is.
+    await tell({ modelId: 'b', pinned: true }, { modelId: 'absent' });
+    await untilBeat((beat) => causeOf(beat, 'absent') === 'not-installed');
+    for (let time = 0; time < 5; time++) {
+      api.placements.miss('a');
+      await pause(residencyMs);
+    }
+    expect(stateOf(await held('b'), 'a')).toBeUndefined();
+  });
+
+  it('makes room for a model that is placed and pinned', async () => {
+    await install('a', 'b');
+    await startWorker({ models: ['a'], machine: machineOf(100, { a: 60, b: 60 }), pools: ['text'] });
+    await held('a');
+    await tell({ modelId: 'b', pinned: true });
+    expect(stateOf(await gone('a'), 'b')).not.toBe('draining');
+    await held('b');
+  });
+});
+
+describe('a worker of a pool', () => {
+  it('asks what is placed there when it starts, and follows every change', async () => {
+    await install('a', 'b', 'c');
+    const desired = {
+      revision: ++revision,
+      placements: [{ modelId: 'a', pool: 'text', pinned: false, replicas: null }],
+    };
+    api.placements.subscribe({ onAsk: () => void api.placements.announce(desired) });
+    await startWorker({ models: ['c'], pools: ['text'] });
+    const beat = await held('a');
+    expect(beat.worker?.pools).toEqual(['text']);
+    await held('c');
+    await tell({ modelId: 'b' }, { modelId: 'a', pool: 'elsewhere' });
+    await held('b');
+    await gone('a');
+    await held('c');
+  });
+
+  it('lets the streams of a model end that is taken out of the pool', async () => {
+    await install('a');
+    await startWorker({ models: [], pools: ['text'] });
+    await tell({ modelId: 'a' });
+    await held('a');
+    const stream = await ask('a', '[[tokens=60 delay=10]]');
+    await stream.until('text-delta');
+    await tell();
+    await untilBeat((beat) => stateOf(beat, 'a') === 'draining');
+    expect(await stream.until('job-finished')).toMatchObject({ usage: { completionTokens: 60 } });
+    stream.close();
+    await gone('a');
+  });
+});
+
+describe('a worker on real models', () => {
+  it('measures them, and holds as many as it may', async () => {
+    await installTinyModel(home, { id: 'one' });
+    const machine = (bytes: number) =>
+      new ThisMachine({
+        settings: [{ device: 'cpu', bytes }],
+        providers: ['cpu'],
+        graphics: new PaperGraphics(null),
+      });
+    const common = { models: ['all'], launch: realHosts };
+    const first = await startWorker({ ...common, machine: machine(2 ** 40) });
+    await untilBeat(({ models: [only] }) => (only?.memory?.cpu ?? 0) > 0);
+    const [served] = first.models;
+    const { cpu: measured = 0 } = (served && first.residency.memoryOf(served)) ?? {};
+    expect(measured).toBeGreaterThan(30 * 2 ** 20);
+    await first.stop(0);
+
+    await installTinyModel(home, { id: 'two' });
+    const second = await startWorker({ ...common, machine: machine(1.2 * measured) });
+    // Whether both came in by their estimates or not, one is left.
+    await untilBeat(({ models, worker: said }) => models.length === 1 && said?.unheld[0]?.cause === 'waiting');
+    const [left] = (await untilBeat(({ models }) => models[0]?.state === 'ready')).models;
+    const other = left?.modelId === 'one' ? 'two' : 'one';
+    await insist(other);
+    const beat = await gone(left?.modelId ?? '');
+    expect(beat.models.map(({ modelId }) => modelId)).toEqual([other]);
+    const answer = await ask(other, 'The river');
+    expect((await answer.until('job-finished')).type).toBe('job-finished');
+    answer.close();
+    expect(second.residency.evictionCounts.size).toBeGreaterThan(0);
+  });
+});

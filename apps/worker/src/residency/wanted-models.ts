@@ -1,0 +1,53 @@
+import type { Placement, PresenceBus, UnheldModel } from '#queue';
+import { type InstalledModel, isSelected } from '../models-folder.js';
+import { type DesiredModels, isChosen } from './desired-models.js';
+import type { ModelResidency, WantedModel } from './model-residency.js';
+
+export interface Wishes {
+  wanted: WantedModel[];
+  /** Placed in a pool of this worker, but not in its models folder. */
+  missing: UnheldModel[];
+}
+
+/** What a worker should hold: what `SLUICE_MODELS` names, and what operators placed in its pools. */
+export class WantedModels {
+  constructor(
+    private readonly options: {
+      /** `SLUICE_MODELS`: ids, names of sets, or `all`. */
+      names: readonly string[];
+      desired: DesiredModels;
+      residency: ModelResidency;
+      presence: PresenceBus;
+      processId: string;
+      isHeld: (modelId: string) => boolean;
+    },
+  ) {}
+
+  async select(installed: readonly InstalledModel[]): Promise<Wishes> {
+    const placements = this.options.desired.placements();
+    const wanted: WantedModel[] = [];
+    for (const model of installed) {
+      const { manifest } = model;
+      const chosen = await this.chosen(model, placements.get(manifest.id) ?? []);
+      if (chosen.length === 0 && !isSelected(manifest, this.options.names)) continue;
+      // Others ask a helper without a queue, and would find it gone.
+      const pinned = manifest.internal === true || chosen.some((placement) => placement.pinned);
+      wanted.push({ model, pinned });
+    }
+    const ids = new Set(installed.map(({ manifest }) => manifest.id));
+    const missing = [...placements.keys()].filter((id) => !ids.has(id)).map(notInstalled);
+    return { wanted, missing };
+  }
+
+  private async chosen(model: InstalledModel, placements: readonly Placement[]): Promise<Placement[]> {
+    if (placements.length === 0) return [];
+    const { residency, presence, processId, isHeld } = this.options;
+    const self = { processId, holds: isHeld(model.manifest.id), canHold: !(await residency.isTooLarge(model)) };
+    return placements.filter((placement) => isChosen(placement, self, presence.list()));
+  }
+}
+
+function notInstalled(modelId: string): UnheldModel {
+  const reason = `${modelId} is not installed where this worker looks; run "sluice models pull ${modelId}" there`;
+  return { modelId, cause: 'not-installed', reason };
+}
