@@ -51,6 +51,18 @@ export async function installTinyPictures(home: string): Promise<ModelManifest[]
       graphs: { 'model.onnx': greyRepair() },
     }),
     await installTiny(home, {
+      manifest: {
+        id: 'tiny-redrawer',
+        type: 'inpaint',
+        family: 'stable-diffusion',
+        familyOptions: { steps: 4, strength: 0.5 },
+        graphFile: 'unet/model.onnx',
+        constraints: { ...inpainting, combineImages: false },
+        pricing: { inpaint: price },
+      },
+      folder: paintings,
+    }),
+    await installTiny(home, {
       manifest: { id: 'nsfw-mobilenet', type: 'image', family: 'nsfw-mobilenet', internal: true },
       graphs: { 'model.onnx': redJudge() },
     }),
