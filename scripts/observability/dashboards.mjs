@@ -21,7 +21,7 @@ const overview = dashboard({
     figure(
       'Errors of ours',
       'percentunit',
-      `5xx | sum(rate(${requests}{status=~"5.."}[5m])) / sum(rate(${requests}[5m]))`,
+      `5xx | (sum(rate(${requests}{status=~"5.."}[5m])) or vector(0)) / sum(rate(${requests}[5m]))`,
       {
         steps: [
           ['green', null],
@@ -30,7 +30,7 @@ const overview = dashboard({
         ],
       },
     ),
-    figure('Jobs open', 'short', 'open | sum(max by (modality, model, state) (sluice_jobs_open))'),
+    figure('Jobs open', 'short', 'open | sum(max by (modality, model, state) (sluice_jobs_open)) or vector(0)'),
     figure('Broken in the ledger', 'short', 'breaks | sum(max by (check) (abs(sluice_money_broken_invariants)))', {
       steps: zeroIsGood,
     }),
