@@ -1,11 +1,12 @@
 import { defineConfig } from 'vitest/config';
 
 /*
- * Six projects, told apart by the file's name:
+ * Seven projects, told apart by the file's name:
  *   unit         *.spec.ts         pure: no store, no child process
  *   integration  *.int-spec.ts     a real Postgres and a real Redis, started once per run by the harness
  *   e2e          *.e2e-spec.ts     the built platform in real processes on tiny models
  *   faults       *.fault-spec.ts   the same while processes are killed, stores stopped and limits raced for
+ *   hosts        *.hosts-spec.ts   the same with every process and store in a network namespace of its own; needs root
  *   models       *.models-spec.ts  the same on the real starter weights
  *   k8s          *.k8s-spec.ts     the overlays of k8s/ as kustomize renders them; `npm run k8s:check`
  */
@@ -57,6 +58,16 @@ export default defineConfig({
           include: [`${places}.fault-spec.ts`],
           globalSetup: ['test/harness/global-services.ts'],
           testTimeout: 300_000,
+          hookTimeout: 180_000,
+          fileParallelism: false,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'hosts',
+          include: [`${places}.hosts-spec.ts`],
+          testTimeout: 120_000,
           hookTimeout: 180_000,
           fileParallelism: false,
         },

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 // `npm test [-- project …]`: builds what is missing, then runs unit, integration and end-to-end tests.
 // `npm run test:faults [-- --quick] [f07 …]`: the same while something is broken; a name runs that fault alone.
+// `npm run test:hosts`: every process and store in a network namespace of its own; needs root, and no part of `.ci/run`.
 // `npm run test:models`: the flows on the real starter weights, kept between runs in SLUICE_TEST_HOME.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync } from 'node:fs';
@@ -10,7 +11,7 @@ import { root, runCommand, runSteps, testReporters, tool } from './steps.mjs';
 
 const node = process.execPath;
 const usual = ['unit', 'integration', 'e2e'];
-const all = [...usual, 'models', 'faults'];
+const all = [...usual, 'models', 'faults', 'hosts'];
 
 const given = process.argv.slice(2);
 const isQuick = given.includes('--quick');
@@ -33,8 +34,16 @@ if (!existsSync(resolve(root, 'node_modules/vitest'))) {
 }
 
 const hasRedis = spawnSync('redis-server', ['--version']).status === 0;
-if (!hasRedis && projects.includes('faults')) {
-  console.error('The fault tests need a redis-server on the PATH (Debian: apt-get install redis-server).');
+if (!hasRedis && projects.some((project) => ['faults', 'hosts'].includes(project))) {
+  console.error(
+    `The ${projects.join(', ')} tests need a redis-server on the PATH (Debian: apt-get install redis-server).`,
+  );
+  process.exit(2);
+}
+if (projects.includes('hosts') && !canMakeHosts()) {
+  console.error(
+    'NOT RUN: the tests over several hosts make network namespaces, which takes root and `ip` (Debian: iproute2).',
+  );
   process.exit(2);
 }
 if (!hasRedis) {
@@ -46,6 +55,17 @@ if (projects.includes('models')) {
   env.SLUICE_TEST_HOME = process.env.SLUICE_TEST_HOME ?? join(homedir(), '.cache', 'sluice-test');
   mkdirSync(env.SLUICE_TEST_HOME, { recursive: true });
   console.log(`Weights are kept in ${env.SLUICE_TEST_HOME} (SLUICE_TEST_HOME).`);
+}
+
+/** Tries it: in a container, being root is not enough. */
+function canMakeHosts() {
+  const probe = `sluice-probe-${process.pid}`;
+  const made = ['netns add', `-n ${probe} link add br0 type bridge`].every((words) => {
+    const args = words.startsWith('netns') ? [...words.split(' '), probe] : words.split(' ');
+    return spawnSync('ip', args).status === 0;
+  });
+  spawnSync('ip', ['netns', 'del', probe]);
+  return made;
 }
 
 /** One project of vitest.config.ts. */

@@ -17,6 +17,7 @@ import { EngineJournal } from './engine-journal.js';
 import { createDatabaseOn, createMigratedDatabase, startPostgres } from './postgres.js';
 import type { TestDatabase, TestPostgres } from './postgres.js';
 import { startRedis, type TestRedis } from './redis.js';
+import { type Site, thisMachine } from './site.js';
 import { TcpProxy } from './tcp-proxy.js';
 import { installTinyModel, type TinyModelOptions } from './tiny-models.js';
 import { unboundLimits } from './unbound-limits.js';
@@ -61,6 +62,8 @@ export interface PlatformOptions {
   wires?: boolean;
   /** Further options of `redis-server`, e.g. `['--appendonly', 'yes']`. */
   redisArguments?: string[];
+  /** Default: everything on the loopback of this machine; another one needs `ownPostgres`. */
+  site?: Site;
 }
 
 /** One job row, as tests look at it. */
@@ -180,11 +183,19 @@ class RunningPlatform implements Platform {
   }
 
   get origin(): string {
-    return `http://127.0.0.1:${this.port}`;
+    return this.originOf('api');
   }
 
   get origins(): string[] {
-    return [...this.ports.values()].map((port) => `http://127.0.0.1:${port}`);
+    return [...this.ports.keys()].map((name) => this.originOf(name));
+  }
+
+  private get site(): Site {
+    return this.options.site ?? thisMachine;
+  }
+
+  private originOf(name: PlatformProcess): string {
+    return `http://${this.site.address(name)}:${this.ports.get(name)}`;
   }
 
   get redis(): TestRedis {
@@ -215,7 +226,7 @@ class RunningPlatform implements Platform {
     // The pool lets go of its clients before the server has; the one that drops the database then ends them loudly.
     this.pool.on('connect', (client) => client.on('error', () => undefined));
     this.pool.on('error', () => undefined);
-    if (this.options.transport === 'redis') this.redisServer = await startRedis(this.options.redisArguments);
+    if (this.options.transport === 'redis') this.redisServer = await startRedis(this.options.redisArguments, this.site);
     for (const name of this.names('api')) this.ports.set(name, await freePort());
     await this.seed(this.database.url);
     this.environments = await this.environmentOf(this.database.url);
@@ -230,7 +241,7 @@ class RunningPlatform implements Platform {
 
   private async openDatabase(): Promise<TestDatabase> {
     if (!this.options.ownPostgres) return await createMigratedDatabase();
-    this.postgresServer = await startPostgres();
+    this.postgresServer = await startPostgres({}, this.site);
     return await createDatabaseOn(this.postgresServer.url);
   }
 
@@ -271,7 +282,7 @@ class RunningPlatform implements Platform {
   operationsUrl(name: PlatformProcess): string {
     const port = this.ports.get(name) ?? this.healthPorts.get(name);
     if (port === undefined) throw new Error(`the ${name} has told no port`);
-    return `http://127.0.0.1:${port}`;
+    return `http://${this.site.address(name)}:${port}`;
   }
 
   signal(name: PlatformProcess, signal: NodeJS.Signals): void {
@@ -280,9 +291,11 @@ class RunningPlatform implements Platform {
 
   async start(name: PlatformProcess): Promise<void> {
     const role = roleOf(name);
-    const env = { ...this.environments?.[role], ...(role === 'api' && { PORT: String(this.ports.get(name)) }) };
+    const listening = role === 'api' && { HOST: this.site.address(name), PORT: String(this.ports.get(name)) };
+    const env = { ...this.environments?.[role], ...listening };
     const entry = join(distFolder, entries[role][this.options.engine ?? 'deterministic']);
-    const child = spawn(process.execPath, [entry], {
+    const [command = '', ...args] = this.site.command(name, [process.execPath, entry]);
+    const child = spawn(command, args, {
       env: { PATH: process.env.PATH ?? '', ...env, ...this.options.processEnv?.[name] },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
@@ -344,7 +357,7 @@ class RunningPlatform implements Platform {
   }
 
   private async get(name: PlatformProcess, path: string): Promise<Response> {
-    return await fetch(`http://127.0.0.1:${this.ports.get(name)}${path}`);
+    return await fetch(`${this.originOf(name)}${path}`);
   }
 
   private async until(what: string, holds: () => Promise<boolean>): Promise<void> {
@@ -391,7 +404,7 @@ class RunningPlatform implements Platform {
     const abuse: Record<string, string> = this.options.limits === 'contract' ? {} : { SLUICE_ABUSE_FAILURES: '0' };
     const truth = { ...abuse, ...common, SLUICE_SECRET_KEY: secretKey };
     return {
-      api: { ...truth, ...(await queue('api')), ...(await database('api')), HOST: '127.0.0.1' },
+      api: { ...truth, ...(await queue('api')), ...(await database('api')) },
       worker: {
         ...(await queue('worker')),
         ...common,

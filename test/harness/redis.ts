@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect } from 'node:net';
 import { freePort } from './free-port.js';
+import { type Site, thisMachine } from './site.js';
 
 /** A `redis-server` of one test's own, on a port of its own, with its data in a temporary folder. */
 export interface TestRedis {
@@ -22,15 +23,24 @@ export interface TestRedis {
 export const redisAvailable = spawnSync('redis-server', ['--version']).status === 0;
 
 /** Starts a server; `args` are further options of redis-server, e.g. `['--appendonly', 'yes']`. */
-export async function startRedis(args: string[] = []): Promise<TestRedis> {
+export async function startRedis(args: string[] = [], site: Site = thisMachine): Promise<TestRedis> {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-redis-'));
   const port = await freePort();
+  const host = site.address('redis');
   let child: ChildProcess | null = null;
 
   const start = async () => {
-    const own = ['--port', String(port), '--bind', '127.0.0.1', '--dir', folder, '--save', '', '--daemonize', 'no'];
-    child = spawn('redis-server', [...own, ...args], { stdio: 'ignore' });
-    await untilAccepting(port, child);
+    const listening = [
+      '--port',
+      String(port),
+      '--bind',
+      host,
+      ...(site === thisMachine ? [] : ['--protected-mode', 'no']),
+    ];
+    const own = [...listening, '--dir', folder, '--save', '', '--daemonize', 'no'];
+    const [command = '', ...rest] = site.command('redis', ['redis-server', ...own, ...args]);
+    child = spawn(command, rest, { stdio: 'ignore' });
+    await untilAccepting({ host, port }, child);
   };
   const stop = async ({ signal = 'SIGTERM' }: { signal?: NodeJS.Signals } = {}) => {
     const running = child;
@@ -47,7 +57,7 @@ export async function startRedis(args: string[] = []): Promise<TestRedis> {
 
   await start();
   return {
-    url: `redis://127.0.0.1:${port}`,
+    url: `redis://${host}:${port}`,
     port,
     get pid() {
       return child?.pid ?? 0;
@@ -58,19 +68,24 @@ export async function startRedis(args: string[] = []): Promise<TestRedis> {
   };
 }
 
-async function untilAccepting(port: number, child: ChildProcess): Promise<void> {
+interface Address {
+  host: string;
+  port: number;
+}
+
+async function untilAccepting(address: Address, child: ChildProcess): Promise<void> {
   const deadline = performance.now() + 15_000;
   while (performance.now() < deadline) {
     if (child.exitCode !== null) throw new Error(`redis-server ended with ${child.exitCode}`);
-    if (await answersPing(port)) return;
+    if (await answersPing(address)) return;
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
   throw new Error('redis-server did not answer within 15 s');
 }
 
-function answersPing(port: number): Promise<boolean> {
+function answersPing(address: Address): Promise<boolean> {
   return new Promise((resolve) => {
-    const socket = connect({ port, host: '127.0.0.1' }, () => socket.write('PING\r\n'));
+    const socket = connect(address, () => socket.write('PING\r\n'));
     const done = (answer: boolean) => {
       socket.destroy();
       resolve(answer);

