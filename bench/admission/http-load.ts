@@ -37,6 +37,21 @@ export class HttpLoad {
     return resultOf(latenciesMs, startedMs);
   }
 
+  /** So many requests, each connection asking anew when it has its answer. */
+  async fixedCount(target: LoadTarget, requests: number): Promise<LoadResult> {
+    const latenciesMs: number[] = [];
+    const startedMs = performance.now();
+    let left = requests;
+    const lane = async (): Promise<void> => {
+      while (left > 0) {
+        left -= 1;
+        latenciesMs.push(await this.ask(target));
+      }
+    };
+    await Promise.all(Array.from({ length: Math.min(this.connections, requests) }, lane));
+    return resultOf(latenciesMs, startedMs);
+  }
+
   /** At a steady rate, whether or not it keeps up: latency counts from the moment the request was due. */
   async openLoop(
     target: LoadTarget,

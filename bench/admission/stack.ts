@@ -26,6 +26,8 @@ export interface StackOptions {
   accounts: number;
   /** Folder for `--cpu-prof` of api, worker (with its model host) and ops. */
   profiles?: string;
+  /** Requests that a worker runs at once; default 16. */
+  slots?: number;
 }
 
 /** The platform as an operator runs it, on Redis and PostgreSQL of its own, with the deterministic test engine. */
@@ -56,7 +58,7 @@ export class Stack {
     const redis = await startRedis();
     await migrate({ url: postgres.url });
     const stack = new Stack(home, postgres, redis, postgres.url, await freePort());
-    await stack.seed(options.accounts);
+    await stack.seed(options);
     await stack.pool.query('CREATE EXTENSION pg_stat_statements');
     stack.spawnAll(options.profiles);
     await stack.untilOnline();
@@ -69,6 +71,16 @@ export class Stack {
     return { ...own, postgres: this.postgres.pid, redis: this.redis.pid, load: process.pid };
   }
 
+  /** Starts and drains workers until there are so many; resolves when the api hears of just these. */
+  async setWorkers(count: number): Promise<void> {
+    const names = [...this.children.keys()].filter((name) => name.startsWith('worker'));
+    for (let number = names.length + 1; number <= count; number += 1) this.spawnWorker(`worker-${number}`);
+    const surplus = names.slice(count);
+    await Promise.all(surplus.map((name) => endOf(this.children.get(name))));
+    for (const name of surplus) this.children.delete(name);
+    await this.until('the workers are ready', async () => (await this.readyWorkers()) === count);
+  }
+
   /** Resolves when no job is open; until then what was asked for is not yet paid for. */
   async untilSettled(): Promise<void> {
     const deadline = performance.now() + startWithinMs;
@@ -78,6 +90,14 @@ export class Stack {
       if (performance.now() > deadline) throw new Error('jobs stay open');
       await pause(20);
     }
+  }
+
+  /** Bytes of the database, and of what it has written to its log since it was made. */
+  async databaseBytes(): Promise<{ stored: number; logged: number }> {
+    const { rows } = await this.pool.query<{ stored: string; logged: string }>(
+      `SELECT pg_database_size(current_database()) AS stored, pg_current_wal_lsn() - '0/0'::pg_lsn AS logged`,
+    );
+    return { stored: Number(rows[0]?.stored), logged: Number(rows[0]?.logged) };
   }
 
   /** Throws when the books are not in order. */
@@ -99,8 +119,8 @@ export class Stack {
     await rm(this.home, { recursive: true, force: true });
   }
 
-  private async seed(accounts: number): Promise<void> {
-    const manifest = deterministicManifest(modelId, { slots: 16, cacheTokens: 16_000 });
+  private async seed({ accounts, slots = 16 }: StackOptions): Promise<void> {
+    const manifest = deterministicManifest(modelId, { slots, cacheTokens: slots * 1_000 });
     await installDeterministicModel(this.home, manifest);
     const prisma = new PrismaService({ url: this.databaseUrl, poolSize: 4 });
     try {
@@ -119,12 +139,23 @@ export class Stack {
     }
   }
 
+  private get commonEnvironment(): Record<string, string> {
+    return { SLUICE_HOME: this.home, LOG_LEVEL: 'warn', REDIS_URL: this.redisUrl };
+  }
+
+  private spawnWorker(name: string, profiles?: string): void {
+    const worker = { ...this.commonEnvironment, SLUICE_MODELS: modelId, SLUICE_WORKER_PORT: '0' };
+    this.spawn(name, 'test/harness/worker-main.js', worker, profiles);
+  }
+
   private spawnAll(profiles?: string): void {
-    const common = { SLUICE_HOME: this.home, LOG_LEVEL: 'warn', REDIS_URL: this.redisUrl };
-    const truth = { ...common, DATABASE_URL: this.databaseUrl, SLUICE_SECRET_KEY: randomBytes(32).toString('hex') };
+    const truth = {
+      ...this.commonEnvironment,
+      DATABASE_URL: this.databaseUrl,
+      SLUICE_SECRET_KEY: randomBytes(32).toString('hex'),
+    };
     this.spawn('ops', 'apps/ops/src/main.js', { ...truth, SLUICE_OPS_PORT: '0' }, profiles);
-    const worker = { ...common, SLUICE_MODELS: modelId, SLUICE_WORKER_PORT: '0' };
-    this.spawn('worker', 'test/harness/worker-main.js', worker, profiles);
+    this.spawnWorker('worker', profiles);
     this.spawn('api', 'apps/api/src/main.js', { ...truth, HOST: '127.0.0.1', PORT: String(this.apiPort) }, profiles);
   }
 
@@ -143,12 +174,24 @@ export class Stack {
     this.children.set(name, child);
   }
 
-  private async untilOnline(): Promise<void> {
+  private untilOnline(): Promise<void> {
+    return this.until('the platform is online', () => this.isOnline());
+  }
+
+  private async until(what: string, holds: () => Promise<boolean>): Promise<void> {
     const deadline = performance.now() + startWithinMs;
-    while (!(await this.isOnline().catch(() => false))) {
-      if (performance.now() > deadline) throw new Error(`the platform did not start; its log:\n${this.log.join('')}`);
+    while (!(await holds().catch(() => false))) {
+      if (performance.now() > deadline) throw new Error(`not in time: ${what}; the log:\n${this.log.join('')}`);
       await pause(100);
     }
+  }
+
+  /** As the api counts them. */
+  private async readyWorkers(): Promise<number> {
+    const text = await (await fetch(`http://127.0.0.1:${this.apiPort}/metrics`)).text();
+    const [, count] =
+      new RegExp(`^sluice_model_workers\\{model="${modelId}",state="ready".*\\} (\\d+)$`, 'm').exec(text) ?? [];
+    return Number(count);
   }
 
   private async isOnline(): Promise<boolean> {
@@ -158,8 +201,8 @@ export class Stack {
   }
 }
 
-async function endOf(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return;
+async function endOf(child: ChildProcess | undefined): Promise<void> {
+  if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
   const ended = new Promise((done) => child.once('exit', done));
   child.kill('SIGTERM');
   await ended;

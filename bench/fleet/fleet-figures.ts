@@ -1,0 +1,46 @@
+import type { LoadResult } from '../admission/http-load.js';
+import { type ContestantResult, type Figures, medianOf, type Ratio } from '../report.js';
+
+/** The project promises that a worker in a fleet does at least this part of what it does alone. */
+const aim = 0.9;
+
+/** What a run took beside time: processor time by process, and bytes of the database. */
+export interface RunCost {
+  workers: number;
+  cpuMs: Record<string, number>;
+  bytes: { stored: number; logged: number };
+}
+
+/** Figures of one run: what each worker did, and what a job cost, all workers together. */
+export function fleetFigures(
+  { requests, seconds, p50Ms }: Pick<LoadResult, 'requests' | 'seconds' | 'p50Ms'>,
+  { workers, cpuMs, bytes }: RunCost,
+): Figures {
+  const perSecond = requests / seconds;
+  const sums: Record<string, number> = {};
+  for (const [name, ms] of Object.entries(cpuMs)) {
+    const process = name.replace(/-\d+$/, '');
+    sums[process] = (sums[process] ?? 0) + ms;
+  }
+  const { load = 0, ...platform } = sums;
+  const cpu = Object.entries({ ...platform, all: Object.values(platform).reduce((sum, ms) => sum + ms, 0), load });
+  return {
+    perSecond,
+    perWorkerPerSecond: perSecond / workers,
+    p50Ms,
+    ...Object.fromEntries(cpu.map(([name, ms]) => [`${name}CpuMs`, ms / requests])),
+    storedBytes: bytes.stored / requests,
+    loggedBytes: bytes.logged / requests,
+  };
+}
+
+/** Every fleet over the first one of the same run. */
+export function fleetRatios(results: readonly ContestantResult[], names: readonly string[]): Ratio[] {
+  const [first = '', ...others] = names;
+  const alone = medianOf(results, first, 'perWorkerPerSecond');
+  return others.map((name) => ({
+    name: `each of ${name} over ${first}`,
+    value: medianOf(results, name, 'perWorkerPerSecond') / alone,
+    aim,
+  }));
+}
