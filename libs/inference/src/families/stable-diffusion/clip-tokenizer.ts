@@ -36,7 +36,7 @@ export class ClipTokenizer {
     };
     const ids = { start: idOf(startToken), end: idOf(endToken), padding: idOf(paddingOf(config)) };
     const { model_max_length: length = usualLength } = config;
-    const file = tokenizerFile(vocabulary, merges);
+    const file = tokenizerFile(vocabulary, merges, { id: ids.padding, content: paddingOf(config) });
     // Some configurations say "no limit" as a very large number.
     return new ClipTokenizer(new Tokenizer(file, {}), ids, length > 1_000 ? usualLength : length);
   }
@@ -67,11 +67,19 @@ function parseMerges(text: string): [string, string][] {
   return lines.map((line) => line.split(' ') as [string, string]);
 }
 
-/** What the tokenizer of this family is in the library's own format. */
-function tokenizerFile(vocabulary: Record<string, number>, merges: [string, string][]): object {
+/**
+ * What the tokenizer of this family is in the library's own format. Where another token than the end fills up (SDXL's second
+ * one: "!"), it stands for itself in a text too, apart from the words beside it.
+ */
+function tokenizerFile(
+  vocabulary: Record<string, number>,
+  merges: [string, string][],
+  padding: { id: number; content: string },
+): object {
+  const special = { single_word: false, lstrip: false, rstrip: false, normalized: false, special: true };
   return {
     version: '1.0',
-    added_tokens: [],
+    added_tokens: padding.content === endToken ? [] : [{ ...padding, ...special }],
     normalizer: {
       type: 'Sequence',
       normalizers: [

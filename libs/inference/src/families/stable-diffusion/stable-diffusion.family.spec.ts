@@ -4,6 +4,7 @@ import { TaskEngineRun } from '#test/task-engine-run';
 import type { HostLoadOptions } from '../../host/host-protocol.js';
 import type { GenerateInput, PictureOutput } from '../../pictures/picture-tasks.js';
 import fixture from './__fixtures__/tiny-diffusion.json' with { type: 'json' };
+import xlFixture from './__fixtures__/tiny-diffusion-xl.json' with { type: 'json' };
 import { ClipTokenizer } from './clip-tokenizer.js';
 import { loadStableDiffusionFamily } from './stable-diffusion.family.js';
 
@@ -95,5 +96,33 @@ describe('a tiny Stable Diffusion', () => {
       type: 'failed',
       error: { code: 'INVALID_REQUEST', param: 'width' },
     });
+  });
+});
+
+describe('a tiny Stable Diffusion XL, with two text encoders', () => {
+  const xlDirectory = fileURLToPath(new URL('./__fixtures__/tiny-xl', import.meta.url));
+  const run = new TaskEngineRun();
+  beforeAll(() => run.load(loadStableDiffusionFamily, { ...options, directory: xlDirectory }));
+  afterAll(() => run.engine.close());
+
+  it('fills the second tokenizer’s ids up with what its configuration names', async () => {
+    const tokenizer = await ClipTokenizer.load(`${xlDirectory}/tokenizer_2`);
+    expect(tokenizer.encode(xlFixture.prompt)).toEqual(xlFixture.secondIds);
+  });
+
+  it.each(
+    xlFixture.cases.map(
+      (wanted) =>
+        [
+          `${wanted.width} by ${wanted.height}, guidance ${wanted.guidance}, against ${JSON.stringify(wanted.negative)}`,
+          wanted,
+        ] as const,
+    ),
+  )('makes the picture that the reference makes: %s', async (name, { samples, negative, ...wanted }) => {
+    const input = { ...wanted, prompt: xlFixture.prompt, negativePrompt: negative, picture: null, strength: 1 };
+    const { picture } = (await run.run({ id: name, task: 'generate', input })) as PictureOutput;
+    const differences = samples.map((sample, index) => Math.abs(sample - (picture.data[index] ?? NaN)));
+    expect(picture.data).toHaveLength(samples.length);
+    expect(Math.max(...differences)).toBeLessThanOrEqual(2);
   });
 });
