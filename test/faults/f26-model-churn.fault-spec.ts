@@ -1,17 +1,20 @@
 import { readFile } from 'node:fs/promises';
 import { expect, it } from 'vitest';
+import { ModelRegistryService, noOnlineModels, PlacementService } from '#model-registry';
+import { PrismaService } from '#platform/prisma';
 import { deterministicManifest, installDeterministicModel, removeDeterministicModel } from '#test/deterministic-model';
 import type { Platform } from '#test/platform';
 import { ChatStreamReader } from './chat-caller.js';
 import { amount, describeFault, eventually } from './fault-scene.js';
 import { booksOf, chatCostNano } from './job-books.js';
 
-/* F26: models leave and come back while somebody reads from them. */
+/* F26: models leave and come back, by their files and by what is placed, while somebody reads from them. */
 
 const cycles = amount({ full: 100, quick: 4 });
 /** Of the worker's memory, over the second half of the churn. */
 const mostDrift = 0.02;
 const model = 'passing';
+const pool = 'churn';
 const manifest = deterministicManifest(model, {
   pricing: { input: { usd: 0.1, diem: 0.1 }, output: { usd: 0.2, diem: 0.2 } },
 });
@@ -37,17 +40,25 @@ function least(values: readonly number[]): number {
   return Math.min(...values);
 }
 
-describeFault('F26', { transports: ['redis'], install }, (running) => {
+const env = { SLUICE_POOL: pool };
+
+describeFault('F26', { transports: ['redis'], install, unnamed: [model], env }, (running) => {
   it(`lets streams end whose model is unloaded, and keeps nothing of it: ${cycles} times`, async () => {
     const platform = running();
     const memory: number[] = [];
+    const prisma = new PrismaService({ url: platform.databaseUrl, poolSize: 1 });
+    const placements = new PlacementService(prisma, new ModelRegistryService(prisma, noOnlineModels));
+    const placement = { modelId: model, pool, pinned: false, replicas: null };
+    await placements.place(placement);
     for (let cycle = 1; cycle <= cycles; cycle += 1) {
-      await platform.untilOnline();
+      await eventually('the model is online', async () => await isOnline(platform));
       const directives = 'tokens=30 delay=20';
       const stream = await ChatStreamReader.open(platform, { directives, model, text: `Cycle ${cycle}` });
       await stream.untilTokens(2);
       const hostPid = platform.hostPid(model);
-      await removeDeterministicModel(platform.home, model);
+      const isByFiles = cycle % 2 === 0;
+      if (isByFiles) await removeDeterministicModel(platform.home, model);
+      else await placements.unplace(model, pool);
       await stream.ended;
       expect([stream.isComplete, stream.tokens, stream.errorCode]).toEqual([true, 30, null]);
       await eventually('the host is gone', async () => await hasEnded(hostPid));
@@ -57,9 +68,11 @@ describeFault('F26', { transports: ['redis'], install }, (running) => {
       expect(books).toMatchObject({ state: 'succeeded', charges: 1, holdState: 'settled' });
       if (books !== undefined) expect(books.chargedNano).toBe(chatCostNano(books));
       memory.push(await residentMemory(platform.pid('worker')));
-      await installDeterministicModel(platform.home, manifest);
+      if (isByFiles) await installDeterministicModel(platform.home, manifest);
+      else await placements.place(placement);
     }
-    await platform.untilOnline();
+    await eventually('the model is online', async () => await isOnline(platform));
+    await prisma.$disconnect();
     const quarter = Math.floor(cycles / 4);
     const drift = least(memory.slice(-quarter)) / least(memory.slice(2 * quarter, 3 * quarter)) - 1;
     process.stdout.write(`memory of the worker in MB: ${memory.map((kB) => Math.round(kB / 1024)).join(' ')}\n`);
