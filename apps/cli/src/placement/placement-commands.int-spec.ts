@@ -1,0 +1,79 @@
+import { Writable } from 'node:stream';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ModelRegistryService, noOnlineModels, PlacementRepository } from '#model-registry';
+import { CliConfig, parseConfig } from '#platform/config';
+import { PrismaService } from '#platform/prisma';
+import { deterministicManifest } from '#test/deterministic-model';
+import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
+import { CliContext } from '../cli-context.js';
+import { createProgram } from '../program.js';
+
+let database: TestDatabase;
+let prisma: PrismaService;
+
+beforeAll(async () => {
+  database = await createMigratedDatabase();
+  prisma = new PrismaService({ url: database.url, poolSize: 2 });
+  const manifests = ['one', 'two'].map((id) => deterministicManifest(id, { installedBytes: 5e9 }));
+  await new ModelRegistryService(prisma, noOnlineModels).upsert(manifests);
+});
+
+afterAll(async () => {
+  await prisma.$disconnect();
+  await database.drop();
+});
+
+async function run(...line: string[]): Promise<string> {
+  const written: string[] = [];
+  const stdout = new Writable({ write: (chunk: Buffer, _, done) => (written.push(chunk.toString()), done()) });
+  const context = new CliContext(parseConfig(CliConfig, { DATABASE_URL: database.url }), { stdout });
+  try {
+    await createProgram(context).parseAsync(['models', ...line], { from: 'user' });
+  } finally {
+    await context.close();
+  }
+  return written.join('');
+}
+
+describe('sluice models placement', () => {
+  it('says so where nothing is placed and nobody is there', async () => {
+    expect(await run('placement')).toBe(
+      'nothing is placed; workers hold what their SLUICE_MODELS name\n\n' +
+        'no worker was heard of lately, or ops does not run\n',
+    );
+    expect(await run('place', 'one', '--pool', 'text')).toBe(
+      'one: placed in the pool text; no workers are there now\n',
+    );
+  });
+
+  it('shows what is wanted, what each worker holds, and why one does not hold a model', async () => {
+    const reason = 'two is not loaded: it needs about 5.0 GB on cpu';
+    await new PlacementRepository(prisma).noteHoldings([
+      {
+        processId: 'worker-1',
+        pools: ['text'],
+        budgets: { cpu: 8e9 },
+        models: [{ modelId: 'one', state: 'ready', provider: 'cpu', memory: { cpu: 2.5e9 } }],
+        unheld: [{ modelId: 'two', cause: 'too-large', reason }],
+      },
+      { processId: 'worker-2', pools: [], budgets: {}, models: [], unheld: [] },
+    ]);
+    expect(await run('place', 'two', '--pool', 'text', '--pin', '--replicas', '2')).toBe(
+      'two: placed in the pool text, pinned, on 2 of its workers; one worker is there now\n',
+    );
+    expect((await run('placement')).split('\n')).toEqual([
+      'MODEL  POOL  PINNED  WANTED ON  READY ON',
+      'one    text  –       all (1)    1',
+      'two    text  yes     2          0',
+      '',
+      'WORKER    POOLS  MODEL  STATE      MEMORY      OF',
+      'worker-1  text   one    ready      2.5 GB cpu  8.0 GB cpu',
+      'worker-1  text   two    too large  –           8.0 GB cpu',
+      'worker-2  –      –      –          –           –',
+      '',
+      `worker-1: ${reason}`,
+      '',
+    ]);
+    expect(await run('unplace', 'two')).toBe('two: no longer placed in text\n');
+  });
+});
