@@ -9,6 +9,7 @@ import type { HostSettings } from './host-options.js';
 import { type InstalledModel, InstalledModels } from './models-folder.js';
 import { modalitiesOf } from '#modalities';
 import type { HelperHosts } from './processors.js';
+import { Backlog } from './residency/backlog.js';
 import { DesiredModels } from './residency/desired-models.js';
 import { NvidiaGraphicsMemory } from './residency/graphics-memory.js';
 import { type MachineMemory, ThisMachine } from './residency/machine-memory.js';
@@ -53,6 +54,7 @@ export class Worker {
   private readonly installed: InstalledModels;
   private readonly desired: DesiredModels;
   private readonly wishes: WantedModels;
+  private readonly backlog: Backlog;
   private readonly served = new Map<string, ServedModel>();
   private readonly reported = new Set<string>();
   private scanTimer: NodeJS.Timeout | null = null;
@@ -77,9 +79,10 @@ export class Worker {
       onMiss: (modelId) => {
         if (isHeld(modelId)) return;
         residency.miss(modelId);
-        if (residency.unheld.some((unheld) => unheld.modelId === modelId)) this.hurry();
+        if (residency.isWaiting(modelId)) this.hurry();
       },
     });
+    this.backlog = new Backlog(transport.producer);
     this.wishes = new WantedModels({
       names,
       desired: this.desired,
@@ -159,6 +162,8 @@ export class Worker {
       if (versions.get(served.id) !== served.version) this.unload(served, 'it is no longer wanted or installed here');
     }
     if (this.stopping) return;
+    const absent = wanted.map(({ model }) => model).filter(({ manifest }) => this.residency.isWaiting(manifest.id));
+    for (const id of await this.backlog.among(absent)) this.residency.miss(id);
     const { load, evict } = await this.residency.decide(wanted, this.models);
     if (this.isStopping()) return;
     for (const served of evict) this.unload(served, 'it was used least recently, and makes room');

@@ -66,6 +66,11 @@ export class ModelResidency {
     this.missedAtMs.set(modelId, performance.now());
   }
 
+  /** True for a model that would be held if there were room. */
+  isWaiting(modelId: string): boolean {
+    return this.unheldModels.some((unheld) => unheld.modelId === modelId && unheld.cause === 'waiting');
+  }
+
   /** What a model is known to take here. */
   async sizeOf(model: InstalledModel): Promise<DeviceBytes> {
     return this.sizes.get(keyOf(model)) ?? (await this.options.machine.estimate(model));

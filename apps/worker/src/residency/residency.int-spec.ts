@@ -205,6 +205,15 @@ describe('a worker with less memory than its models take', () => {
     expect(stateOf(await held('b'), 'a')).toBeUndefined();
   });
 
+  it('makes room for a model whose jobs wait, though nobody asks again', async () => {
+    await install('a', 'b');
+    await startWorker({ machine: machineOf(100, { a: 60, b: 60 }) });
+    expect(causeOf(await held('a'), 'b')).toBe('waiting');
+    const left = await ask('b', '[[tokens=2]]');
+    expect(await left.until('job-finished')).toMatchObject({ usage: { completionTokens: 2 } });
+    left.close();
+  });
+
   it('makes room for a model that is placed and pinned', async () => {
     await install('a', 'b');
     await startWorker({ models: ['a'], machine: machineOf(100, { a: 60, b: 60 }), pools: ['text'] });
