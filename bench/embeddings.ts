@@ -1,6 +1,3 @@
-import { homedir } from 'node:os';
-import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import type { InstalledModel } from '#model-store';
 import { redisAvailable } from '#test/redis';
 import {
@@ -13,45 +10,22 @@ import {
 } from './embeddings/embedders.js';
 import { installAll, serveModels } from './models.js';
 import { type Contestant, type ContestantResult, medianOf, type Ratio, runBench } from './report.js';
+import { benchSettings } from './settings.js';
 
-const help = `node dist/bench/embeddings.js [options]
+const { home, threads, rounds, json, more } = benchSettings(
+  `node dist/bench/embeddings.js [options]
 
 Texts embedded per second by 32 callers through the whole platform and by our engine alone, in requests of 16 texts and
 of one, beside transformers.js on the same weights, one text at a time and in batches of 32, in turns.
-
-  --rounds N     measured rounds, default 5
-  --texts N      texts per run, default 512
-  --callers N    default 32
-  --threads N    threads of every model, default 2
-  --model ID     default all-minilm-l6-v2
-  --home DIR     keeps weights between runs, default ~/.cache/sluice-test
-  --json PATH    also write the report there
-`;
-
-const { values } = parseArgs({
-  options: {
-    rounds: { type: 'string', default: '5' },
-    texts: { type: 'string', default: '512' },
-    callers: { type: 'string', default: '32' },
-    threads: { type: 'string', default: '2' },
-    model: { type: 'string', default: 'all-minilm-l6-v2' },
-    home: { type: 'string', default: join(homedir(), '.cache', 'sluice-test') },
-    json: { type: 'string' },
-    help: { type: 'boolean', default: false },
+`,
+  {
+    texts: { about: 'N      texts per run', default: '512' },
+    callers: { about: 'N    at once', default: '32' },
+    model: { about: 'ID     what embeds', default: 'all-minilm-l6-v2' },
   },
-});
-if (values.help) {
-  process.stdout.write(help);
-  process.exit(0);
-}
-
-const { home, model: modelId } = values;
-const [rounds, texts, callers, threads] = [values.rounds, values.texts, values.callers, values.threads].map(Number) as [
-  number,
-  number,
-  number,
-  number,
-];
+);
+const { model: modelId } = more;
+const [texts, callers] = [Number(more.texts), Number(more.callers)];
 
 /** What the project promises over the peer on equal weights. */
 const aims = { oneByOne: 1.7, batches: 3 };
@@ -104,7 +78,7 @@ try {
     );
   };
   const settings = { rounds, texts, callers, threads, queue: redisAvailable ? 'Redis' : 'PostgreSQL' };
-  await runBench({ name: 'embeddings', settings, contestants, rounds, ratiosOf, json: values.json ?? null });
+  await runBench({ name: 'embeddings', settings, contestants, rounds, ratiosOf, json });
 } finally {
   for (const embedder of embedders) await embedder.close();
   await platform.stop();

@@ -9,26 +9,42 @@ export interface BenchSettings {
   json: string | null;
 }
 
-/** What most benches take from the command line; prints `about` and ends where help is wanted. */
-export function benchSettings(about: string): BenchSettings {
+/** A further option of one bench; its value is text. */
+export interface BenchOption {
+  /** As `--help` tells it, with the placeholder of its value: `N      texts at once`. */
+  about: string;
+  default: string;
+}
+
+/** What most benches take from the command line, and what one takes besides; prints `about` and ends where help is wanted. */
+export function benchSettings<Name extends string = never>(
+  about: string,
+  more: Record<Name, BenchOption> = {} as Record<Name, BenchOption>,
+): BenchSettings & { more: Record<Name, string> } {
+  const usual = {
+    rounds: { about: 'N     measured rounds', default: '5' },
+    threads: { about: 'N    threads of every model', default: '2' },
+    home: { about: 'DIR     keeps weights between runs', default: join(homedir(), '.cache', 'sluice-test') },
+  };
+  const all: Record<string, BenchOption> = { ...more, ...usual };
+  const options = Object.fromEntries(
+    Object.entries(all).map(([name, { default: value }]) => [name, { type: 'string', default: value } as const]),
+  );
   const { values } = parseArgs({
-    options: {
-      rounds: { type: 'string', default: '5' },
-      threads: { type: 'string', default: '2' },
-      home: { type: 'string', default: join(homedir(), '.cache', 'sluice-test') },
-      json: { type: 'string' },
-      help: { type: 'boolean', default: false },
-    },
+    options: { ...options, json: { type: 'string' }, help: { type: 'boolean', default: false } },
   });
   if (values.help) {
-    process.stdout.write(`${about}
-  --rounds N     measured rounds, default 5
-  --threads N    threads of every model, default 2
-  --home DIR     keeps weights between runs, default ~/.cache/sluice-test
-  --json PATH    also write the report there
-`);
+    const lines = Object.entries(all).map(([name, option]) => `  --${name} ${option.about}, default ${option.default}`);
+    process.stdout.write(`${about}\n${lines.join('\n')}\n  --json PATH    also write the report there\n`);
     process.exit(0);
   }
-  const { rounds, threads, home, json } = values;
-  return { rounds: Number(rounds), threads: Number(threads), home, json: json ?? null };
+  const text = (name: string): string => String((values as Record<string, unknown>)[name]);
+  const chosen = Object.keys(more).map((name) => [name, text(name)]);
+  return {
+    rounds: Number(text('rounds')),
+    threads: Number(text('threads')),
+    home: text('home'),
+    json: values.json === undefined ? null : text('json'),
+    more: Object.fromEntries(chosen) as Record<Name, string>,
+  };
 }
