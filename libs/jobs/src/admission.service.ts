@@ -73,7 +73,8 @@ interface NewcomerJob {
   admission: Admission;
 }
 
-const groups = { lanes: 4, most: 32 };
+/** A database that is slow or gone must not keep callers for a turn after a turn. */
+const groups = { lanes: 4, most: 32, patienceMs: 5_000 };
 
 /**
  * Lets requests in: the row and what the steps add in one transaction, then the queue. Requests that come while others

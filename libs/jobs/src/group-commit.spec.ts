@@ -58,6 +58,18 @@ describe('GroupCommit', () => {
     );
   });
 
+  it('begins nothing for items that have waited for longer than their patience, and tries none of them again', async () => {
+    const groups: Item[][] = [];
+    const commit = new GroupCommit(recorder(groups, 60), keyOf, { lanes: 1, most: 10, patienceMs: 30 });
+    const late = { message: 'Its turn did not come within 30 ms.' };
+    const first = [{ key: 'a', poison: true }, { key: 'b' }].map((item) => commit.add(item));
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    const second = commit.add({ key: 'c' });
+    for (const promise of [...first, second]) await expect(promise).rejects.toMatchObject(late);
+    expect(await commit.add({ key: 'd' })).toBe('done d');
+    expect(groups.map((group) => group.map(keyOf))).toEqual([['a', 'b'], ['d']]);
+  });
+
   it('has no more groups under way than lanes', async () => {
     let running = 0;
     let most = 0;

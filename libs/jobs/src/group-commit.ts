@@ -6,10 +6,16 @@ export interface GroupCommitOptions {
   lanes: number;
   /** Items of one group. */
   most: number;
+  /**
+   * How long after it came an item may still be begun, or tried alone after its group failed, in ms; then it rejects.
+   * Default: however long.
+   */
+  patienceMs?: number;
 }
 
 interface Waiting<Item, Result> {
   item: Item;
+  sinceMs: number;
   resolve(result: Result): void;
   reject(error: unknown): void;
 }
@@ -32,7 +38,7 @@ export class GroupCommit<Item, Result> {
   /** Resolves or rejects as the work does for this item. */
   add(item: Item): Promise<Result> {
     return new Promise((resolve, reject) => {
-      this.waiting.push({ item, resolve, reject });
+      this.waiting.push({ item, sinceMs: performance.now(), resolve, reject });
       if (this.busy < this.options.lanes) void this.run();
     });
   }
@@ -41,7 +47,7 @@ export class GroupCommit<Item, Result> {
     this.busy += 1;
     // One turn, so that what comes together goes together.
     await new Promise((resolve) => setImmediate(resolve));
-    while (this.waiting.length > 0) await this.workOn(this.takeGroup());
+    while (this.waiting.length > 0) await this.workOn(this.stillWanted(this.takeGroup()));
     this.busy -= 1;
   }
 
@@ -57,9 +63,23 @@ export class GroupCommit<Item, Result> {
     return [...group.values()];
   }
 
+  /** Those who wait for it have been told something else long before it would be done. */
+  private stillWanted(group: Waiting<Item, Result>[]): Waiting<Item, Result>[] {
+    const { patienceMs = Infinity } = this.options;
+    const nowMs = performance.now();
+    return group.filter(({ sinceMs, reject }) => {
+      const isLate = nowMs - sinceMs > patienceMs;
+      if (isLate) reject(new Error(`Its turn did not come within ${patienceMs} ms.`));
+      return !isLate;
+    });
+  }
+
   private async workOn(group: Waiting<Item, Result>[]): Promise<void> {
+    if (group.length === 0) return;
     const results = await this.resultsOf(group);
-    if (results === null) return void (await Promise.all(group.map((entry) => this.workOn([entry]))));
+    if (results === null) {
+      return void (await Promise.all(this.stillWanted(group).map((entry) => this.workOn([entry]))));
+    }
     group.forEach(({ resolve, reject }, place) => {
       const result = results[place];
       if (result instanceof Error || result === undefined) reject(result);

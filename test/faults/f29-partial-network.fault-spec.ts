@@ -1,0 +1,117 @@
+import { expect, it } from 'vitest';
+import type { Platform, PlatformRole, WiredStore } from '#test/platform';
+import type { ProxyFault } from '#test/tcp-proxy';
+import { askWhole, ChatStreamReader, type WholeAnswer } from './chat-caller.js';
+import { amount, describeFault, eventually, isQuick, pause } from './fault-scene.js';
+import { booksOf, chatCostNano, type JobBooks } from './job-books.js';
+
+/* F29: the wire between one kind of process and one store is slow, half open, or reset. */
+
+const brokenMs = amount({ full: 20_000, quick: 4_000 });
+const healedWithinMs = 12_000;
+const knockEveryMs = 500;
+
+/** The deadline of a job; it begins when the job is let in. */
+const deadlineMs = 10_000;
+/** What a request may take until it is let in: its turn (5 s), a connection to the database (5 s), an answer (10 s). */
+const admissionMs = 20_000;
+const toleranceMs = 1_000;
+
+const faults: Record<string, ProxyFault> = {
+  '2 s of latency': { latencyMs: 1_000 },
+  'half-open connections': { isHalfOpen: true },
+  resets: { isReset: true },
+};
+
+interface Case {
+  role: PlatformRole;
+  store: WiredStore;
+  fault: string;
+  /** The metric that has to move, and of which process. */
+  metric: RegExp;
+}
+
+const down = (store: WiredStore) => new RegExp(`^sluice_dependency_up\\{dependency="${store}"[^}]*\\} 0$`, 'm');
+const failures = /^sluice_queue_call_failures_total\{[^}]*\} [1-9]/m;
+
+const wires = [
+  ['api', 'queue'],
+  ['api', 'database'],
+  ['worker', 'queue'],
+  ['ops', 'queue'],
+  ['ops', 'database'],
+] as const;
+
+const everything: Case[] = wires.flatMap(([role, store]) =>
+  Object.keys(faults).map((fault) => ({ role, store, fault, metric: store === 'queue' ? failures : down(store) })),
+);
+
+/** One of each store for `.ci/run`. */
+const quick = everything.filter(
+  ({ role, store, fault }) =>
+    (role === 'api' && store === 'database' && fault === 'half-open connections') ||
+    (role === 'worker' && fault === 'half-open connections'),
+);
+
+const cases = isQuick ? quick : everything;
+
+/** Requests at a steady pace while something is broken, none of which waits for another. */
+async function knock(platform: Platform, forMs: number): Promise<Promise<WholeAnswer>[]> {
+  const answers: Promise<WholeAnswer>[] = [];
+  const until = Date.now() + forMs;
+  while (Date.now() < until) {
+    answers.push(askWhole(platform, { directives: 'tokens=3 delay=20', text: `Knock ${answers.length}` }));
+    await pause(knockEveryMs);
+  }
+  return answers;
+}
+
+async function metricsOf(platform: Platform, role: PlatformRole): Promise<string> {
+  return await (await fetch(`${platform.operationsUrl(role)}/metrics`)).text();
+}
+
+function expectSound(books: JobBooks): void {
+  expect(books.charges).toBe(books.holdState === 'settled' ? 1 : 0);
+  if (books.charges === 1) expect(books.chargedNano).toBe(chatCostNano(books));
+}
+
+const env = {
+  SLUICE_SLOTS: '64',
+  SLUICE_CHAT_DEADLINE_MS: String(deadlineMs),
+  SLUICE_PICKUP_TIMEOUT_MS: '5000',
+  SLUICE_SWEEP_INTERVAL_MS: '1000',
+};
+
+describeFault('F29', { ownPostgres: true, wires: true, env }, (running) => {
+  for (const { role, store, fault, metric } of cases) {
+    it(`${role} and ${store} with ${fault}: nothing hangs, the metrics say so, and it heals`, async () => {
+      const platform = running();
+      const wire = platform.wire(role, store);
+      const stream = await ChatStreamReader.open(platform, { directives: 'tokens=60 delay=50', text: 'Before' });
+      await stream.untilTokens(1);
+      wire.break(faults[fault] ?? {});
+      const pending = await knock(platform, brokenMs);
+      await eventually('the metrics move', async () => metric.test(await metricsOf(platform, role)), 15_000);
+      wire.mend();
+      await eventually(
+        'requests are served again',
+        async () => (await askWhole(platform, { directives: 'tokens=2', text: 'Back' })).status === 200,
+        healedWithinMs,
+      );
+      const answers = await Promise.all(pending);
+      await stream.ended;
+      for (const { status, errorCode, tookMs } of answers) {
+        const isLetIn = status !== 503;
+        const beforeMs = role === 'api' && store === 'database' ? admissionMs : 0;
+        expect(tookMs).toBeLessThanOrEqual((isLetIn ? beforeMs + deadlineMs : beforeMs || deadlineMs) + toleranceMs);
+        expect([200, 503, 504], `${errorCode}`).toContain(status);
+        if (status === 503) expect(['SERVICE_UNAVAILABLE', 'MODEL_OFFLINE', 'MODEL_AT_CAPACITY']).toContain(errorCode);
+      }
+      // An answer that was begun ends whole, or with an error that says so.
+      expect(stream.isComplete).toBe(stream.errorCode === null);
+      await platform.closedJobs(30_000);
+      const ids = answers.filter(({ status }) => status === 200).map(({ requestId }) => requestId);
+      for (const books of await booksOf(platform, [stream.requestId, ...ids])) expectSound(books);
+    }, 120_000);
+  }
+});
