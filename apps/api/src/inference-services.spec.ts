@@ -13,6 +13,7 @@ interface Scene {
   config?: Partial<ApiConfig>;
   metrics?: Metrics;
   offline?: boolean;
+  disabled?: boolean;
   /** Models that the workers are told of as missed. */
   missedIds?: string[];
   /** What the registry is asked for. */
@@ -23,10 +24,11 @@ function servicesOn({
   config = {},
   metrics = metricsOf(),
   offline = false,
+  disabled = false,
   missedIds = [],
   wishes = [],
 }: Scene): InferenceServices {
-  const resolved = { manifest: { id: 'tiny', type: 'text', privacy: 'anonymized' }, offline };
+  const resolved = { manifest: { id: 'tiny', type: 'text', privacy: 'anonymized' }, offline, disabled };
   const registry = { resolve: (wish: ResolveRequest) => (wishes.push(wish), Promise.resolve(resolved)) };
   return inferenceServicesOf({
     registry,
@@ -72,6 +74,13 @@ describe('a model that no worker holds', () => {
     expect(await metrics.render()).toMatch(expected);
     expect(missedIds).toEqual(offline ? ['tiny'] : []);
   });
+});
+
+it('is missed by nobody where the operator took the model offline', async () => {
+  const [metrics, missedIds] = [metricsOf(), []];
+  await servicesOn({ metrics, offline: true, disabled: true, missedIds }).resolve('tiny', 'text', nobody);
+  expect(await metrics.render()).not.toMatch(missed);
+  expect(missedIds).toEqual([]);
 });
 
 describe('a model that is not private', () => {

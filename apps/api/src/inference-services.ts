@@ -17,7 +17,7 @@ export function inferenceServicesOf(services: ApiServices): InferenceServices {
       const { betaModels: betaAccess } = config;
       const resolved = await registry.resolve({ name, type, allowOffline: true, betaAccess, region });
       if (caller !== null) assertModelPrivacy(caller, resolved.manifest);
-      if (resolved.offline) {
+      if (resolved.offline && !resolved.disabled) {
         missed.setToCurrentTime({ model: resolved.manifest.id });
         // A worker that may hold it, and had no room, makes some.
         transport.placements.miss(resolved.manifest.id);

@@ -28,7 +28,12 @@ export class RegistrySnapshot {
 
   /** No worker holds it, or the operator took it offline. */
   isOffline(id: string): boolean {
-    return this.models.get(id)?.disabled !== false || !this.online.isOnline(id);
+    return this.isDisabled(id) || !this.online.isOnline(id);
+  }
+
+  /** The operator took it offline, or there is no such model. */
+  isDisabled(id: string): boolean {
+    return this.models.get(id)?.disabled !== false;
   }
 
   /** Models that may be listed: newest first, then by id (gap 63). */

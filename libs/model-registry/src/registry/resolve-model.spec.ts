@@ -99,7 +99,10 @@ describe('resolveModel and what is online', () => {
   it('answers 503 for an offline model unless the caller can wait', () => {
     expect(() => resolve({ models, online: [] }, 'story')).toThrow(failure('MODEL_OFFLINE', 'story'));
     expect(() => resolve({ models, disabled: ['story'] }, 'story')).toThrow(failure('MODEL_OFFLINE'));
-    expect(resolve({ models, online: [] }, 'story', { allowOffline: true })).toMatchObject({ offline: true });
+    const waiting = { allowOffline: true };
+    expect(resolve({ models, online: [] }, 'story', waiting)).toMatchObject({ offline: true, disabled: false });
+    const taken = resolve({ models, disabled: ['story'] }, 'story', waiting);
+    expect(taken).toMatchObject({ offline: true, disabled: true });
   });
 });
 

@@ -25,6 +25,8 @@ export interface ResolvedModel {
   suffix: Record<string, string>;
   deprecation: DeprecationNotice | null;
   offline: boolean;
+  /** Offline because the operator took it so: no worker need hold it. */
+  disabled: boolean;
 }
 
 /**
@@ -48,6 +50,7 @@ export function resolveModel(snapshot: RegistrySnapshot, request: ResolveRequest
     suffix,
     deprecation: remapped ? remapNotice(found.manifest, manifest.id) : deprecationNotice(manifest, snapshot.nowMs),
     offline,
+    disabled: snapshot.isDisabled(manifest.id),
   };
 }
 
