@@ -49,6 +49,7 @@ export class BullTransport implements QueueTransport {
     this.mailbox = new LinkedMailbox(store.mailboxLink, store.bus, slotBytes, keeper);
     this.cancelBus = new BusCancels(store.bus);
     this.presence = new BusPresence(store.bus, clock, options.presence ?? defaultPresenceTiming);
+    if (keeper !== null) this.presence.onBeat = (beat) => keeper.note(beat);
     this.progress = new BusProgress(store.bus, clock);
     this.placements = new BusPlacements(store.bus, clock);
     this.outcomes = new BullOutcomes(store, this.queues, this.warn);

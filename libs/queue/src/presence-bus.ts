@@ -33,6 +33,8 @@ export class BusPresence implements PresenceBus {
   private readonly listeners = new Set<(beats: PresenceBeat[]) => void>();
   private readonly goneAddresses = new Set<string>();
   private readonly stops: (() => void)[] = [];
+  /** Called for every heartbeat, also for one that says nothing new. */
+  onBeat: (beat: PresenceBeat) => void = () => undefined;
   private readonly claims = new Set<{ readonly queue: string }>();
   private describe: (() => Omit<PresenceBeat, 'alive' | 'claims'>) | null = null;
   private lastBeatMs = -Infinity;
@@ -143,6 +145,7 @@ export class BusPresence implements PresenceBus {
       return;
     }
     this.heard.set(beat.processId, { beat, atMs: this.clock.monotonicMs(), text });
+    this.onBeat(beat);
     if (beat.mailboxAddress !== null) this.goneAddresses.delete(beat.mailboxAddress);
     if (beat.processId === this.describe?.().processId) this.ownBeatCame();
     else if (!known) void this.announce();

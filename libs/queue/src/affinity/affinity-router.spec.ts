@@ -66,6 +66,18 @@ describe('AffinityRouter', () => {
     expect(chosenOf(new AffinityRouter(() => busy))).not.toBe(first);
   });
 
+  it('does not count what was its own when a heartbeat left, and has ended since', () => {
+    let beats = [worker('w1'), worker('w2')];
+    const router = new AffinityRouter(() => beats);
+    const first = chosenOf(router) ?? '';
+    for (const requestId of ['a', 'b', 'c']) router.began(envelope(requestId), first);
+    beats = beats.map((beat) => (beat.processId === first ? worker(first, held({ running: 3 })) : beat));
+    for (const beat of beats) router.note(beat);
+    expect(chosenOf(router)).not.toBe(first);
+    for (const requestId of ['a', 'b', 'c']) router.ended(requestId);
+    expect(chosenOf(router)).toBe(first);
+  });
+
   it('keeps for nobody when all slots are taken', () => {
     const router = new AffinityRouter(() => [worker('w1', held({ running: 4 })), worker('w2', held({ running: 5 }))]);
     expect(router.choose(envelope('r'), () => 'key')).toEqual({ refusal: 'full' });

@@ -7,12 +7,14 @@ const mostOpen = 50_000;
 
 /**
  * Chooses who is to have a job, from heartbeats and from what this process itself has under way: no two replicas need
- * to talk. Heartbeats are up to a beat old; what they say of the others' load is a guess, and a worker that has no room
- * after all gives the job back.
+ * to talk. Heartbeats are up to a beat old: they are believed about the load that others make, and a worker that has no
+ * room after all gives the job back.
  */
 export class AffinityRouter {
   private readonly open = new Map<string, string>();
   private readonly loads = new Map<string, number>();
+  /** What of a beat's `running` was ours, by place, when it came. */
+  private readonly ownThen = new WeakMap<PresenceBeat, ReadonlyMap<string, number>>();
 
   /** `workers` gives the processes that were heard of so lately that a job may be kept for them. */
   constructor(private readonly workers: () => readonly PresenceBeat[]) {}
@@ -22,6 +24,11 @@ export class AffinityRouter {
     const candidates = this.candidates(envelope);
     if (candidates.length < 2) return { refusal: 'alone' };
     return chooseWorker(routeKey(), candidates);
+  }
+
+  /** Looks at a beat when it comes: what is ours in it must not be counted twice, nor when it has ended. */
+  note(beat: PresenceBeat): void {
+    if (beat.models.length > 0) this.ownThen.set(beat, new Map(this.loads));
   }
 
   /** Counts a request as the load of a worker until `ended`. */
@@ -46,12 +53,14 @@ export class AffinityRouter {
   private candidates(envelope: JobEnvelope): Candidate[] {
     const queue = queueName(envelope.modality, envelope.modelId);
     const found: Candidate[] = [];
-    for (const { processId, models, claims } of this.workers()) {
+    for (const beat of this.workers()) {
+      const { processId, models, claims } = beat;
       if (claims?.includes(queue) !== true) continue;
       const held = models.find(({ modelId, state }) => modelId === envelope.modelId && state === 'ready');
       if (held === undefined) continue;
-      const own = this.loads.get(placeOf(envelope, processId)) ?? 0;
-      found.push({ workerId: processId, slots: held.slots, load: Math.max(held.running, own) });
+      const place = placeOf(envelope, processId);
+      const others = Math.max(0, held.running - (this.ownThen.get(beat)?.get(place) ?? 0));
+      found.push({ workerId: processId, slots: held.slots, load: (this.loads.get(place) ?? 0) + others });
     }
     return found;
   }

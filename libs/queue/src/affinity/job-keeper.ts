@@ -1,5 +1,5 @@
 import { type JobEnvelope, queueName } from '../job-definition.js';
-import type { AffinityOptions } from '../transport.js';
+import type { AffinityOptions, PresenceBeat } from '../transport.js';
 import type { AffinityRouter } from './affinity-router.js';
 import type { ClaimBus } from './claim-bus.js';
 
@@ -21,6 +21,11 @@ export class JobKeeper {
   private readonly recalls = new Map<string, NodeJS.Timeout>();
 
   constructor(private readonly parts: JobKeeperParts) {}
+
+  /** To be called for each heartbeat when it comes. */
+  note(beat: PresenceBeat): void {
+    this.parts.router.note(beat);
+  }
 
   get keepMs(): number {
     return Math.min(this.parts.keepMs, longestKeepMs);
