@@ -10,17 +10,19 @@ import { type Contestant, type ContestantResult, medianOf, type Ratio, runBench 
 const help = `node dist/bench/affinity.js [options]
 
 Conversations of several turns over several workers, with affinity (chats are kept for the worker that holds their
-beginning) and without, interleaved: two replicas of the api in front of the same workers, one with SLUICE_AFFINITY_MS.
+beginning) and without, interleaved: replicas of the api in front of the same workers, all but one with
+SLUICE_AFFINITY_MS.
 
   --model ID           default minimind2-small
   --home DIR           where its weights are or go, default ~/.cache/sluice-test
   --workers N          default 2
-  --rounds N           measured rounds, default 5
-  --conversations N    default 12
-  --turns N            default 5
-  --instructions N     characters that each conversation begins with, default 1600
-  --tokens N           tokens of an answer, default 12
-  --lanes N            requests at once, default 4
+  --replicas N         of the api with affinity, default 1
+  --rounds N           measured rounds, default 3
+  --conversations N    default 10
+  --turns N            default 3
+  --instructions N     characters that each conversation begins with, default 1000
+  --tokens N           tokens of an answer, default 6
+  --lanes N            requests at once, default 8
   --keep MS            SLUICE_AFFINITY_MS, default 400
   --json PATH          also write the report there
 `;
@@ -31,12 +33,13 @@ const { values } = parseArgs({
     model: { ...text, default: 'minimind2-small' },
     home: { ...text, default: join(homedir(), '.cache', 'sluice-test') },
     workers: { ...text, default: '2' },
-    rounds: { ...text, default: '5' },
-    conversations: { ...text, default: '12' },
-    turns: { ...text, default: '5' },
-    instructions: { ...text, default: '1600' },
-    tokens: { ...text, default: '12' },
-    lanes: { ...text, default: '4' },
+    replicas: { ...text, default: '1' },
+    rounds: { ...text, default: '3' },
+    conversations: { ...text, default: '10' },
+    turns: { ...text, default: '3' },
+    instructions: { ...text, default: '1000' },
+    tokens: { ...text, default: '6' },
+    lanes: { ...text, default: '8' },
     keep: { ...text, default: '400' },
     json: text,
     help: { type: 'boolean', default: false },
@@ -62,21 +65,21 @@ const plan: ConversationPlan = {
 };
 
 const manifests = (await installAll(home, [modelId])).map(({ manifest }) => manifest);
-const affine: PlatformProcess = 'api-2';
+const affine = Array.from({ length: Number(values.replicas) }, (_, index): PlatformProcess => `api-${index + 2}`);
 const platform = await startPlatform({
   engine: 'text',
   ownPostgres: true,
   transport: redisAvailable ? 'redis' : 'postgres',
   home,
   manifests,
-  replicas: { api: 2, worker: workers },
+  replicas: { api: 1 + affine.length, worker: workers },
   env: { SLUICE_THREADS: '1', SLUICE_PROVIDERS: 'cpu', SLUICE_RATE_LIMITS: 'false' },
-  processEnv: { [affine]: { SLUICE_AFFINITY_MS: values.keep } },
+  processEnv: Object.fromEntries(affine.map((name) => [name, { SLUICE_AFFINITY_MS: values.keep }])),
 });
 try {
   await untilAllWork();
-  const without = contestant('shared queue', platform.origins[0] ?? '', 1);
-  const kept = contestant('affinity', platform.origins[1] ?? '', 2);
+  const without = contestant('shared queue', platform.origins.slice(0, 1), 1);
+  const kept = contestant('affinity', platform.origins.slice(1), 2);
   const ratioOf = (
     results: readonly ContestantResult[],
     figure: string,
@@ -95,7 +98,15 @@ try {
     ratioOf(results, 'turnsPerSecond', aims.turnsPerSecond),
   ];
   const queue = redisAvailable ? 'Redis' : 'PostgreSQL';
-  const settings = { model: modelId, workers, rounds, ...plan, keepMs: Number(values.keep), queue };
+  const settings = {
+    model: modelId,
+    workers,
+    replicas: affine.length,
+    rounds,
+    ...plan,
+    keepMs: Number(values.keep),
+    queue,
+  };
   await runBench({
     name: 'affinity',
     settings,
@@ -110,8 +121,8 @@ try {
 }
 process.exit(0);
 
-function contestant(name: string, origin: string, offset: number): Contestant {
-  const conversations = new Conversations({ origin, key: platform.inferenceKey, modelId }, plan);
+function contestant(name: string, origins: readonly string[], offset: number): Contestant {
+  const conversations = new Conversations({ origins, key: platform.inferenceKey, modelId }, plan);
   return {
     name,
     run: (round) => conversations.run((round + 10) * 2 + offset),

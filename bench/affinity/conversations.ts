@@ -14,8 +14,8 @@ export interface ConversationPlan {
 }
 
 export interface ConversationTarget {
-  /** `http://127.0.0.1:<port>` of the api. */
-  origin: string;
+  /** `http://127.0.0.1:<port>` of the replicas of the api, which are asked in turns. */
+  origins: readonly string[];
   key: string;
   modelId: string;
 }
@@ -57,6 +57,7 @@ function randomText(characters: number, random: () => number): string {
  * before they answer would send them. No two rounds share a text.
  */
 export class Conversations {
+  private asked = 0;
   private readonly agent = new Agent({ connections: 64, headersTimeout: 0, bodyTimeout: 0 });
 
   constructor(
@@ -108,7 +109,8 @@ export class Conversations {
   }
 
   private async ask(messages: readonly Message[]): Promise<Turn> {
-    const { origin, key, modelId } = this.target;
+    const { origins, key, modelId } = this.target;
+    const origin = origins[this.asked++ % origins.length] ?? '';
     const startedAt = performance.now();
     const { statusCode, body } = await request(`${origin}/api/v1/chat/completions`, {
       method: 'POST',

@@ -7,8 +7,8 @@ const mostOpen = 50_000;
 
 /**
  * Chooses who is to have a job, from heartbeats and from what this process itself has under way: no two replicas need
- * to talk. Heartbeats are up to a beat old: they are believed about the load that others make, and a worker that has no
- * room after all gives the job back.
+ * to talk. Heartbeats are up to a beat old: they say who has room at all, and a worker that has none after all gives the
+ * job back.
  */
 export class AffinityRouter {
   private readonly open = new Map<string, string>();
@@ -59,8 +59,9 @@ export class AffinityRouter {
       const held = models.find(({ modelId, state }) => modelId === envelope.modelId && state === 'ready');
       if (held === undefined) continue;
       const place = placeOf(envelope, processId);
+      const load = this.loads.get(place) ?? 0;
       const others = Math.max(0, held.running - (this.ownThen.get(beat)?.get(place) ?? 0));
-      found.push({ workerId: processId, slots: held.slots, load: (this.loads.get(place) ?? 0) + others });
+      found.push({ workerId: processId, room: held.slots - others - load, load });
     }
     return found;
   }

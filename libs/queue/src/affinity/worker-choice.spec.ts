@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { type Candidate, chooseWorker } from './worker-choice.js';
 
-function workers(count: number, load = 0, slots = 16): Candidate[] {
-  return Array.from({ length: count }, (_value, index) => ({ workerId: `worker-${index}`, slots, load }));
+function workers(count: number, load = 0, room = 16): Candidate[] {
+  return Array.from({ length: count }, (_value, index) => ({ workerId: `worker-${index}`, room, load }));
 }
 
 function chosen(key: string, candidates: readonly Candidate[]): string | null {
@@ -38,14 +38,14 @@ describe('chooseWorker', () => {
 
   it('passes over a worker without a free slot, always to the same next one', () => {
     const first = chosen('key', workers(3));
-    const busy = workers(3).map((worker) => (worker.workerId === first ? { ...worker, load: 16 } : worker));
+    const busy = workers(3).map((worker) => (worker.workerId === first ? { ...worker, room: 0 } : worker));
     const second = chosen('key', busy);
     expect(second).not.toBe(first);
     expect(second).not.toBeNull();
     expect(chosen('key', busy)).toBe(second);
   });
 
-  it('passes over a worker above its share although it has slots left', () => {
+  it('passes over a worker above its share although it has room', () => {
     const first = chosen('key', workers(2));
     const lopsided = workers(2).map((worker) => (worker.workerId === first ? { ...worker, load: 4 } : worker));
     expect(chosen('key', lopsided)).not.toBe(first);
@@ -65,6 +65,6 @@ describe('chooseWorker', () => {
   });
 
   it('chooses nobody when all are full', () => {
-    expect(chooseWorker('key', workers(3, 16))).toEqual({ refusal: 'full' });
+    expect(chooseWorker('key', workers(3, 5, 0))).toEqual({ refusal: 'full' });
   });
 });

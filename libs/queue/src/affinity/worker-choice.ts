@@ -1,8 +1,9 @@
 /** A worker that takes kept jobs of one model, as this process knows it. */
 export interface Candidate {
   readonly workerId: string;
-  /** Requests it can run at once, and has now. */
-  readonly slots: number;
+  /** Requests that it can run beside those it has, as far as is known. */
+  readonly room: number;
+  /** Requests that it has from this process: known to the last. */
   readonly load: number;
 }
 
@@ -16,14 +17,18 @@ const loadFactor = 1.25;
  * The worker for a key: rendezvous hashing with bounded loads (Mirrokni, Thorup, Zadimoghaddam, 2016). Every key ranks the
  * workers in an order of its own; the first with room below its share is taken. The same answer in every process that
  * sees the same workers, without asking anybody, and a worker that comes or goes moves the keys of one share alone.
+ *
+ * Shares are of the load that this process makes. What others make is known from heartbeats and up to a second old:
+ * measured, conversations that were sent away for it lost more than they won. Where every process bounds its own part,
+ * the whole is bounded.
  */
 export function chooseWorker(key: string, candidates: readonly Candidate[]): Choice {
   if (candidates.length < 2) return { refusal: 'alone' };
   const total = candidates.reduce((sum, { load }) => sum + load, 0);
   const share = Math.ceil((loadFactor * (total + 1)) / candidates.length);
   let best: { workerId: string; rank: number } | null = null;
-  for (const { workerId, slots, load } of candidates) {
-    if (load >= Math.min(slots, share)) continue;
+  for (const { workerId, room, load } of candidates) {
+    if (room <= 0 || load >= share) continue;
     const rank = rankOf(key, workerId);
     if (best === null || rank > best.rank || (rank === best.rank && workerId > best.workerId))
       best = { workerId, rank };
