@@ -83,10 +83,12 @@ export class BullProducer implements JobProducer {
 
   async counts(modality: string, modelId: string): Promise<QueueCounts> {
     return this.call(modality, modelId, async (queue) => {
-      const counts = await queue.getJobCounts('wait', 'active', 'delayed', 'prioritized');
-      const { wait = 0, active = 0, delayed = 0, prioritized = 0 } = counts;
       // Without a worker nobody moves jobs whose time has come: they wait, and whoever scales by this must see them.
-      const soon = delayed === 0 ? 0 : await countSoon(queue);
+      const soonAtMs = Date.now() + soonMs;
+      const [[wait = 0, active = 0, prioritized = 0, soon = 0], [delayed = 0]] = await Promise.all([
+        queue.backend.getCounts(['wait', 'active', 'prioritized', 'delayed'], soonAtMs),
+        queue.backend.getCounts(['delayed']),
+      ]);
       return { waiting: wait + soon, active, delayed: Math.max(0, delayed - soon), prioritized };
     });
   }
@@ -117,12 +119,6 @@ function jobOptions({ policy }: JobDefinition<object, object>, envelope: JobEnve
     removeOnFail: true,
     stackTraceLimit: 0,
   };
-}
-
-/** Delayed jobs whose time has come, or all but. */
-async function countSoon(queue: BullQueue<JobEnvelope>): Promise<number> {
-  const [soon = 0] = await queue.backend.getCounts(['delayed'], Date.now() + soonMs);
-  return soon;
 }
 
 /** A thousand jobs take a moment more than one. */
