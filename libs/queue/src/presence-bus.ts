@@ -11,6 +11,12 @@ const mostUnderWay = 16;
 
 const overdueAfterBeats = 1.6;
 
+/** A beat on its way; the number tells the sender how long it took. */
+type CountedBeat = PresenceBeat & { count?: number };
+
+/** So long at most is the silence of others laid to our own connection, in ms: by then it was made anew, or is whole. */
+const cutOffAtMostMs = 30_000;
+
 /** `beatMs` between heartbeats; a process silent for `lostAfterMs` is gone. */
 export interface PresenceTiming {
   readonly beatMs: number;
@@ -39,8 +45,9 @@ export class BusPresence implements PresenceBus {
   private describe: (() => Omit<PresenceBeat, 'alive' | 'claims'>) | null = null;
   private lastBeatMs = -Infinity;
   private lastTickMs: number;
-  /** When our own beats left that are not back yet, oldest first. */
-  private underWay: number[] = [];
+  /** Our own beats that are not back yet, oldest first. */
+  private underWay: { count: number; sentAtMs: number }[] = [];
+  private beatCount = 0;
   private lastLagMs: number | null = null;
 
   constructor(
@@ -73,11 +80,13 @@ export class BusPresence implements PresenceBus {
   async announce(): Promise<void> {
     if (this.describe === null) return;
     this.lastBeatMs = this.clock.monotonicMs();
-    this.underWay.push(this.lastBeatMs);
+    this.beatCount += 1;
+    this.underWay.push({ count: this.beatCount, sentAtMs: this.lastBeatMs });
     // While nothing comes back, the oldest says how long that has been; more need not be kept.
     if (this.underWay.length > mostUnderWay) this.underWay.splice(1, 1);
     const claims = [...new Set([...this.claims].map(({ queue }) => queue))];
-    await this.publish({ ...this.describe(), ...(claims.length > 0 && { claims }), alive: true });
+    const beat = { ...this.describe(), ...(claims.length > 0 && { claims }), alive: true };
+    await this.publish({ ...beat, count: this.beatCount });
   }
 
   /** Null until this process has joined. */
@@ -95,7 +104,7 @@ export class BusPresence implements PresenceBus {
   get lagMs(): number | null {
     if (this.lastLagMs === null) return null;
     const [oldest] = this.underWay;
-    return oldest === undefined ? this.lastLagMs : Math.max(this.lastLagMs, this.clock.monotonicMs() - oldest);
+    return oldest === undefined ? this.lastLagMs : Math.max(this.lastLagMs, this.clock.monotonicMs() - oldest.sentAtMs);
   }
 
   list(): PresenceBeat[] {
@@ -133,12 +142,13 @@ export class BusPresence implements PresenceBus {
   }
 
   // A beat that cannot be sent is not an error: the next one follows, and the others see the silence.
-  private async publish(beat: PresenceBeat): Promise<void> {
+  private async publish(beat: CountedBeat): Promise<void> {
     await this.bus.publish(channel, JSON.stringify(beat)).catch(() => undefined);
   }
 
-  private receive(text: string): void {
-    const beat = JSON.parse(text) as PresenceBeat;
+  private receive(message: string): void {
+    const { count = 0, ...beat } = JSON.parse(message) as CountedBeat;
+    const text = JSON.stringify(beat);
     const known = this.heard.get(beat.processId);
     if (!beat.alive) {
       if (known) this.drop([beat.processId]);
@@ -147,25 +157,33 @@ export class BusPresence implements PresenceBus {
     this.heard.set(beat.processId, { beat, atMs: this.clock.monotonicMs(), text });
     this.onBeat(beat);
     if (beat.mailboxAddress !== null) this.goneAddresses.delete(beat.mailboxAddress);
-    if (beat.processId === this.describe?.().processId) this.ownBeatCame();
+    if (beat.processId === this.describe?.().processId) this.ownBeatCame(count);
     else if (!known) void this.announce();
     if (known?.text !== text) this.notify();
   }
 
-  private ownBeatCame(): void {
-    const sentAtMs = this.underWay.shift();
-    if (sentAtMs !== undefined) this.lastLagMs = this.clock.monotonicMs() - sentAtMs;
+  /** Those before it will not come any more: the bus keeps their order. */
+  private ownBeatCame(count: number): void {
+    const sent = this.underWay.find((each) => each.count === count);
+    if (sent !== undefined) this.lastLagMs = this.clock.monotonicMs() - sent.sentAtMs;
+    this.underWay = this.underWay.filter((each) => each.count > count);
   }
 
   private tick(tickMs: number): void {
     const now = this.clock.monotonicMs();
     // Our own loop stood still: what the others sent meanwhile is still in the socket.
     const stoodStill = now - this.lastTickMs > tickMs + this.timing.lostAfterMs / 4;
-    if (stoodStill || !this.bus.isConnected()) this.forgiveSilence();
+    if (stoodStill || !this.bus.isConnected() || this.isCutOff(now)) this.forgiveSilence();
     this.lastTickMs = now;
     if (now - this.lastBeatMs >= this.timing.beatMs) void this.announce();
     const silent = [...this.heard].filter(([, { atMs }]) => now - atMs > this.timing.lostAfterMs);
     if (silent.length > 0) this.drop(silent.map(([processId]) => processId));
+  }
+
+  /** Our own beats do not come back: whoever is silent now may be as alive as we are. */
+  private isCutOff(now: number): boolean {
+    const overdueMs = now - (this.underWay[0]?.sentAtMs ?? now);
+    return overdueMs > overdueAfterBeats * this.timing.beatMs && overdueMs < cutOffAtMostMs;
   }
 
   private forgiveSilence(): void {

@@ -1,0 +1,84 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { BusPresence } from './presence-bus.js';
+import type { MessageBus } from './store.js';
+import type { PresenceBeat } from './transport.js';
+
+const timing = { beatMs: 1_000, lostAfterMs: 4_000 };
+
+/** A bus of one process: what it says comes back, and what `others` say comes too, unless the wire is silent. */
+class Wire {
+  isSilent = false;
+  private hear: (text: string) => void = () => undefined;
+
+  readonly bus = {
+    publish: async (_channel: string, text: string) => this.deliver(text),
+    subscribe: async (_channel: string, listener: (text: string) => void) => {
+      this.hear = listener;
+      return () => undefined;
+    },
+    onReconnect: () => () => undefined,
+    isConnected: () => true,
+  } as unknown as MessageBus;
+
+  others(processId: string): void {
+    this.deliver(JSON.stringify({ ...beatOf(processId), alive: true }));
+  }
+
+  private deliver(text: string): void {
+    if (!this.isSilent) this.hear(text);
+  }
+}
+
+function beatOf(processId: string): Omit<PresenceBeat, 'alive'> {
+  return { processId, role: 'worker', mailboxAddress: null, models: [] };
+}
+
+let wire: Wire;
+let presence: BusPresence;
+
+beforeEach(async () => {
+  vi.useFakeTimers();
+  wire = new Wire();
+  const clock = { nowMs: () => Date.now(), monotonicMs: () => Date.now() };
+  presence = new BusPresence(wire.bus, clock, timing);
+  await presence.start();
+  await presence.join(() => beatOf('us'));
+  wire.others('them');
+});
+
+afterEach(async () => {
+  await presence.close();
+  vi.useRealTimers();
+});
+
+const heard = () => presence.list().map(({ processId }) => processId);
+
+describe('presence over a wire that falls silent', () => {
+  it('loses who is silent while it hears itself', async () => {
+    await vi.advanceTimersByTimeAsync(5_000);
+    expect(heard()).toEqual(['us']);
+  });
+
+  it('loses nobody while it does not hear itself either', async () => {
+    wire.isSilent = true;
+    await vi.advanceTimersByTimeAsync(20_000);
+    expect(heard()).toEqual(['us', 'them']);
+  });
+
+  it('counts the silence of others anew once it hears itself again', async () => {
+    wire.isSilent = true;
+    await vi.advanceTimersByTimeAsync(10_000);
+    wire.isSilent = false;
+    await vi.advanceTimersByTimeAsync(3_000);
+    expect(heard()).toEqual(['us', 'them']);
+    expect(presence.lagMs).toBe(0);
+    await vi.advanceTimersByTimeAsync(20_000);
+    expect(heard()).toEqual(['us']);
+  });
+
+  it('does not believe in its own deafness for ever', async () => {
+    wire.isSilent = true;
+    await vi.advanceTimersByTimeAsync(40_000);
+    expect(heard()).toEqual([]);
+  });
+});
