@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { Platform } from '#test/platform';
 import { ChatStreamReader } from './chat-caller.js';
-import { amount, describeFault, eventually } from './fault-scene.js';
+import { amount, describeFault, eventually, isQuick } from './fault-scene.js';
 import { booksOf, chatCostNano } from './job-books.js';
 import { ReadyReplicas } from './ready-replicas.js';
 
@@ -11,6 +11,12 @@ const streamCount = amount({ full: 100, quick: 12 });
 const graceMs = amount({ full: 12_000, quick: 3_000 });
 const streamTokens = amount({ full: 80, quick: 15 });
 const requestsPerSecond = 10;
+const replicas = [
+  [0, 'api'],
+  [1, 'api-2'],
+] as const;
+/** A start takes seconds: `.ci/run` rolls one of them. */
+const rolled = isQuick ? replicas.slice(1) : replicas;
 const roomy = { contextLength: 100_000, maxCompletionTokens: 100_000 };
 const env = { SLUICE_SLOTS: '256', SLUICE_SHUTDOWN_GRACE_MS: String(graceMs) };
 const models = [{ id: 'tiny-llama', manifest: roomy }];
@@ -22,12 +28,12 @@ function openStreams(platform: Platform, { replica, tokens }: { replica: number;
 }
 
 describeFault('F9', { replicas: { api: 2 }, env, models }, (running) => {
-  it(`a rollout of both replicas with ${streamCount} streams each: all end whole, and no new request meets a closed door`, async () => {
+  it(`a rollout of ${rolled.length} replicas with ${streamCount} streams each: all end whole, and no new request meets a closed door`, async () => {
     const platform = running();
     const balancer = new ReadyReplicas(platform);
     balancer.start(requestsPerSecond);
     const requestIds: string[] = [];
-    for (const [replica, name] of (['api', 'api-2'] as const).entries()) {
+    for (const [replica, name] of rolled) {
       const streams = await openStreams(platform, { replica, tokens: streamTokens });
       await Promise.all(streams.map((stream) => stream.untilTokens(1)));
       const { code } = await platform.kill(name, 'SIGTERM');
@@ -40,7 +46,7 @@ describeFault('F9', { replicas: { api: 2 }, env, models }, (running) => {
       await platform.start(name);
     }
     const calls = await balancer.stop();
-    expect(calls.length).toBeGreaterThan(requestsPerSecond * 2);
+    expect(calls.length).toBeGreaterThan(requestsPerSecond);
     expect(calls.filter(({ answer }) => answer === null)).toEqual([]);
     expect(new Set(calls.map(({ answer }) => answer?.status))).toEqual(new Set([200]));
     await platform.closedJobs(20_000);
@@ -74,6 +80,5 @@ describeFault('F9', { replicas: { api: 2 }, env, models }, (running) => {
       expect(books.completionTokens).toBe(generated.get(books.requestId));
       expect(books.chargedNano).toBe(chatCostNano(books));
     }
-    await platform.start('api-2');
   }, 180_000);
 });
