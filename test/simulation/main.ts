@@ -7,10 +7,10 @@ import { shrink } from './shrink.js';
 import { type Failure, SimulationServer, simulationSettings } from './simulation.js';
 
 /*
- * `npm run test:simulation [-- --seed N] [--stories N] [--nightly] [--processes N] [--lanes N] [--most-minutes N]`: so many
+ * `npm run test:simulation [-- --seed N] [--stories N] [--nightly] [--processes N] [--lanes N] [--most-minutes N [--at-least N]]`: so many
  * interleavings, one story per seed from the given one on; nightly a million, from other seeds every day. The first that
  * breaks a promise is printed with its seed, as the shortest story found that does the same. Ends with 1 then, and when
- * not all were told within the minutes.
+ * not all of them (or not as many as `--at-least`) were told within the minutes.
  */
 const nightlyStories = 1_000_000;
 const dayMs = 86_400_000;
@@ -21,13 +21,16 @@ const { values } = parseArgs({
     stories: { type: 'string' },
     nightly: { type: 'boolean', default: false },
     processes: { type: 'string', default: String(Math.min(4, availableParallelism())) },
-    lanes: { type: 'string', default: '2' },
+    // Half of the time a lane waits for the server.
+    lanes: { type: 'string', default: '6' },
     'most-minutes': { type: 'string' },
+    'at-least': { type: 'string' },
   },
 });
 const usualSeed = values.nightly ? Math.floor(Date.now() / dayMs) * nightlyStories : 1;
 const firstSeed = Number(values.seed ?? usualSeed);
 const count = Number(values.stories ?? (values.nightly ? nightlyStories : 50_000));
+const enough = Number(values['at-least'] ?? count);
 const mostMs = Number(values['most-minutes'] ?? (values.nightly ? 600 : 30)) * 60_000;
 
 const postgres = await startPostgres(simulationSettings);
@@ -73,7 +76,7 @@ async function simulate(server: SimulationServer): Promise<boolean> {
     if (failure !== null) await explain(server, failure);
     return failure === null;
   } catch (error) {
-    if (isLate) return false;
+    if (isLate) return tally.stories >= enough;
     throw error;
   } finally {
     clearInterval(progress);
