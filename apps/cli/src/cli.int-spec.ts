@@ -134,6 +134,8 @@ describe('sluice models', () => {
     const path = join(home, 'wrong.yaml');
     await writeFile(path, JSON.stringify({ ...exampleManifest(), graphfile: 'x' }));
     await expect(run(['models', 'add', path])).rejects.toThrow(/wrong\.yaml: graphfile is not a field/);
+    await writeFile(path, JSON.stringify(exampleManifest({ family: 'nonsense' })));
+    await expect(run(['models', 'add', path])).rejects.toThrow(/No family is called "nonsense"\. There are: .*decoder/);
     await expect(run(['models', 'add', join(home, 'none.yaml')])).rejects.toThrow(/There is no file .*none\.yaml/);
   });
 

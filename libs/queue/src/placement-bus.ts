@@ -7,6 +7,9 @@ const channel = 'placement';
 /** Pause between two misses of one model, in ms. */
 const missEveryMs = 1_000;
 
+/** Pause before a question that could not be sent is sent again, in ms. */
+const askAgainMs = 500;
+
 /** Models whose last miss is remembered; the oldest go first. */
 const rememberedModels = 1_000;
 
@@ -18,6 +21,8 @@ export class BusPlacements implements PlacementBus {
   private readonly missedAtMs = new Map<string, number>();
   private readonly stops: (() => void)[] = [];
   private hasAsked = false;
+  private askingAgain: NodeJS.Timeout | null = null;
+  private isClosed = false;
 
   constructor(
     private readonly bus: MessageBus,
@@ -35,8 +40,17 @@ export class BusPlacements implements PlacementBus {
 
   ask(): void {
     this.hasAsked = true;
-    // A store that is away loses the question; it is asked again when the store is back.
-    this.publish({ type: 'ask' }).catch(() => undefined);
+    // The connection that hears may be back before the one that speaks.
+    this.publish({ type: 'ask' }).catch(() => this.askLater());
+  }
+
+  private askLater(): void {
+    if (this.askingAgain !== null || this.isClosed) return;
+    this.askingAgain = setTimeout(() => {
+      this.askingAgain = null;
+      this.ask();
+    }, askAgainMs);
+    this.askingAgain.unref();
   }
 
   miss(modelId: string): void {
@@ -55,8 +69,10 @@ export class BusPlacements implements PlacementBus {
   }
 
   close(): void {
+    this.isClosed = true;
     for (const stop of this.stops.splice(0)) stop();
     this.listeners.clear();
+    if (this.askingAgain !== null) clearTimeout(this.askingAgain);
   }
 
   private async publish(message: Message): Promise<void> {

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { dirname, isAbsolute, resolve } from 'node:path';
 import { stringify } from 'yaml';
 import { PlatformError } from '#common';
+import { assertFamily } from '#inference/host';
 import { type ModelManifest, parseManifest } from '#model-registry/manifest';
 import { draftManifest } from '#model-store';
 import type { CliContext } from '../cli-context.js';
@@ -53,6 +54,7 @@ async function readManifestFile(path: string): Promise<ModelManifest> {
     throw error;
   });
   const manifest = parseManifest(text, path);
+  assertFamily(manifest.family, manifest.id);
   const sources = manifest.sources.map((source) => {
     const [, local] = /^file:(?!\/\/)(.+)$/.exec(source.uri) ?? [];
     if (local === undefined || isAbsolute(local)) return source;

@@ -267,12 +267,17 @@ describe('a worker on real models', () => {
         graphics: new PaperGraphics(null),
       });
     const common = { models: ['all'], launch: realHosts };
-    const first = await startWorker({ ...common, machine: machine(2 ** 40) });
-    await untilBeat(({ models: [only] }) => (only?.memory?.cpu ?? 0) > 0);
-    const [served] = first.models;
-    const { cpu: measured = 0 } = (served && first.residency.memoryOf(served)) ?? {};
+    const measureOne = async (): Promise<number> => {
+      const alone = await startWorker({ ...common, machine: machine(2 ** 40) });
+      await untilBeat(({ models: [only] }) => (only?.memory?.cpu ?? 0) > 0);
+      const [served] = alone.models;
+      await alone.stop(0);
+      return (served && alone.residency.memoryOf(served))?.cpu ?? 0;
+    };
+    // The first host of a fresh checkout also holds the compiler of its sources.
+    await measureOne();
+    const measured = await measureOne();
     expect(measured).toBeGreaterThan(30 * 2 ** 20);
-    await first.stop(0);
 
     await installTinyModel(home, { id: 'two' });
     const second = await startWorker({ ...common, machine: machine(1.2 * measured) });

@@ -1,5 +1,5 @@
-import { PlatformError } from '#common';
 import type { EngineLoader } from '../host/loaded-engine.js';
+import { assertFamily, type FamilyName } from './family-names.js';
 import { loadDecoderFamily } from './decoder/decoder.family.js';
 import { loadEsrganFamily } from './esrgan/esrgan.family.js';
 import { loadKokoroFamily } from './kokoro/kokoro.family.js';
@@ -15,8 +15,8 @@ import { loadTextToVideoFamily } from './text-to-video-sd/text-to-video-sd.famil
 import { loadTinyTtsFamily } from './tiny-tts/tiny-tts.family.js';
 import { loadWhisperFamily } from './whisper/whisper.family.js';
 
-/** Every family by the name manifests use. A new one is a folder and a line here. */
-export const families: Readonly<Record<string, EngineLoader>> = {
+/** A new family is a folder, a name in `familyNames` and a line here. */
+export const families: Readonly<Record<FamilyName, EngineLoader>> = {
   decoder: loadDecoderFamily,
   esrgan: loadEsrganFamily,
   kokoro: loadKokoroFamily,
@@ -34,15 +34,9 @@ export const families: Readonly<Record<string, EngineLoader>> = {
   whisper: loadWhisperFamily,
 };
 
-/** Opens a model with the family its manifest names. */
+/** Opens a model with the family its manifest names. Rejects with `INVALID_MODEL` where there is none of that name. */
 export const loadFamilyEngine: EngineLoader = async (options, sink) => {
-  const load = Object.hasOwn(families, options.family) ? families[options.family] : undefined;
-  if (load === undefined) {
-    const known = Object.keys(families).join(', ');
-    throw new PlatformError(
-      'INVALID_MODEL',
-      `No family is called "${options.family}". There are: ${known}. Correct "family" in the manifest of ${options.modelId}.`,
-    );
-  }
-  return load(options, sink);
+  const { family, modelId } = options;
+  assertFamily(family, modelId);
+  return await families[family](options, sink);
 };

@@ -17,3 +17,4 @@ export { type Sentence, splitSentences } from '../speech/sentence-splitter.js';
 export type * from '../pictures/film-tasks.js';
 export type * from '../pictures/picture-tasks.js';
 export type { RgbPixels } from '../pictures/pixel-grid.js';
+export { assertFamily } from '../families/family-names.js';
