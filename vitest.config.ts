@@ -47,8 +47,8 @@ export default defineConfig({
           globalSetup: ['test/harness/global-services.ts'],
           testTimeout: 120_000,
           hookTimeout: 180_000,
-          // Three platforms at once: most of their time they wait for locks and deadlines.
-          maxWorkers: 3,
+          // Two platforms at once: most of their time they wait for locks and deadlines.
+          maxWorkers: 2,
         },
       },
       {

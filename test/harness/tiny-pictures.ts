@@ -55,7 +55,7 @@ export async function installTinyPictures(home: string): Promise<ModelManifest[]
         id: 'tiny-redrawer',
         type: 'inpaint',
         family: 'stable-diffusion',
-        familyOptions: { steps: 4, strength: 0.5 },
+        familyOptions: { steps: 2, strength: 0.5, guidance: 1 },
         graphFile: 'unet/model.onnx',
         constraints: { ...inpainting, combineImages: false },
         pricing: { inpaint: price },

@@ -154,7 +154,9 @@ export class SimApi {
       return { lost: open.lost.signal, release: () => undefined };
     };
     try {
-      const ends = { gone: gone.signal, stopping: new AbortController().signal, watchHolder, deadlineMs: 3_600_000 };
+      const never = new AbortController().signal;
+      const watches = { watchHolder, watchQueue: () => ({ lost: never, release: () => undefined }) };
+      const ends = { gone: gone.signal, stopping: never, ...watches, deadlineMs: 3_600_000 };
       const usage = await exchange.run(ends, () => undefined, kind === 'stream' ? undefined : () => undefined);
       if (!this.process.isDead) request.answer = { usage };
     } finally {

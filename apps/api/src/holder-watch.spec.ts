@@ -71,6 +71,27 @@ describe('HolderWatch', () => {
     expect(lost.aborted).toBe(true);
   });
 
+  it('waits longer for who says so, and counts anew when somebody held it meanwhile', () => {
+    const watch = new HolderWatch(presence());
+    const { lost } = watch.watch('a', 30_000);
+    become();
+    vi.advanceTimersByTime(20_000);
+    become(holding('a'));
+    become();
+    vi.advanceTimersByTime(20_000);
+    expect(lost.aborted).toBe(false);
+    vi.advanceTimersByTime(11_000);
+    expect(lost.aborted).toBe(true);
+  });
+
+  it('waits no longer for a model that a living worker has let go of', () => {
+    const watch = new HolderWatch(presence());
+    const { lost } = watch.watch('a', 30_000);
+    become(holding('b'));
+    vi.advanceTimersByTime(3_000);
+    expect(lost.aborted).toBe(true);
+  });
+
   it('leaves released answers alone', () => {
     const watch = new HolderWatch(presence());
     const { lost, release } = watch.watch('a');

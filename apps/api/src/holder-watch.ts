@@ -3,9 +3,15 @@ import type { PresenceBeat, PresenceBus } from '#queue';
 interface Watch {
   modelId: string;
   controller: AbortController;
+  patienceMs: number;
+  /** Since when nobody holds the model; null while somebody does. */
+  orphanedAtMs: number | null;
 }
 
-/** How long a model may be held by nobody before its running answers are given up, in ms. */
+/**
+ * How long a model may be held by nobody before its running answers are given up, in ms; and those that wait, where the
+ * worker that held it is still there and has let go of it on purpose.
+ */
 const confirmMs = 2_000;
 
 /**
@@ -14,6 +20,8 @@ const confirmMs = 2_000;
  */
 export class HolderWatch {
   private readonly watches = new Set<Watch>();
+  /** Who held each model when somebody last did. */
+  private readonly lastHolders = new Map<string, string[]>();
   private timer: NodeJS.Timeout | undefined;
   private readonly stop: () => void;
 
@@ -21,9 +29,12 @@ export class HolderWatch {
     this.stop = presence.onChange((beats) => this.look(beats));
   }
 
-  /** A signal that aborts when nobody has held the model for 2 s, and the end of watching it. */
-  watch(modelId: string): { lost: AbortSignal; release: () => void } {
-    const entry = { modelId, controller: new AbortController() };
+  /**
+   * A signal that aborts when nobody has held the model for `patienceMs` (by default 2 s: a worker that restarts its
+   * heartbeat is not gone), and the end of watching it.
+   */
+  watch(modelId: string, patienceMs = confirmMs): { lost: AbortSignal; release: () => void } {
+    const entry: Watch = { modelId, controller: new AbortController(), patienceMs, orphanedAtMs: null };
     this.watches.add(entry);
     // The last holder may have gone just before: then no change is left to hear of.
     this.look(this.presence.list());
@@ -36,16 +47,40 @@ export class HolderWatch {
   }
 
   private look(beats: PresenceBeat[]): void {
-    if (this.timer !== undefined || !this.orphans(beats).length) return;
-    // A worker that restarts its heartbeat is not gone; the second look decides.
-    this.timer = setTimeout(() => {
-      this.timer = undefined;
-      for (const entry of this.orphans(this.presence.list())) entry.controller.abort();
-    }, confirmMs);
+    const held = this.noteHolders(beats);
+    const nowMs = performance.now();
+    let nextMs = Infinity;
+    for (const entry of this.watches) {
+      if (held.has(entry.modelId)) entry.orphanedAtMs = null;
+      else {
+        entry.orphanedAtMs ??= nowMs;
+        const leftMs = entry.orphanedAtMs + this.patienceWith(entry, beats) - nowMs;
+        if (leftMs > 0) nextMs = Math.min(nextMs, leftMs);
+        else this.giveUp(entry);
+      }
+    }
+    clearTimeout(this.timer);
+    this.timer = nextMs === Infinity ? undefined : setTimeout(() => this.look(this.presence.list()), Math.ceil(nextMs));
   }
 
-  private orphans(beats: PresenceBeat[]): Watch[] {
-    const held = new Set(beats.flatMap(({ models }) => models.map(({ modelId }) => modelId)));
-    return [...this.watches].filter(({ modelId }) => !held.has(modelId));
+  private noteHolders(beats: PresenceBeat[]): Set<string> {
+    const holders = new Map<string, string[]>();
+    for (const { processId, models } of beats) {
+      for (const { modelId } of models) holders.set(modelId, [...(holders.get(modelId) ?? []), processId]);
+    }
+    for (const [modelId, processIds] of holders) this.lastHolders.set(modelId, processIds);
+    return new Set(holders.keys());
+  }
+
+  /** A worker that died comes back with its models; one that lives without a model was told to. */
+  private patienceWith({ modelId, patienceMs }: Watch, beats: PresenceBeat[]): number {
+    const holders = this.lastHolders.get(modelId) ?? [];
+    const isTakenAway = beats.some(({ processId }) => holders.includes(processId));
+    return isTakenAway ? Math.min(confirmMs, patienceMs) : patienceMs;
+  }
+
+  private giveUp(entry: Watch): void {
+    this.watches.delete(entry);
+    entry.controller.abort();
   }
 }

@@ -35,7 +35,7 @@ export function inferenceServicesOf(services: ApiServices): InferenceServices {
     cancel: (requestId) => jobs.cancel(requestId),
     cancelFailed: (requestId, error) => logger.warn({ requestId, error }, 'a job could not be cancelled'),
     errorFrame: (error) => ({ error: openaiError(error), ...(error.issues ? { issues: error.issues } : {}) }),
-    watchHolder: (modelId) => holders.watch(modelId),
+    watchHolder: (modelId, patienceMs) => holders.watch(modelId, patienceMs),
     artifacts,
     mediaJobs,
     downloadUrl: (artifactId, { protocol, host }) =>

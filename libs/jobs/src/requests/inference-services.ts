@@ -49,8 +49,8 @@ export interface InferenceServices {
   cancelFailed(requestId: string, error: unknown): void;
   /** Body of an error frame, in OpenAI's words. */
   errorFrame(error: PlatformError): { error: object; issues?: ErrorIssue[] };
-  /** Watches whether anybody alive holds a model, until released. */
-  watchHolder(modelId: string): HolderLease;
+  /** Watches whether anybody alive holds a model, until released: for 2 s, or for `patienceMs`, nobody may. */
+  watchHolder(modelId: string, patienceMs?: number): HolderLease;
   /** Inputs and results of media jobs, by reference. */
   artifacts: ArtifactStore;
   /** Async jobs as their owners see them. */

@@ -53,8 +53,10 @@ function setUp() {
     watches.opened += 1;
     return { lost: lost.signal, release: () => void (watches.open -= 1) };
   };
-  const ends = { gone: gone.signal, stopping: stopping.signal, watchHolder, deadlineMs: 60_000 };
-  return { slot, calls, gone, stopping, lost, watches, ends, exchange: new JobExchange(slot, job) };
+  const noHolder = new AbortController();
+  const watchQueue = () => ({ lost: noHolder.signal, release: () => undefined });
+  const ends = { gone: gone.signal, stopping: stopping.signal, watchHolder, watchQueue, deadlineMs: 60_000 };
+  return { slot, calls, gone, stopping, lost, noHolder, watches, ends, exchange: new JobExchange(slot, job) };
 }
 
 const delta: MailboxEvent = { type: 'text-delta' };
@@ -103,6 +105,14 @@ describe('ChatExchange', () => {
     gone.abort();
     await expect(run).rejects.toBeInstanceOf(CallerGone);
     expect(calls).toEqual(['cancel']);
+  });
+
+  it('gives a job up that waits for a model which nobody holds any more', async () => {
+    const waiting = setUp();
+    const run = waiting.exchange.run(waiting.ends, () => undefined);
+    waiting.noHolder.abort();
+    await expect(run).rejects.toMatchObject({ code: 'MODEL_OFFLINE' });
+    expect(waiting.calls).toEqual(['cancel']);
   });
 
   it('cancels the job of a caller who left before it was opened', async () => {

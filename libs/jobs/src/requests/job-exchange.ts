@@ -20,6 +20,8 @@ export interface ExchangeEnds {
    * its worker, while one that waits is not lost.
    */
   watchHolder: () => HolderLease;
+  /** The same while the job waits to begin: a worker may come back for it, but not for ever. */
+  watchQueue: () => HolderLease;
   /** How long the answer may take, in ms from now. */
   deadlineMs: number;
 }
@@ -52,6 +54,7 @@ export class JobExchange<Event extends MailboxEvent> {
    */
   async run(ends: ExchangeEnds, onEvent: ExchangeListener<Event>, onRepeat?: () => void): Promise<JobUsage> {
     const release = this.watch(ends);
+    this.follows(ends.watchQueue(), modelGone);
     try {
       const usage = await this.follow(ends, onEvent, onRepeat);
       if (usage !== null) {
@@ -95,13 +98,16 @@ export class JobExchange<Event extends MailboxEvent> {
     this.hasDelivered = false;
     this.job.started();
     // A job that was given back starts again, on a worker that is watched anew.
+    this.follows(watchHolder(), workerGone);
+  }
+
+  private follows(holder: HolderLease, reason: () => PlatformError): void {
     this.holder?.release();
-    this.holder = watchHolder();
-    const { lost } = this.holder;
+    this.holder = holder;
     // What it sent before it left is still an answer, perhaps a whole one: the reader may be slower than the worker.
-    const onLost = (): void => this.slot.fail(workerGone());
-    if (lost.aborted) onLost();
-    else lost.addEventListener('abort', onLost, { once: true });
+    const onLost = (): void => this.slot.fail(reason());
+    if (holder.lost.aborted) onLost();
+    else holder.lost.addEventListener('abort', onLost, { once: true });
   }
 
   private interrupt(reason: Error): void {
@@ -128,6 +134,10 @@ export class JobExchange<Event extends MailboxEvent> {
       stopping.removeEventListener('abort', onStop);
     };
   }
+}
+
+function modelGone(): PlatformError {
+  return new PlatformError('MODEL_OFFLINE', 'No worker holds the model any more. Try again later.');
 }
 
 function workerGone(): PlatformError {

@@ -4,6 +4,9 @@ import type { OpenRequest } from '../admission.service.js';
 import type { InferenceServices } from './inference-services.js';
 import { type ExchangeEnds, JobExchange } from './job-exchange.js';
 
+/** How long a job may wait for a model that no worker holds, in ms: longer than a worker takes to come back. */
+const queuedPatienceMs = 30_000;
+
 /** Opens the slot of a request before `admit` lets its job in, so that no event can be missed. Rejects as `admit` does. */
 export async function openExchange<Event extends MailboxEvent>(
   services: InferenceServices,
@@ -31,7 +34,11 @@ export function exchangeEnds(
   services: InferenceServices,
   { modelId, gone, deadlineMs }: { modelId: string; gone: AbortSignal; deadlineMs: number },
 ): ExchangeEnds {
-  return { gone, stopping: services.stopping, watchHolder: () => services.watchHolder(modelId), deadlineMs };
+  const watches = {
+    watchHolder: () => services.watchHolder(modelId),
+    watchQueue: () => services.watchHolder(modelId, queuedPatienceMs),
+  };
+  return { gone, stopping: services.stopping, ...watches, deadlineMs };
 }
 
 /** Who follows a request. */
