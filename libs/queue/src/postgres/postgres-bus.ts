@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { type EventEmitter, setMaxListeners } from 'node:events';
 import { backOffMs, pause, settlesWithin } from '../store-call.js';
 import type { MessageBus } from '../store.js';
 import type { SharedPostgresConnection } from './shared-connection.js';
@@ -87,6 +88,8 @@ export class PostgresBus implements MessageBus {
     const client = await this.connection.getListenClient();
     if (client !== this.client) {
       this.client = client;
+      // Every queue of this process listens here too; from the eleventh on Node would warn of a leak.
+      setMaxListeners(0, client as unknown as EventEmitter);
       client.on('notification', ({ channel, payload }) => this.receive(channel, payload ?? ''));
     }
     return client;
