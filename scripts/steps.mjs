@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { appendFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { describeFailure, readTestReport } from './test-report.mjs';
 
 /** The checkout, wherever the caller stands. */
 export const root = resolve(dirname(fileURLToPath(import.meta.url)), '..');
@@ -19,7 +20,8 @@ export function runCommand([command, ...args], { env = {}, cwd = root } = {}) {
 }
 
 /**
- * Runs every step, also after a failure, and ends with a table. Answers the number of failed steps.
+ * Runs every step, also after a failure, and ends with a table that names the tests which failed. Answers the number
+ * of failed steps.
  * `.ci/run` names a file in SLUICE_STEP_REPORT and counts the lines written there; `report` is the JSON report of a
  * step that runs tests.
  */
@@ -29,14 +31,17 @@ export async function runSteps(steps) {
     console.log(`\n== ${name}`);
     const started = performance.now();
     const code = await runCommand(command, { env });
-    results.push({ name, code, seconds: ((performance.now() - started) / 1000).toFixed(1) });
+    results.push({ name, code, report, seconds: ((performance.now() - started) / 1000).toFixed(1) });
     if (process.env.SLUICE_STEP_REPORT) {
       await appendFile(process.env.SLUICE_STEP_REPORT, `${JSON.stringify({ name, passed: code === 0, report })}\n`);
     }
   }
   console.log('');
-  for (const { name, code, seconds } of results)
+  for (const { name, code, report, seconds } of results) {
     console.log(`${code === 0 ? 'passed' : 'FAILED'}  ${name} (${seconds} s)`);
+    const failures = code !== 0 && report ? readTestReport(report).failures : [];
+    for (const failure of failures) console.log(`        ${describeFailure(failure)}`);
+  }
   return results.filter(({ code }) => code !== 0).length;
 }
 
