@@ -1,11 +1,11 @@
 import { execFile } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { availableParallelism, cpus, totalmem } from 'node:os';
+import { availableParallelism, cpus } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { PlatformError } from '#common';
-import { neededLibraries, type NeededLibrary, readNvidiaDriver } from '#platform/devices';
+import { mainMemoryBytes, neededLibraries, type NeededLibrary, readNvidiaDriver } from '#platform/devices';
 import { toolEnvironment } from '#platform/config';
 
 export interface MachineReport {
@@ -49,14 +49,12 @@ const require = createRequire(import.meta.url);
 
 export async function reportMachine(tools: readonly string[]): Promise<MachineReport> {
   const driver = await readNvidiaDriver();
-  const built = totalmem();
   return {
     platform: `${process.platform}-${process.arch}`,
     node: process.version,
     cpu: cpus()[0]?.model ?? 'unknown',
     cores: availableParallelism(),
-    // Without a limit it says 0, nothing, or more than there is.
-    memoryBytes: Math.min(built, process.constrainedMemory() || built),
+    memoryBytes: mainMemoryBytes(),
     nvidia: driver && {
       driverVersion: driver.driverVersion,
       cudaVersion: driver.cudaVersion,

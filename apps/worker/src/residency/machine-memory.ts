@@ -1,5 +1,5 @@
-import { totalmem } from 'node:os';
 import type { MemoryBudgetSetting } from '#platform/config';
+import { mainMemoryBytes } from '#platform/devices';
 import type { InstalledModel } from '../models-folder.js';
 import { weightsBytes } from './weights-size.js';
 import type { GraphicsMemory } from './graphics-memory.js';
@@ -77,15 +77,8 @@ export class ThisMachine implements MachineMemory {
   }
 
   private async readDevices(): Promise<Record<string, number>> {
-    const { providers, graphics, mainBytes = mainMemory() } = this.options;
+    const { providers, graphics, mainBytes = mainMemoryBytes() } = this.options;
     const cuda = providers.includes('cuda') ? await graphics.totalBytes() : null;
     return { cpu: mainBytes, ...(cuda !== null && { cuda }) };
   }
-}
-
-function mainMemory(): number {
-  const built = totalmem();
-  // Without a limit it says 0, nothing, or more than there is.
-  const allowed = process.constrainedMemory() || built;
-  return Math.min(built, allowed);
 }

@@ -1,2 +1,3 @@
+export * from './main-memory.js';
 export * from './nvidia-driver.js';
 export * from './shared-libraries.js';
