@@ -1,5 +1,6 @@
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { RedisUrlVariable } from './shared.variables.js';
 import { TracingConfig } from './tracing.config.js';
 import { BooleanVariable, ChoiceVariable, IntegerVariable, TextVariable } from './variable.js';
 
@@ -41,7 +42,6 @@ export class BaseConfig extends TracingConfig {
 }
 
 const postgresUrl = /^postgres(ql)?:\/\/.+/;
-const redisUrl = /^rediss?:\/\/.+/;
 const queueUrl = /^(postgres(ql)?|rediss?):\/\/.+/;
 
 /** What every process that touches inputs and results of media jobs reads; the same for api, worker and ops. */
@@ -122,19 +122,6 @@ export class StorageConfig extends BaseConfig {
   }
 }
 
-const mediaTool = {
-  about:
-    'ffmpeg, as a name on the PATH or a path; ffprobe is looked for beside it. Without it only the routes of audio and ' +
-    'video answer 503.',
-  default: 'ffmpeg',
-  expected: 'a program',
-} as const;
-
-/** Reads and writes sound and video. */
-export function FfmpegVariable(): PropertyDecorator {
-  return TextVariable('SLUICE_FFMPEG', mediaTool);
-}
-
 /** What every process that touches the queue reads. */
 export class QueueConfig extends StorageConfig {
   @TextVariable('SLUICE_QUEUE_URL', {
@@ -146,13 +133,7 @@ export class QueueConfig extends StorageConfig {
   })
   explicitQueueUrl?: string;
 
-  @TextVariable('REDIS_URL', {
-    about: 'Redis server for the queue, the bus and the windows of rate limits.',
-    optional: true,
-    pattern: redisUrl,
-    expected: 'a URL such as redis://host:6379 or rediss://user:password@host:6380/0',
-    secret: true,
-  })
+  @RedisUrlVariable()
   redisUrl?: string;
 }
 

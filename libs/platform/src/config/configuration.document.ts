@@ -1,4 +1,8 @@
-import { ApiConfig, CliConfig, LocalConfig, OpsConfig, WorkerConfig } from './app.configs.js';
+import { ApiConfig } from './api.config.js';
+import { CliConfig } from './cli.config.js';
+import { LocalConfig } from './local.config.js';
+import { OpsConfig } from './ops.config.js';
+import { WorkerConfig } from './worker.config.js';
 import { variablesOf, type VariableDescription } from './variable.js';
 
 const apps: [name: string, title: string, configClass: new () => object][] = [

@@ -1,7 +1,11 @@
-export * from './app.configs.js';
+export * from './api.config.js';
 export * from './base.config.js';
 export * from './child-environment.js';
+export * from './cli.config.js';
 export * from './load-config.js';
+export * from './local.config.js';
 export type { MemoryBudgetSetting } from './memory-budget.js';
+export * from './ops.config.js';
 export * from './tracing.config.js';
 export * from './variable.js';
+export * from './worker.config.js';

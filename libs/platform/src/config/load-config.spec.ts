@@ -3,11 +3,14 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import prettier from 'prettier';
 import { afterAll, describe, expect, it, vi } from 'vitest';
-import { ApiConfig, LocalConfig, OpsConfig, WorkerConfig } from './app.configs.js';
+import { ApiConfig } from './api.config.js';
 import { childEnvironment } from './child-environment.js';
 import { configurationDocument } from './configuration.document.js';
 import { ConfigError, parseConfig } from './load-config.js';
+import { LocalConfig } from './local.config.js';
+import { OpsConfig } from './ops.config.js';
 import type { Environment } from './variable.js';
+import { WorkerConfig } from './worker.config.js';
 
 const complete: Environment = {
   DATABASE_URL: 'postgresql://user:secret@host:5432/sluice',

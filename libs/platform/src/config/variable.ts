@@ -94,6 +94,11 @@ export function IntegerVariable(name: string, options: IntegerOptions): Property
   return declare(name, expected, options, [toNumber, IsInt(), Min(options.min), Max(options.max)]);
 }
 
+/** A port; 0 takes a free one. */
+export function PortVariable(name: string, options: CommonOptions<number>): PropertyDecorator {
+  return IntegerVariable(name, { ...options, min: 0, max: 65_535 });
+}
+
 /** One of some words. */
 export function ChoiceVariable(name: string, options: ChoiceOptions): PropertyDecorator {
   return declare(name, `one of ${options.choices.join(', ')}`, options, [IsIn(options.choices)]);

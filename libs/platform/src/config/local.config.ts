@@ -1,0 +1,78 @@
+import { CliConfig } from './cli.config.js';
+import { ApiHostVariable, ApiPortVariable, RedisUrlVariable } from './shared.variables.js';
+import { ListVariable, TextVariable } from './variable.js';
+
+const bootstrapKey = {
+  optional: true,
+  pattern: /^slk_[A-Za-z0-9_-]{20,200}$/,
+  expected: '`slk_` and 20 to 200 letters, digits, - or _',
+  secret: true,
+} as const;
+
+/** `npm start`: the other processes get their environment from it. */
+export class LocalConfig extends CliConfig {
+  @ApiHostVariable()
+  host!: string;
+
+  @ApiPortVariable()
+  port!: number;
+
+  @TextVariable('SLUICE_QUEUE_URL', {
+    about: 'Where the queue lives; default: `REDIS_URL`, else a role of its own in the database.',
+    optional: true,
+    pattern: /^(postgres(ql)?|rediss?):\/\/.+/,
+    expected: 'a URL such as redis://host:6379 or postgresql://user:password@host:5432/database',
+    secret: true,
+  })
+  queueUrl?: string;
+
+  @RedisUrlVariable()
+  redisUrl?: string;
+
+  @TextVariable('SLUICE_SECRET_KEY', {
+    about: 'Encrypts the payloads of open jobs in the database; default: generated into `secret.key` in the home.',
+    optional: true,
+    pattern: /^[0-9a-f]{64}$/i,
+    expected: '64 hex digits (32 bytes), as `openssl rand -hex 32` prints them',
+    secret: true,
+  })
+  secretKey?: string;
+
+  @ListVariable('SLUICE_MODELS', {
+    about:
+      'Models to pull and serve: ids, names of sets, or `none`; `all` serves everything installed and pulls nothing.',
+    default: 'starter',
+  })
+  models!: string[];
+
+  @TextVariable('SLUICE_BOOTSTRAP_CREDIT_USD', {
+    about: 'Promotional credit of the first account, given once; default: 100, and 0 where NODE_ENV is `production`.',
+    optional: true,
+    pattern: /^\d{1,9}(\.\d{1,9})?$/,
+    expected: 'an amount of USD such as 100 or 0.5; 0 gives none',
+  })
+  bootstrapCreditUsd?: string;
+
+  @TextVariable('NODE_ENV', {
+    about: 'With `production` nobody gets credit without an operator.',
+    optional: true,
+  })
+  nodeEnv?: string;
+
+  /** What the first account gets, in USD. */
+  get firstCreditUsd(): string {
+    return this.bootstrapCreditUsd ?? (this.nodeEnv === 'production' ? '0' : '100');
+  }
+
+  @TextVariable('SLUICE_BOOTSTRAP_ADMIN_KEY', {
+    about: 'Admin key of the first account instead of a random one.',
+    ...bootstrapKey,
+  })
+  bootstrapAdminKey?: string;
+
+  @TextVariable('SLUICE_BOOTSTRAP_INFERENCE_KEY', {
+    about: 'Inference key of the first account instead of a random one.',
+    ...bootstrapKey,
+  })
+  bootstrapInferenceKey?: string;
+}

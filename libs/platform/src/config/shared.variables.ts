@@ -1,0 +1,43 @@
+import { ListVariable, PortVariable, TextVariable } from './variable.js';
+
+/* Variables that more than one config class has: the same words, checks and default in each. */
+
+export function ApiHostVariable(): PropertyDecorator {
+  return TextVariable('HOST', {
+    about: 'Address the api listens on.',
+    default: '127.0.0.1',
+    expected: 'a host name or address',
+  });
+}
+
+export function ApiPortVariable(): PropertyDecorator {
+  return PortVariable('PORT', { about: 'Port the api listens on; 0 takes a free one.', default: 3000 });
+}
+
+/** Reads and writes sound and video. */
+export function FfmpegVariable(): PropertyDecorator {
+  return TextVariable('SLUICE_FFMPEG', {
+    about:
+      'ffmpeg, as a name on the PATH or a path; ffprobe is looked for beside it. Without it only the routes of audio and ' +
+      'video answer 503.',
+    default: 'ffmpeg',
+    expected: 'a program',
+  });
+}
+
+export function ProvidersVariable(): PropertyDecorator {
+  return ListVariable('SLUICE_PROVIDERS', {
+    about: 'Execution providers in order of preference: `cuda`, `webgpu`, `cpu`.',
+    default: 'cuda,cpu',
+  });
+}
+
+export function RedisUrlVariable(): PropertyDecorator {
+  return TextVariable('REDIS_URL', {
+    about: 'Redis server for the queue, the bus and the windows of rate limits.',
+    optional: true,
+    pattern: /^rediss?:\/\/.+/,
+    expected: 'a URL such as redis://host:6379 or rediss://user:password@host:6380/0',
+    secret: true,
+  });
+}

@@ -1,0 +1,129 @@
+import {
+  Matches,
+  Validate,
+  ValidatorConstraint,
+  type ValidationArguments,
+  type ValidatorConstraintInterface,
+} from 'class-validator';
+import { QueueConfig } from './base.config.js';
+import { type MemoryBudgetSetting, parseMemoryBudget } from './memory-budget.js';
+import { FfmpegVariable, ProvidersVariable } from './shared.variables.js';
+import { IntegerVariable, ListVariable, PortVariable, TextVariable } from './variable.js';
+
+const oneDayMs = 86_400_000;
+
+/** A worker holds no database password: only a Redis URL or the restricted role of a Postgres queue reaches it. */
+@ValidatorConstraint({ name: 'queueUrlIsSet' })
+class QueueUrlIsSet implements ValidatorConstraintInterface {
+  validate(_value: unknown, { object }: ValidationArguments): boolean {
+    const config = object as QueueConfig;
+    return Boolean(config.explicitQueueUrl ?? config.redisUrl);
+  }
+
+  defaultMessage(): string {
+    return 'SLUICE_QUEUE_URL or REDIS_URL is not set; expected a URL such as redis://host:6379. Workers hold no DATABASE_URL.';
+  }
+}
+
+export class WorkerConfig extends QueueConfig {
+  @ListVariable('SLUICE_MODELS', {
+    about:
+      'Models to serve beside those placed in its pools: ids, names of sets, `all` for everything installed, or `none`; ' +
+      'default: `starter`, and `none` where SLUICE_POOL is set.',
+    optional: true,
+  })
+  explicitModels?: string[];
+
+  @ListVariable('SLUICE_POOL', {
+    about: 'Pools of this worker: it also serves what `sluice models place` puts into one of them; none by default.',
+    default: '',
+    expected: 'words of a-z, 0-9, ., _ and - separated by commas',
+  })
+  @Matches(/^[a-z0-9][a-z0-9._-]{0,62}$/, { each: true })
+  pools!: string[];
+
+  @TextVariable('SLUICE_MEMORY_BUDGET', {
+    about:
+      'Memory that all models of this worker together may take, by device, such as `cpu=6GiB,cuda=50%`; default: 90% of ' +
+      'what the machine, its cgroup, the GPU or its slice has.',
+    optional: true,
+    pattern: /^(cpu|cuda)=\d{1,7}(\.\d{1,3})?(MiB|GiB|%)(\s*,\s*(cpu|cuda)=\d{1,7}(\.\d{1,3})?(MiB|GiB|%))*$/,
+    expected: '`cpu=` or `cuda=` and a number of MiB, GiB or %, separated by commas',
+  })
+  memoryBudgetText?: string;
+
+  @IntegerVariable('SLUICE_MIN_RESIDENCY_MS', {
+    about: 'How long a loaded model stays at least before it makes room for another, in ms.',
+    default: 60_000,
+    min: 0,
+    max: oneDayMs,
+  })
+  minResidencyMs!: number;
+
+  @TextVariable('SLUICE_WORKER_HOST', {
+    about: 'Address of the worker’s health and metrics server.',
+    default: '127.0.0.1',
+    expected: 'a host name or address',
+  })
+  host!: string;
+
+  @PortVariable('SLUICE_WORKER_PORT', {
+    about: 'Port of the worker’s health and metrics server; 0 takes a free one.',
+    default: 3001,
+  })
+  port!: number;
+
+  @IntegerVariable('SLUICE_DRAIN_MS', {
+    about: 'How long running jobs may go on after a stop signal, in ms.',
+    default: 25_000,
+    min: 0,
+    max: 3_600_000,
+  })
+  drainMs!: number;
+
+  @IntegerVariable('SLUICE_PICKUP_TIMEOUT_MS', {
+    about:
+      'How long jobs may wait while the worker has room for them and takes none, in ms; then it opens its connections ' +
+      'to the queue anew, and if that does not help twice, its /health/live fails.',
+    default: 30_000,
+    min: 500,
+    max: 3_600_000,
+  })
+  pickupTimeoutMs!: number;
+
+  @IntegerVariable('SLUICE_THREADS', {
+    about: 'Threads of one model; default: chosen by the number of cores.',
+    optional: true,
+    min: 1,
+    max: 1_024,
+  })
+  threads?: number;
+
+  @IntegerVariable('SLUICE_SLOTS', {
+    about: 'Sequences every model runs at once; default: what its manifest says.',
+    optional: true,
+    min: 1,
+    max: 1_024,
+  })
+  slots?: number;
+
+  @FfmpegVariable()
+  ffmpeg!: string;
+
+  @ProvidersVariable()
+  providers!: string[];
+
+  get models(): string[] {
+    return this.explicitModels ?? (this.pools.length > 0 ? [] : ['starter']);
+  }
+
+  get memoryBudget(): MemoryBudgetSetting[] {
+    return parseMemoryBudget(this.memoryBudgetText ?? '');
+  }
+
+  /** Where the queue lives; checked at load. */
+  @Validate(QueueUrlIsSet)
+  get queueUrl(): string {
+    return this.explicitQueueUrl ?? this.redisUrl ?? '';
+  }
+}
