@@ -366,7 +366,7 @@ describe('speech of a model that waits', () => {
 
     const wrongModel = await post(waiting, { input: 'Hello.', model: 'other-cloner', voice });
     expect(wrongModel.status).toBe(400);
-    await waiting.query(`UPDATE cloned_voices SET expires_at = now() WHERE id = $1`, [voice]);
+    await waiting.query(`UPDATE cloned_voices SET expires_at = now() - interval '1 second' WHERE id = $1`, [voice]);
     const expired = await post(waiting, { input: 'Hello.', voice });
     const unknown = await post(waiting, { input: 'Hello.', voice: `vv_${'x'.repeat(24)}` });
     expect([expired.status, unknown.status]).toEqual([400, 400]);

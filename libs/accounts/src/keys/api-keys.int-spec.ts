@@ -181,7 +181,7 @@ describe('another replica', () => {
     await query(`UPDATE api_keys SET expires_at = now() + interval '2 s' WHERE id = $1`, [record.id]);
     const { replica: other, pass } = replica();
     await other.authenticate(key);
-    await query(`UPDATE api_keys SET expires_at = now() WHERE id = $1`, [record.id]);
+    await query(`UPDATE api_keys SET expires_at = now() - interval '1 second' WHERE id = $1`, [record.id]);
     pass(2_000);
     await expect(other.authenticate(key)).rejects.toMatchObject({ code: 'AUTHENTICATION_FAILED_INACTIVE_KEY' });
   });

@@ -69,7 +69,7 @@ describe('VoicesService', () => {
     await client.query(`UPDATE cloned_voices SET expires_at = now() + interval '2 days' WHERE id = $1`, [id]);
     await voices.used(owner, id, model());
     expect(await expiresInDays(id)).toBeCloseTo(2, 2);
-    await client.query(`UPDATE cloned_voices SET expires_at = now() WHERE id = $1`, [id]);
+    await client.query(`UPDATE cloned_voices SET expires_at = now() - interval '1 second' WHERE id = $1`, [id]);
     expect(await voices.sampleOf(owner, id, 'cloner')).toBeNull();
   });
 
@@ -90,7 +90,7 @@ describe('VoicesService', () => {
 
   it('forgets expired rows with the next upload', async () => {
     const { id } = await voices.add(recording, { accountId: owner, model: model() });
-    await client.query(`UPDATE cloned_voices SET expires_at = now() WHERE id = $1`, [id]);
+    await client.query(`UPDATE cloned_voices SET expires_at = now() - interval '1 second' WHERE id = $1`, [id]);
     await voices.add(recording, { accountId: stranger, model: model() });
     expect(await expiresInDays(id)).toBeNaN();
   });
