@@ -102,7 +102,7 @@ async function close(
 
 /** The replica of the first request dies: nothing renews its hold, which is over. */
 async function die(): Promise<void> {
-  await client.query(`UPDATE idempotency_keys SET held_until = now() - interval '1 second' WHERE key = $1`, [key]);
+  await client.query(`UPDATE idempotency_keys SET held_until = now() - interval '1 s' WHERE key = $1`, [key]);
 }
 
 const inUse = expect.objectContaining({ code: 'IDEMPOTENCY_KEY_IN_USE', param: 'Idempotency-Key' }) as Error;
