@@ -1,70 +1,27 @@
-import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { AccountsService } from '#accounts';
 import { LedgerService } from '#billing';
 import { nanosPerUsd } from '#common';
-import type { ModelManifest } from '#model-registry/manifest';
 import { ModelRegistryService, noOnlineModels } from '#model-registry';
 import { ensureQueueRole } from '#platform/migrations';
 import { PrismaService } from '#platform/prisma';
 import { freePort } from './free-port.js';
 import { EngineJournal } from './engine-journal.js';
+import type { PlatformOptions, PlatformProcess, PlatformRole, WiredStore } from './platform-options.js';
+import { PlatformProcesses, roleOf } from './platform-processes.js';
 import { createDatabaseOn, createMigratedDatabase, startPostgres } from './postgres.js';
 import type { TestDatabase, TestPostgres } from './postgres.js';
 import { startRedis, type TestRedis } from './redis.js';
 import { type Site, thisMachine } from './site.js';
 import { TcpProxy } from './tcp-proxy.js';
-import { installTinyModel, type TinyModelOptions } from './tiny-models.js';
+import { installTinyModel } from './tiny-models.js';
 import { unboundLimits } from './unbound-limits.js';
 
-export type PlatformRole = 'api' | 'worker' | 'ops';
-export type WiredStore = 'queue' | 'database';
-
-/** The first process of a role bears its name, further ones a number from 2: `api-2`. */
-export type PlatformProcess = PlatformRole | `${PlatformRole}-${number}`;
-
-export interface PlatformOptions {
-  /** Tiny models to generate; default one named `tiny-llama`. */
-  models?: TinyModelOptions[];
-  /** Where the queue lives; default Postgres. */
-  transport?: 'postgres' | 'redis';
-  /** `deterministic`: words drawn from a hash, steered by directives. `text`: the product's engine. Default deterministic. */
-  engine?: 'deterministic' | 'text';
-  /** Further environment of every process. */
-  env?: Record<string, string>;
-  /** Further environment of single processes. */
-  processEnv?: Partial<Record<PlatformProcess, Record<string, string>>>;
-  /** A home with installed models instead of a fresh one; it is left in place. */
-  home?: string;
-  /**
-   * Rate limits of the account and the block after failures: `contract` as callers have them. Default `unbounded`, far
-   * above what tests need; each request is counted all the same.
-   */
-  limits?: 'unbounded' | 'contract';
-  /** What the account can spend, in nano-USD; default 1000 USD. */
-  creditNano?: bigint;
-  /** Manifests of the models in `home`. */
-  manifests?: ModelManifest[];
-  /** Those of them that the worker's `SLUICE_MODELS` does not name, for tests that place them in its pool. */
-  unnamed?: string[];
-  /** How many processes of a role; default one each. */
-  replicas?: Partial<Record<PlatformRole, number>>;
-  /** A PostgreSQL server of this platform alone, for tests that stop it; default the server that the run shares. */
-  ownPostgres?: boolean;
-  /** Hears everything that the processes write, as they write it. */
-  onLog?: (text: string) => void;
-  /** Lays a wire that can be broken between each process and each store: `platform.wire('api', 'queue')`. */
-  wires?: boolean;
-  /** Further options of `redis-server`, e.g. `['--appendonly', 'yes']`. */
-  redisArguments?: string[];
-  /** Default: everything on the loopback of this machine; another one needs `ownPostgres`. */
-  site?: Site;
-}
+export type { PlatformOptions, PlatformProcess, PlatformRole, WiredStore } from './platform-options.js';
 
 /** One job row, as tests look at it. */
 export interface JobRow {
@@ -120,21 +77,7 @@ export interface Platform {
   stop(): Promise<void>;
 }
 
-/** The harness runs as source in tests and compiled in benches. */
-const isCompiled = import.meta.url.includes('/dist/test/harness/');
-const distFolder = fileURLToPath(new URL(isCompiled ? '../../' : '../../dist/', import.meta.url));
-
-const entries: Record<PlatformRole, Record<'deterministic' | 'text', string>> = {
-  api: { deterministic: 'apps/api/src/main.js', text: 'apps/api/src/main.js' },
-  worker: { deterministic: 'test/harness/worker-main.js', text: 'apps/worker/src/main.js' },
-  ops: { deterministic: 'apps/ops/src/main.js', text: 'apps/ops/src/main.js' },
-};
-
 const roles: PlatformRole[] = ['ops', 'worker', 'api'];
-
-function roleOf(name: PlatformProcess): PlatformRole {
-  return name.split('-')[0] as PlatformRole;
-}
 
 /** Starts everything and resolves when every model is online. `npm run build` comes first: the processes run `dist`. */
 export async function startPlatform(options: PlatformOptions = {}): Promise<Platform> {
@@ -153,10 +96,10 @@ class RunningPlatform implements Platform {
   readonly inferenceKey = `slk_${randomBytes(24).toString('hex')}`;
   readonly adminKey = `slk_${randomBytes(24).toString('hex')}`;
   readonly secretKey = randomBytes(32).toString('hex');
-  readonly journal: EngineJournal;
+  readonly journal = new EngineJournal();
   home = '';
+  private readonly processes: PlatformProcesses;
   private readonly ports = new Map<PlatformProcess, number>();
-  private readonly healthPorts = new Map<PlatformProcess, number>();
   private database: TestDatabase | null = null;
   private redisServer: TestRedis | null = null;
   private postgresServer: TestPostgres | null = null;
@@ -165,12 +108,10 @@ class RunningPlatform implements Platform {
   private modelIds: string[] = [];
   /** Those that callers can see. */
   private listedIds: string[] = [];
-  private readonly children = new Map<PlatformProcess, ChildProcess>();
-  private readonly lines: string[] = [];
   private readonly wires = new Map<`${PlatformRole} ${WiredStore}`, TcpProxy>();
 
   constructor(private readonly options: PlatformOptions) {
-    this.journal = new EngineJournal();
+    this.processes = new PlatformProcesses({ ...options, site: this.site });
   }
 
   get databaseUrl(): string {
@@ -265,64 +206,41 @@ class RunningPlatform implements Platform {
   }
 
   pid(name: PlatformProcess): number {
-    const pid = this.children.get(name)?.pid;
-    if (pid === undefined) throw new Error(`the ${name} does not run`);
-    return pid;
+    return this.processes.pid(name);
   }
 
   hostPid(modelId: string): number {
-    const loaded = [...this.lines.join('').matchAll(/"model":"([^"]+)","pid":(\d+)/g)].filter(
-      ([, id]) => id === modelId,
-    );
-    const pid = Number(loaded.at(-1)?.[2]);
-    if (!pid) throw new Error(`no host of ${modelId} was logged`);
-    return pid;
+    return this.processes.hostPid(modelId);
   }
 
   operationsUrl(name: PlatformProcess): string {
-    const port = this.ports.get(name) ?? this.healthPorts.get(name);
+    const port = this.ports.get(name) ?? this.processes.healthPort(name);
     if (port === undefined) throw new Error(`the ${name} has told no port`);
     return `http://${this.site.address(name)}:${port}`;
   }
 
   signal(name: PlatformProcess, signal: NodeJS.Signals): void {
-    process.kill(this.pid(name), signal);
+    this.processes.signal(name, signal);
   }
 
   async start(name: PlatformProcess): Promise<void> {
     const role = roleOf(name);
     const listening = role === 'api' && { HOST: this.site.address(name), PORT: String(this.ports.get(name)) };
-    const env = { ...this.environments?.[role], ...listening };
-    const entry = join(distFolder, entries[role][this.options.engine ?? 'deterministic']);
-    const [command = '', ...args] = this.site.command(name, [process.execPath, entry]);
-    const child = spawn(command, args, {
-      env: { PATH: process.env.PATH ?? '', ...env, ...this.options.processEnv?.[name] },
-      stdio: ['ignore', 'pipe', 'pipe'],
+    this.processes.start(name, {
+      ...this.environments?.[role],
+      ...listening,
+      ...this.options.processEnv?.[name],
     });
-    this.children.set(name, child);
-    for (const stream of [child.stdout, child.stderr]) {
-      stream.setEncoding('utf8').on('data', (text: string) => {
-        const [, port] = /answers health and metrics on port (\d+)/.exec(text) ?? [];
-        if (port !== undefined) this.healthPorts.set(name, Number(port));
-        this.note(`${name}: ${text}`);
-      });
-    }
-    child.once('exit', (code, signal) => this.note(`${name} ended with ${String(code ?? signal)}`));
     if (role !== 'api') return;
     await this.until(`the ${name} is ready`, async () => (await this.get(name, '/health/ready')).ok);
   }
 
   async kill(name: PlatformProcess, signal: NodeJS.Signals = 'SIGKILL'): Promise<{ code: number | null }> {
-    const child = this.children.get(name);
-    this.children.delete(name);
-    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return { code: null };
-    const ended = new Promise<{ code: number | null }>((resolve) => child.once('exit', (code) => resolve({ code })));
-    child.kill(signal);
-    return await ended;
+    return await this.processes.kill(name, signal);
   }
 
   async untilOnline(): Promise<void> {
-    const living = this.names('api').filter((name) => this.children.has(name));
+    const living = this.names('api').filter((name) => this.processes.has(name));
     await this.until('every model is online', async () => {
       const online = await Promise.all(living.map((name) => this.onlineModels(name)));
       return online.every((ids) => this.listedIds.every((id) => ids.includes(id)));
@@ -336,11 +254,11 @@ class RunningPlatform implements Platform {
   }
 
   log(): string {
-    return this.lines.slice(-300).join('');
+    return this.processes.log();
   }
 
   async stop(): Promise<void> {
-    await Promise.all([...this.children.keys()].map((name) => this.kill(name, 'SIGKILL')));
+    await this.processes.killAll();
     await Promise.all([...this.wires.values()].map((wire) => wire.close()));
     await this.pool?.end();
     if (this.postgresServer === null) await this.database?.drop();
@@ -348,12 +266,6 @@ class RunningPlatform implements Platform {
     await this.redisServer?.close();
     await this.journal.remove();
     if (this.options.home === undefined && this.home !== '') await rm(this.home, { recursive: true, force: true });
-  }
-
-  private note(text: string): void {
-    this.options.onLog?.(text);
-    this.lines.push(text);
-    if (this.lines.length > 2_000) this.lines.splice(0, 1_000);
   }
 
   private async get(name: PlatformProcess, path: string): Promise<Response> {
@@ -364,8 +276,8 @@ class RunningPlatform implements Platform {
     const deadline = performance.now() + 60_000;
     while (!(await holds().catch(() => false))) {
       if (performance.now() > deadline) throw new Error(`not within 60 s: ${what}`);
-      const dead = [...this.children].find(([, child]) => child.exitCode !== null);
-      if (dead !== undefined) throw new Error(`the ${dead[0]} ended while waiting: ${what}`);
+      const ended = this.processes.ended();
+      if (ended !== null) throw new Error(`the ${ended} ended while waiting: ${what}`);
       await pause(50);
     }
   }
