@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { chatJob, type ChatJobPayload } from '#modalities/chat/contract';
 import { childEnvironment } from '#platform/config';
 import { createTransport, type MailboxEvent, type QueueTransport } from '#queue';
 import { createTestDatabase, type TestDatabase } from '#test/postgres';
+import { askChat, type QueuedChat } from '#test/queued-chat';
 import { runSourceArguments, sourcePath } from '#test/run-source';
 import { installTinyModel } from '#test/tiny-models';
 
@@ -99,22 +99,9 @@ describe('the worker process on a real model', () => {
     return fetch(`http://127.0.0.1:${port}${path}`);
   }
 
-  async function ask(requestId: string, wishes: Partial<ChatJobPayload> = {}): Promise<MailboxEvent[]> {
-    const slot = api.mailbox.open(requestId);
-    const payload: ChatJobPayload = {
-      messages: [{ role: 'user', content: 'The river' }],
-      sampling: { temperature: 0 },
-      n: 1,
-      maxTokens: 12,
-      stop: [],
-      stopTokenIds: [],
-      topLogprobs: null,
-      stripThinking: false,
-      ...wishes,
-    };
-    const deadlineAtMs = Date.now() + 60_000;
-    const address = { requestId, modality: 'chat', modelId: 'tiny', attempt: 1, deadlineAtMs };
-    await api.producer.enqueue(chatJob, { ...address, replyTo: api.mailbox.address, payload });
+  async function ask(requestId: string, wishes: Partial<QueuedChat> = {}): Promise<MailboxEvent[]> {
+    const plain = { requestId, modelId: 'tiny', content: 'The river', sampling: { temperature: 0 }, maxTokens: 12 };
+    const slot = await askChat(api, { ...plain, ...wishes });
     const events: MailboxEvent[] = [];
     for await (const event of slot) {
       events.push(event);
@@ -153,7 +140,7 @@ describe('the worker process on a real model', () => {
   });
 
   it('fails a prompt that is too long with the code of the contract', async () => {
-    const events = await ask('long', { messages: [{ role: 'user', content: 'river '.repeat(300) }] });
+    const events = await ask('long', { content: 'river '.repeat(300) });
     expect(events.at(-1)).toMatchObject({ type: 'job-failed', error: { code: 'TOO_MANY_TOKENS', param: 'messages' } });
   });
 

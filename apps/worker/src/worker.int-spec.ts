@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { forkHost } from '#inference/host';
 import { MediaTools } from '#media';
-import { chatJob, type ChatJobPayload } from '#modalities/chat/contract';
 import { createLogger } from '#platform/logging';
 import { createTransport, type MailboxEvent, type Outcome, type PresenceBeat, type QueueTransport } from '#queue';
 import { createArtifactStore } from '#storage';
 import { deterministicManifest, installDeterministicModel, removeDeterministicModel } from '#test/deterministic-model';
 import { createTestDatabase } from '#test/postgres';
+import { askChat } from '#test/queued-chat';
 import { redisAvailable, startRedis } from '#test/redis';
 import { runSourceArguments, sourcePath } from '#test/run-source';
 import { Worker } from './worker.js';
@@ -103,25 +103,7 @@ describe.each(stores)('a worker on %s', (_name, openStore) => {
 
   async function ask(modelId: string, content: string) {
     const requestId = `request-${++requests}`;
-    const slot = api.mailbox.open(requestId);
-    const payload: ChatJobPayload = {
-      messages: [{ role: 'user', content }],
-      sampling: {},
-      n: 1,
-      stop: [],
-      stopTokenIds: [],
-      topLogprobs: null,
-      stripThinking: false,
-    };
-    await api.producer.enqueue(chatJob, {
-      requestId,
-      modality: 'chat',
-      modelId,
-      attempt: 1,
-      deadlineAtMs: Date.now() + 60_000,
-      replyTo: api.mailbox.address,
-      payload,
-    });
+    const slot = await askChat(api, { requestId, modelId, content });
     return { requestId, events: slot[Symbol.asyncIterator](), close: () => slot.close() };
   }
 

@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { forkHost, type HostLauncher } from '#inference/host';
 import { MediaTools } from '#media';
-import { chatJob, type ChatJobPayload } from '#modalities/chat/contract';
 import { createLogger } from '#platform/logging';
 import { createTransport, type MailboxEvent, type Placement, type PresenceBeat, type QueueTransport } from '#queue';
 import { createArtifactStore } from '#storage';
 import { deterministicManifest, installDeterministicModel } from '#test/deterministic-model';
 import { PaperGraphics, PaperMachine } from '#test/paper-machine';
 import { createTestDatabase, type TestDatabase } from '#test/postgres';
+import { askChat } from '#test/queued-chat';
 import { runSourceArguments, sourcePath } from '#test/run-source';
 import { installTinyModel } from '#test/tiny-models';
 import { Worker, type WorkerOptions } from '../worker.js';
@@ -114,27 +114,7 @@ async function tell(...placements: Partial<Placement>[]): Promise<void> {
 
 /** A stream of the model, as a caller reads it. */
 async function ask(modelId: string, content: string) {
-  const requestId = `request-${++requests}`;
-  const slot = api.mailbox.open(requestId);
-  const payload: ChatJobPayload = {
-    messages: [{ role: 'user', content }],
-    sampling: {},
-    n: 1,
-    maxTokens: 400,
-    stop: [],
-    stopTokenIds: [],
-    topLogprobs: null,
-    stripThinking: false,
-  };
-  await api.producer.enqueue(chatJob, {
-    requestId,
-    modality: 'chat',
-    modelId,
-    attempt: 1,
-    deadlineAtMs: Date.now() + 60_000,
-    replyTo: api.mailbox.address,
-    payload,
-  });
+  const slot = await askChat(api, { requestId: `request-${++requests}`, modelId, content, maxTokens: 400 });
   const events = slot[Symbol.asyncIterator]();
   const until = async (type: string): Promise<MailboxEvent> => {
     for (;;) {
