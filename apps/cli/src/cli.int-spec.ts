@@ -2,17 +2,14 @@ import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Writable } from 'node:stream';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { bundledManifestFolder, listedManifests, loadManifestFolder } from '#model-registry/manifest';
-import { CliConfig, parseConfig } from '#platform/config';
+import { runCommandLine } from '#test/command-line';
 import { createMigratedDatabase, createTestDatabase, type TestDatabase } from '#test/postgres';
 import { exampleManifest } from '#test/example-manifest';
 import { installTinyModel } from '#test/tiny-models';
 import { WeightsServer } from '#test/weights-server';
-import { CliContext } from './cli-context.js';
-import { createProgram } from './program.js';
 
 let database: TestDatabase;
 let home: string;
@@ -45,28 +42,8 @@ afterEach(async () => {
   await rm(home, { recursive: true });
 });
 
-/** Runs one command line; answers what it wrote on stdout. */
-async function run(line: string[], environment: Record<string, string> = {}): Promise<string> {
-  const written: string[] = [];
-  const sink = (into: string[] | null) =>
-    new Writable({ write: (chunk: Buffer, _, done) => (into?.push(chunk.toString()), done()) });
-  const config = parseConfig(CliConfig, {
-    SLUICE_HOME: home,
-    DATABASE_URL: database.url,
-    HF_ENDPOINT: hub.url,
-    ...environment,
-  });
-  const context = new CliContext(config, {
-    stdout: sink(written),
-    stderr: sink(null) as unknown as NodeJS.WriteStream,
-  });
-  try {
-    await createProgram(context).parseAsync(line, { from: 'user' });
-  } finally {
-    await context.close();
-  }
-  return written.join('');
-}
+const run = (line: string[], environment: Record<string, string> = {}) =>
+  runCommandLine(line, { SLUICE_HOME: home, DATABASE_URL: database.url, HF_ENDPOINT: hub.url, ...environment });
 
 const runJson = async (...line: string[]) => JSON.parse(await run([...line, '--json'])) as Record<string, unknown>;
 const withoutDatabase = { DATABASE_URL: '' };

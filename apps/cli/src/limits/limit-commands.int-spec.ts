@@ -1,11 +1,8 @@
-import { Writable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AccountsService } from '#accounts';
-import { CliConfig, parseConfig } from '#platform/config';
 import { PrismaService } from '#platform/prisma';
+import { runCommandLine } from '#test/command-line';
 import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
-import { CliContext } from '../cli-context.js';
-import { createProgram } from '../program.js';
 
 let database: TestDatabase;
 let accountId: string;
@@ -22,18 +19,7 @@ beforeAll(async () => {
 
 afterAll(() => database.drop());
 
-async function run(...line: string[]): Promise<string> {
-  const written: string[] = [];
-  const stdout = new Writable({ write: (chunk: Buffer, _, done) => (written.push(chunk.toString()), done()) });
-  const context = new CliContext(parseConfig(CliConfig, { DATABASE_URL: database.url }), { stdout });
-  try {
-    await createProgram(context).parseAsync(['limits', ...line], { from: 'user' });
-  } finally {
-    await context.close();
-  }
-  return written.join('');
-}
-
+const run = (...line: string[]) => runCommandLine(['limits', ...line], { DATABASE_URL: database.url });
 const overrides = async () => (JSON.parse(await run('list', '--json')) as { overrides: object[] }).overrides;
 
 describe('sluice limits', () => {

@@ -1,12 +1,9 @@
-import { Writable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ModelRegistryService, noOnlineModels, PlacementRepository } from '#model-registry';
-import { CliConfig, parseConfig } from '#platform/config';
 import { PrismaService } from '#platform/prisma';
+import { runCommandLine } from '#test/command-line';
 import { deterministicManifest } from '#test/deterministic-model';
 import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
-import { CliContext } from '../cli-context.js';
-import { createProgram } from '../program.js';
 
 let database: TestDatabase;
 let prisma: PrismaService;
@@ -23,17 +20,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-async function run(...line: string[]): Promise<string> {
-  const written: string[] = [];
-  const stdout = new Writable({ write: (chunk: Buffer, _, done) => (written.push(chunk.toString()), done()) });
-  const context = new CliContext(parseConfig(CliConfig, { DATABASE_URL: database.url }), { stdout });
-  try {
-    await createProgram(context).parseAsync(['models', ...line], { from: 'user' });
-  } finally {
-    await context.close();
-  }
-  return written.join('');
-}
+const run = (...line: string[]) => runCommandLine(['models', ...line], { DATABASE_URL: database.url });
 
 describe('sluice models placement', () => {
   it('says so where nothing is placed and nobody is there', async () => {
