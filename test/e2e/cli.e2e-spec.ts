@@ -1,20 +1,18 @@
-import { type ChildProcess, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
 import { installTinyEncoder } from '#test/tiny-encoder';
 import { installTinyMusicgen, installTinyTextToVideo } from '#test/tiny-generators';
 import { installTinyModel } from '#test/tiny-models';
 import { WeightsServer } from '#test/weights-server';
+import { startSluice } from './sluice-command.js';
 
 /* The built command line in processes of its own, as operators run it. */
 
-const bin = fileURLToPath(new URL('../../bin/sluice.mjs', import.meta.url));
 const weights = createHash('shake256', { outputLength: 3_000_000 }).update('weights').digest();
 const commit = 'e'.repeat(40);
 
@@ -45,12 +43,6 @@ interface Diagnosis {
   models: object[];
 }
 
-interface Finished {
-  code: number | null;
-  stdout: string;
-  stderr: string;
-}
-
 /** What the driver's tool prints on a machine with a GPU: no such machine is at hand. */
 const driverText = `<nvidia_smi_log><driver_version>570.86.15</driver_version><cuda_version>12.8</cuda_version>
 <gpu><product_name>NVIDIA H200</product_name><mig_mode><current_mig>Disabled</current_mig></mig_mode>
@@ -63,22 +55,11 @@ async function fakeDriver(): Promise<string> {
   return folder;
 }
 
-function start(...line: string[]): { child: ChildProcess; finished: Promise<Finished> } {
-  return startIn({}, ...line);
-}
+const start = (...line: string[]) => startIn({}, ...line);
 
-function startIn(
-  environment: Record<string, string>,
-  ...line: string[]
-): { child: ChildProcess; finished: Promise<Finished> } {
+function startIn(environment: Record<string, string>, ...line: string[]): ReturnType<typeof startSluice> {
   const ours = { SLUICE_HOME: home, DATABASE_URL: database.url, HF_ENDPOINT: hub.url };
-  const env = { ...process.env, ...ours, ...environment };
-  const child = spawn(process.execPath, [bin, ...line], { env, stdio: ['ignore', 'pipe', 'pipe'] });
-  let [stdout, stderr] = ['', ''];
-  child.stdout?.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
-  child.stderr?.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
-  const finished = new Promise<Finished>((resolve) => child.on('close', (code) => resolve({ code, stdout, stderr })));
-  return { child, finished };
+  return startSluice(line, { ...process.env, ...ours, ...environment });
 }
 
 const run = (...line: string[]) => start(...line).finished;

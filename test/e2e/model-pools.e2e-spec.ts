@@ -1,8 +1,6 @@
-import { spawn } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { deterministicManifest, installDeterministicModel } from '#test/deterministic-model';
 import { expectInvariant } from '#test/invariant';
@@ -10,10 +8,10 @@ import { type Platform, startPlatform } from '#test/platform';
 import { redisAvailable } from '#test/redis';
 import { stopSound } from '#test/stop-sound';
 import { ChatStreamReader } from '../faults/chat-caller.js';
+import { type FinishedCommand, startSluice } from './sluice-command.js';
 
 /* Operators place models in pools by the built command line, while everything runs. */
 
-const bin = fileURLToPath(new URL('../../bin/sluice.mjs', import.meta.url));
 const transports = redisAvailable ? (['postgres', 'redis'] as const) : (['postgres'] as const);
 
 interface Placements {
@@ -38,13 +36,9 @@ describe.each(transports)('models in pools, with the queue on %s', (transport) =
     await rm(home, { recursive: true, force: true });
   });
 
-  async function sluice(...line: string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
+  async function sluice(...line: string[]): Promise<FinishedCommand> {
     const env = { PATH: process.env.PATH, SLUICE_HOME: home, DATABASE_URL: platform.databaseUrl };
-    const child = spawn(process.execPath, [bin, 'models', ...line], { env, stdio: ['ignore', 'pipe', 'pipe'] });
-    let [stdout, stderr] = ['', ''];
-    child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
-    child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
-    return await new Promise((resolve) => child.on('close', (code) => resolve({ code, stdout, stderr })));
+    return await startSluice(['models', ...line], env).finished;
   }
 
   async function placement(): Promise<Placements> {
