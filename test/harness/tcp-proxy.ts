@@ -28,11 +28,12 @@ export class TcpProxy {
     server.on('connection', (near) => this.join(near));
   }
 
-  static async to(url: string): Promise<TcpProxy> {
+  /** Listens on a free port of the loopback, or where it is told to. */
+  static async to(url: string, { host = '127.0.0.1', port = 0 } = {}): Promise<TcpProxy> {
     const target = new URL(url);
     // Ends are passed on by hand: a half-open connection must not answer them.
     const server = createServer({ allowHalfOpen: true, noDelay: true });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    await new Promise<void>((resolve) => server.listen(port, host, resolve));
     const near = new URL(url);
     near.port = String((server.address() as AddressInfo).port);
     return new TcpProxy(server, near.href, { host: target.hostname, port: Number(target.port) });

@@ -325,7 +325,7 @@ export function describeAffinity(world: () => World): void {
       const before = outcomes.length;
       const running = await enqueue(api, key, { payload: { text: 'long', count: 1 } });
       await until(() => diary.workerOf(running) === 'worker-1');
-      mortal.cable.cut();
+      mortal.wire.break({ isReset: true });
       const waiting = await Promise.all(Array.from({ length: 5 }, () => enqueue(api, key)));
       await until(() => outcomes.length >= before + 6);
       for (const envelope of waiting) expect(diary.workerOf(envelope)).toBe('worker-2');
@@ -333,7 +333,7 @@ export function describeAffinity(world: () => World): void {
         ['worker-1', 'worker-2'],
       );
       release.resolve(done);
-      mortal.cable.mend();
+      mortal.wire.mend();
       await mortal.transport.close();
       expect(outcomes.slice(before).map(({ status }) => status)).toEqual(Array<string>(6).fill('succeeded'));
       const ids = outcomes.map(({ requestId }) => requestId);

@@ -76,7 +76,7 @@ export function describeCancelling(world: () => World): void {
     it('happens by itself when the api that waits is gone, running or queued', async () => {
       const { api, worker } = await world().openPair();
       const outcomes = await collectOutcomes(worker);
-      const { transport: lost, cable } = await world().openMortal('api-2');
+      const { transport: lost, wire } = await world().openMortal('api-2');
       await lost.mailbox.start();
       await lost.presence.join(() => beat('api-2', lost.mailbox.address));
       await until(() => worker.presence.list().some(({ processId }) => processId === 'api-2'));
@@ -84,7 +84,7 @@ export function describeCancelling(world: () => World): void {
       const envelopes = [envelopeFor(lost), envelopeFor(lost)];
       await api.producer.enqueueBulk(echoJob(), envelopes);
       await until(async () => (await api.producer.counts('echo', 'tiny-1.5')).active === 1);
-      cable.cut();
+      wire.break({ isReset: true });
       await until(() => outcomes.length === 2);
       expect(outcomes).toMatchObject([{ status: 'cancelled' }, { status: 'cancelled' }]);
     });

@@ -230,11 +230,11 @@ export function describeJobs(world: () => World): void {
       const slot = api.mailbox.open(envelope.requestId);
       await api.producer.enqueue(echoJob(), envelope);
       await until(() => started);
-      mortal.cable.cut();
+      mortal.wire.break({ isReset: true });
       await consume(await world().open('worker-3'), async () => done, { lockMs: 600 });
       expect(codeOfLast(await readAll(slot))).toBe('DEVICE_LOST');
       await until(async () => !(await holds(api, envelope)));
-      mortal.cable.mend();
+      mortal.wire.mend();
       release.resolve(done);
       await until(() => ended);
       await mortal.transport.close();
@@ -267,7 +267,7 @@ export function describeJobs(world: () => World): void {
         await until(() => started);
         const second = await world().open('worker-3');
         await until(() => second.presence.list().length > 0);
-        mortal.cable.cut();
+        mortal.wire.break({ isReset: true });
         return { api, second, mortal, release, envelope, slot, outcomes };
       }
 
@@ -281,7 +281,7 @@ export function describeJobs(world: () => World): void {
         await consume(second, handler, policy);
         const events = await readAll(slot);
         expect(events.slice(-3)).toEqual([{ type: 'job-started' }, delta('second'), { type: 'job-finished', usage }]);
-        mortal.cable.mend();
+        mortal.wire.mend();
         release.resolve(done);
         await mortal.transport.close();
         expect(outcomes).toMatchObject([{ attempt: 1, status: 'succeeded' }]);

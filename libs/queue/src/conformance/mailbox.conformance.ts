@@ -26,14 +26,14 @@ export function describeMailbox(world: () => World): void {
 
     it('loses nothing when its reader is cut off in the middle, nor when the last event fell into the gap', async () => {
       const { worker } = await world().openPair();
-      const { transport: api, cable } = await world().openMortal('api-2');
+      const { transport: api, wire } = await world().openMortal('api-2');
       await api.mailbox.start();
       const requests = ['early', 'late'];
       const [early, late] = requests.map((requestId) => readAll(api.mailbox.open(requestId)));
       const writers = requests.map((requestId) => worker.mailbox.writer(api.mailbox.address, requestId));
       for (let index = 0; index < 300; index += 1) {
-        if (index === 100) cable.cut();
-        if (index === 200) cable.mend();
+        if (index === 100) wire.break({ isReset: true });
+        if (index === 200) wire.mend();
         if (index < 150) writers[0]?.send(delta(`${index}`));
         if (index === 150) writers[0]?.send({ type: 'job-finished' });
         writers[1]?.send(delta(`${index}`));

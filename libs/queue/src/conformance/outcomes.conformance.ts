@@ -41,7 +41,7 @@ export function describeOutcomes(world: () => World): void {
       });
       await api.outcomes.report(outcomeOf('r1'));
       await until(() => taken);
-      mortal.cable.cut();
+      mortal.wire.break({ isReset: true });
       const outcomes = await collectOutcomes(api);
       await until(() => outcomes.length > 0, 40_000);
       expect(outcomes).toEqual([outcomeOf('r1')]);

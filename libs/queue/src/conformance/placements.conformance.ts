@@ -40,11 +40,11 @@ export function describePlacements(world: () => World): void {
       const { api: keeper } = await world().openPair();
       let asked = 0;
       keeper.placements.subscribe({ onAsk: () => (asked += 1) });
-      const { transport, cable } = await world().openMortal('worker-2');
+      const { transport, wire } = await world().openMortal('worker-2');
       transport.placements.ask();
       await until(() => asked === 1);
-      cable.cut();
-      cable.mend();
+      wire.break({ isReset: true });
+      wire.mend();
       await until(() => asked > 1);
     });
 

@@ -37,10 +37,10 @@ export function describePresence(world: () => World): void {
 
     it('loses a process that falls silent', async () => {
       const { api } = await world().openPair();
-      const { transport, cable } = await world().openMortal('worker-2');
+      const { transport, wire } = await world().openMortal('worker-2');
       await transport.presence.join(() => beat('w2', null));
       await until(() => api.presence.list().length === 1);
-      cable.cut();
+      wire.break({ isReset: true });
       await until(() => api.presence.list().length === 0);
     });
 

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
+import { TcpProxy } from '#test/tcp-proxy';
 import { createTransport } from '../create-transport.js';
 import type { JobEnvelope, JobPolicy } from '../job-definition.js';
 import type { Outcome, QueueTransport, TransportOptions } from '../transport.js';
 import { beat, type EchoHandler, echoJob, type EchoPayload, presence, until } from './echo-job.conformance.js';
-import { Cable } from './store-cable.conformance.js';
 
 /** A store that the suite may stop and start; each `open` is one process. */
 export interface ConformanceStore {
@@ -17,7 +17,7 @@ export interface ConformanceStore {
 export class World {
   private namespace = '';
   private readonly opened: QueueTransport[] = [];
-  private readonly cables: Cable[] = [];
+  private readonly wires: TcpProxy[] = [];
 
   constructor(readonly store: ConformanceStore) {}
 
@@ -28,11 +28,14 @@ export class World {
     return transport;
   };
 
-  /** A process that can die: `cut` its cable. */
-  readonly openMortal = async (clientName: string): Promise<{ transport: QueueTransport; cable: Cable }> => {
-    const cable = await Cable.to(this.store.url);
-    this.cables.push(cable);
-    return { transport: await this.open(clientName, { url: cable.url }), cable };
+  /**
+   * A process that can die: while its wire is broken it is dead to the others. It does not know it, which makes it a
+   * zombie once the wire is whole again.
+   */
+  readonly openMortal = async (clientName: string): Promise<{ transport: QueueTransport; wire: TcpProxy }> => {
+    const wire = await TcpProxy.to(this.store.url);
+    this.wires.push(wire);
+    return { transport: await this.open(clientName, { url: wire.url }), wire };
   };
 
   /** An api and a worker of a fresh installation. */
@@ -47,9 +50,9 @@ export class World {
   };
 
   async closeProcesses(): Promise<void> {
-    for (const cable of this.cables) cable.mend();
+    for (const wire of this.wires) wire.mend();
     await Promise.all(this.opened.splice(0).map((transport) => transport.close()));
-    await Promise.all(this.cables.splice(0).map((cable) => cable.close()));
+    await Promise.all(this.wires.splice(0).map((wire) => wire.close()));
   }
 }
 
