@@ -1,4 +1,3 @@
-import { parseArgs } from 'node:util';
 import { redisAvailable } from '#test/redis';
 import { startBareRoute } from './admission/bare-route.js';
 import { CpuClock } from './admission/cpu-clock.js';
@@ -16,61 +15,33 @@ import {
   type Ratio,
   runInterleaved,
 } from './report.js';
+import { benchOptions, jsonOption, roundsOption } from './settings.js';
 
-const help = `node dist/bench/admission.js [options]
+const options = benchOptions(
+  `node dist/bench/admission.js [options]
 
 A chat through the whole platform with money on: key, limits, reservation, queue, worker with the deterministic test
 engine, relay, outcome, settlement; one api replica, Redis and PostgreSQL (with fsync) on this machine. Beside it, in
-turns: the same with one busy account, a bare NestJS route, and raw BullMQ that adds and processes.
-
-  --rounds N        measured rounds, default 5
-  --seconds N       seconds of load per run, default 5
-  --connections N   requests at once, default 32
-  --tokens N        tokens of an answer, default 8
-  --accounts N      accounts that share the load, default 64
-  --stream          answers as server-sent events
-  --rate N          requests/s of the latency runs, default half of what was reached
-  --statements      also print what the database was asked, per request
-  --profiles DIR    write a CPU profile of every process there
-  --json PATH       also write the report there
-`;
+turns: the same with one busy account, a bare NestJS route, and raw BullMQ that adds and processes.`,
+  {
+    rounds: roundsOption,
+    seconds: { value: 'N', about: 'seconds of load per run', default: 5 },
+    connections: { value: 'N', about: 'requests at once', default: 32 },
+    tokens: { value: 'N', about: 'tokens of an answer', default: 8 },
+    accounts: { value: 'N', about: 'accounts that share the load', default: 64 },
+    stream: { about: 'answers as server-sent events' },
+    rate: { value: 'N', about: 'requests/s of the latency runs, default half of what was reached' },
+    statements: { about: 'also print what the database was asked, per request' },
+    profiles: { value: 'DIR', about: 'write a CPU profile of every process there' },
+    json: jsonOption,
+  },
+);
+const { rounds, seconds, connections, tokens, accounts, stream } = options;
 
 /** What the project promises. */
 const aims = { perSecond: 500, addedP50Ms: 5, statements: 5, transactions: 2, hotAccount: 0.5 };
 
-function readOptions() {
-  const text = { type: 'string' } as const;
-  const flag = { type: 'boolean', default: false } as const;
-  const { values } = parseArgs({
-    options: {
-      rounds: { ...text, default: '5' },
-      seconds: { ...text, default: '5' },
-      connections: { ...text, default: '32' },
-      tokens: { ...text, default: '8' },
-      accounts: { ...text, default: '64' },
-      rate: text,
-      profiles: text,
-      json: text,
-      stream: flag,
-      statements: flag,
-      help: flag,
-    },
-  });
-  const { stream, statements, profiles, json = null, rate } = values;
-  const [rounds = 5, seconds = 5, connections = 32, tokens = 8, accounts = 64] = [
-    values.rounds,
-    values.seconds,
-    values.connections,
-    values.tokens,
-    values.accounts,
-  ].map(Number);
-  const numbers = { rounds, seconds, connections, tokens, accounts, rate: rate === undefined ? null : Number(rate) };
-  return { ...numbers, stream, statements, profiles, json, help: values.help };
-}
-
-type Options = ReturnType<typeof readOptions>;
-
-function bodyOf({ tokens, stream }: Options): string {
+function bodyOf(): string {
   const content = `Tell me a short story about a fox who finds a lantern in the snow. [[tokens=${tokens}]]`;
   const messages = [
     { role: 'system', content: 'You are a helpful assistant.' },
@@ -88,7 +59,7 @@ function cpuFigures(clock: CpuClock, requests: number): Figures {
 }
 
 /** As many requests as it answers. */
-function throughput(name: string, stack: Stack, target: LoadTarget, { seconds, connections }: Options): Contestant {
+function throughput(name: string, stack: Stack, target: LoadTarget): Contestant {
   const load = new HttpLoad(connections);
   return {
     name,
@@ -103,7 +74,7 @@ function throughput(name: string, stack: Stack, target: LoadTarget, { seconds, c
 }
 
 /** How long an answer takes at a steady rate. */
-function latency(name: string, target: LoadTarget, perSecond: number, { seconds }: Options): Contestant {
+function latency(name: string, target: LoadTarget, perSecond: number): Contestant {
   const load = new HttpLoad(256);
   return {
     name,
@@ -115,7 +86,7 @@ function latency(name: string, target: LoadTarget, perSecond: number, { seconds 
   };
 }
 
-async function rawBull(redisUrl: string, { connections }: Options): Promise<Contestant> {
+async function rawBull(redisUrl: string): Promise<Contestant> {
   const queue = await openRawBull(redisUrl, `bench${process.pid}`);
   return {
     name: 'raw BullMQ add and process',
@@ -128,51 +99,44 @@ async function rawBull(redisUrl: string, { connections }: Options): Promise<Cont
 }
 
 /** What the database does for a request, counted over some hundred of them. */
-async function countWork(
-  stack: Stack,
-  target: LoadTarget,
-  options: Options,
-): Promise<DatabaseWork & { requests: number }> {
-  const load = new HttpLoad(options.connections);
+async function countWork(stack: Stack, target: LoadTarget): Promise<DatabaseWork & { requests: number }> {
+  const load = new HttpLoad(connections);
   const end = await beginCount(stack.pool);
-  const { requests } = await load.closedLoop(target, options.seconds);
+  const { requests } = await load.closedLoop(target, seconds);
   await stack.untilSettled();
   await load.close();
   return { ...(await end()), requests };
 }
 
 async function main(): Promise<void> {
-  const options = readOptions();
-  if (options.help) return void process.stdout.write(help);
   if (!redisAvailable) throw new Error('no redis-server on the PATH: this bench needs one');
   const startedAt = new Date().toISOString();
   const onProgress = (line: string) => void process.stderr.write(`${line}\n`);
-  const { rounds, seconds, connections, tokens, accounts, stream } = options;
   const bare = await startBareRoute();
-  const stack = await Stack.start({ accounts, profiles: options.profiles });
+  const stack = await Stack.start({ accounts, profiles: options.profiles ?? undefined });
   try {
     const url = `http://127.0.0.1:${stack.apiPort}/api/v1/chat/completions`;
-    const many: LoadTarget = { url, keys: stack.keys, body: bodyOf(options) };
+    const many: LoadTarget = { url, keys: stack.keys, body: bodyOf() };
     const one: LoadTarget = { ...many, keys: stack.keys.slice(0, 1) };
     const route: LoadTarget = { ...many, url: bare.url };
     const results = await runInterleaved(
       [
-        throughput('sluice, many accounts', stack, many, options),
-        throughput('sluice, one account', stack, one, options),
-        await rawBull(stack.redisUrl, options),
+        throughput('sluice, many accounts', stack, many),
+        throughput('sluice, one account', stack, one),
+        await rawBull(stack.redisUrl),
       ],
       { rounds, warmups: 1, onProgress },
     );
     const reached = medianOf(results, 'sluice, many accounts', 'perSecond');
-    const rate = options.rate ?? Math.round(reached / 2);
+    const rate = options.rate === null ? Math.round(reached / 2) : Number(options.rate);
     results.push(
       ...(await runInterleaved(
-        [latency(`sluice at ${rate}/s`, many, rate, options), latency(`bare route at ${rate}/s`, route, rate, options)],
+        [latency(`sluice at ${rate}/s`, many, rate), latency(`bare route at ${rate}/s`, route, rate)],
         { rounds, warmups: 1, onProgress },
       )),
     );
     await stack.untilSettled();
-    const work = await countWork(stack, many, options);
+    const work = await countWork(stack, many);
     await stack.verifyLedger();
     if (options.statements) {
       for (const { calls, text } of work.texts.slice(0, 20)) {

@@ -1,71 +1,40 @@
-import { homedir } from 'node:os';
-import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { type PlatformProcess, startPlatform } from '#test/platform';
 import { redisAvailable } from '#test/redis';
 import { Conversations, type ConversationPlan } from './affinity/conversations.js';
 import { installAll } from './models.js';
 import { type Contestant, type ContestantResult, medianOf, type Ratio, runBench } from './report.js';
+import { benchOptions, homeOption, jsonOption, roundsOption } from './settings.js';
 
-const help = `node dist/bench/affinity.js [options]
+const options = benchOptions(
+  `node dist/bench/affinity.js [options]
 
 Conversations of several turns over several workers, with affinity (chats are kept for the worker that holds their
 beginning) and without, interleaved: replicas of the api in front of the same workers, all but one with
-SLUICE_AFFINITY_MS.
-
-  --model ID           default minimind2-small
-  --home DIR           where its weights are or go, default ~/.cache/sluice-test
-  --workers N          default 2
-  --replicas N         of the api with affinity, default 1
-  --rounds N           measured rounds, default 3
-  --conversations N    default 10
-  --turns N            default 3
-  --instructions N     characters that each conversation begins with, default 1000
-  --tokens N           tokens of an answer, default 6
-  --lanes N            requests at once, default 8
-  --keep MS            SLUICE_AFFINITY_MS, default 400
-  --json PATH          also write the report there
-`;
-
-const text = { type: 'string' } as const;
-const { values } = parseArgs({
-  options: {
-    model: { ...text, default: 'minimind2-small' },
-    home: { ...text, default: join(homedir(), '.cache', 'sluice-test') },
-    workers: { ...text, default: '2' },
-    replicas: { ...text, default: '1' },
-    rounds: { ...text, default: '3' },
-    conversations: { ...text, default: '10' },
-    turns: { ...text, default: '3' },
-    instructions: { ...text, default: '1000' },
-    tokens: { ...text, default: '6' },
-    lanes: { ...text, default: '8' },
-    keep: { ...text, default: '400' },
-    json: text,
-    help: { type: 'boolean', default: false },
+SLUICE_AFFINITY_MS.`,
+  {
+    model: { value: 'ID', about: 'what writes', default: 'minimind2-small' },
+    home: homeOption,
+    workers: { value: 'N', about: 'behind every replica', default: 2 },
+    replicas: { value: 'N', about: 'of the api with affinity', default: 1 },
+    rounds: { ...roundsOption, default: 3 },
+    conversations: { value: 'N', about: 'of a round', default: 10 },
+    turns: { value: 'N', about: 'of a conversation', default: 3 },
+    instructions: { value: 'N', about: 'characters that each conversation begins with', default: 1_000 },
+    tokens: { value: 'N', about: 'tokens of an answer', default: 6 },
+    lanes: { value: 'N', about: 'requests at once', default: 8 },
+    keep: { value: 'MS', about: 'SLUICE_AFFINITY_MS', default: 400 },
+    json: jsonOption,
   },
-});
-if (values.help) {
-  process.stdout.write(help);
-  process.exit(0);
-}
+);
 
 /** What affinity is for: below these it is not worth its name. */
 const aims = { cachedShare: 1.1, firstToken: 0.9, turnsPerSecond: 1 };
 
-const { model: modelId, home } = values;
-const workers = Number(values.workers);
-const rounds = Number(values.rounds);
-const plan: ConversationPlan = {
-  conversations: Number(values.conversations),
-  turns: Number(values.turns),
-  instructions: Number(values.instructions),
-  tokens: Number(values.tokens),
-  lanes: Number(values.lanes),
-};
+const { model: modelId, home, workers, rounds, conversations, turns, instructions, tokens, lanes } = options;
+const plan: ConversationPlan = { conversations, turns, instructions, tokens, lanes };
 
 const manifests = (await installAll(home, [modelId])).map(({ manifest }) => manifest);
-const affine = Array.from({ length: Number(values.replicas) }, (_, index): PlatformProcess => `api-${index + 2}`);
+const affine = Array.from({ length: options.replicas }, (_, index): PlatformProcess => `api-${index + 2}`);
 const platform = await startPlatform({
   engine: 'text',
   ownPostgres: true,
@@ -74,7 +43,7 @@ const platform = await startPlatform({
   manifests,
   replicas: { api: 1 + affine.length, worker: workers },
   env: { SLUICE_THREADS: '1', SLUICE_PROVIDERS: 'cpu', SLUICE_RATE_LIMITS: 'false' },
-  processEnv: Object.fromEntries(affine.map((name) => [name, { SLUICE_AFFINITY_MS: values.keep }])),
+  processEnv: Object.fromEntries(affine.map((name) => [name, { SLUICE_AFFINITY_MS: String(options.keep) }])),
 });
 try {
   await untilAllWork();
@@ -104,7 +73,7 @@ try {
     replicas: affine.length,
     rounds,
     ...plan,
-    keepMs: Number(values.keep),
+    keepMs: options.keep,
     queue,
   };
   await runBench({
@@ -113,7 +82,7 @@ try {
     contestants: [without, kept],
     rounds,
     ratiosOf,
-    json: values.json ?? null,
+    json: options.json,
   });
   process.stdout.write(`\n${await endsOfKept()}\n`);
 } finally {

@@ -10,22 +10,28 @@ import {
 } from './embeddings/embedders.js';
 import { installAll, serveModels } from './models.js';
 import { type Contestant, type ContestantResult, medianOf, type Ratio, runBench } from './report.js';
-import { benchSettings } from './settings.js';
+import { benchOptions, modelBenchOptions } from './settings.js';
 
-const { home, threads, rounds, json, more } = benchSettings(
+const {
+  model: modelId,
+  texts,
+  callers,
+  home,
+  threads,
+  rounds,
+  json,
+} = benchOptions(
   `node dist/bench/embeddings.js [options]
 
 Texts embedded per second by 32 callers through the whole platform and by our engine alone, in requests of 16 texts and
-of one, beside transformers.js on the same weights, one text at a time and in batches of 32, in turns.
-`,
+of one, beside transformers.js on the same weights, one text at a time and in batches of 32, in turns.`,
   {
-    texts: { about: 'N      texts per run', default: '512' },
-    callers: { about: 'N    at once', default: '32' },
-    model: { about: 'ID     what embeds', default: 'all-minilm-l6-v2' },
+    texts: { value: 'N', about: 'texts per run', default: 512 },
+    callers: { value: 'N', about: 'at once', default: 32 },
+    model: { value: 'ID', about: 'what embeds', default: 'all-minilm-l6-v2' },
+    ...modelBenchOptions,
   },
 );
-const { model: modelId } = more;
-const [texts, callers] = [Number(more.texts), Number(more.callers)];
 
 /** What the project promises over the peer on equal weights. */
 const aims = { oneByOne: 1.7, batches: 3 };

@@ -1,12 +1,13 @@
-import { parseArgs } from 'node:util';
 import { redisAvailable } from '#test/redis';
 import { CpuClock } from './admission/cpu-clock.js';
 import { HttpLoad, type LoadTarget } from './admission/http-load.js';
 import { modelId, Stack } from './admission/stack.js';
 import { fleetFigures, fleetRatios } from './fleet/fleet-figures.js';
 import { type Contestant, machineFacts, publish, runInterleaved } from './report.js';
+import { benchOptions, jsonOption } from './settings.js';
 
-const help = `node dist/bench/fleet.js [options]
+const options = benchOptions(
+  `node dist/bench/fleet.js [options]
 
 What a worker does alone and in fleets of growing size: chats through the whole platform with money on (one api
 replica, one ops, Redis, PostgreSQL with fsync), the workers with the deterministic test engine. Each fleet gets the same
@@ -15,45 +16,21 @@ number of jobs per worker, and the fleets together the jobs of --jobs.
 Everything runs on this one machine, so the workers must not be bound by its cores: a job takes its time in the engine
 (--tokens times --delay, which costs no processor time), and that alone bounds a worker, as a GPU would. By default that is
 0.8 s with four at once: 5 jobs/s and worker, 40 for the fleet of eight, which is half a core of two. 10,000 jobs take ten
-minutes that way; fewer jobs say the same with more noise.
+minutes that way; fewer jobs say the same with more noise.`,
+  {
+    jobs: { value: 'N', about: 'jobs of all fleets together', default: 10_000 },
+    fleets: { value: 'LIST', about: 'numbers of workers', default: '1,2,4,8' },
+    rounds: { value: 'N', about: 'measured rounds, after a warm-up with a fiftieth of the jobs', default: 1 },
+    slots: { value: 'N', about: 'requests that a worker runs at once', default: 4 },
+    tokens: { value: 'N', about: 'tokens of an answer', default: 2 },
+    delay: { value: 'MS', about: 'simulated time of a decoding step', default: 400 },
+    json: jsonOption,
+  },
+);
+const { jobs: allJobs, rounds, slots, tokens, delay: delayMs } = options;
+const fleets = options.fleets.split(',').map(Number);
 
-  --jobs N       jobs of all fleets together, default 10000
-  --fleets LIST  numbers of workers, default 1,2,4,8
-  --rounds N     measured rounds, default 1; there is one warm-up with a fiftieth of the jobs
-  --slots N      requests that a worker runs at once, default 4
-  --tokens N     tokens of an answer, default 2
-  --delay MS     simulated time of a decoding step, default 400
-  --json PATH    also write the report there
-`;
-
-function readOptions() {
-  const text = { type: 'string' } as const;
-  const { values } = parseArgs({
-    options: {
-      jobs: { ...text, default: '10000' },
-      fleets: { ...text, default: '1,2,4,8' },
-      rounds: { ...text, default: '1' },
-      slots: { ...text, default: '4' },
-      tokens: { ...text, default: '2' },
-      delay: { ...text, default: '400' },
-      json: text,
-      help: { type: 'boolean', default: false },
-    },
-  });
-  const { json = null, help: wantsHelp } = values;
-  const [jobs = 0, rounds = 0, slots = 0, tokens = 0, delayMs = 0] = [
-    values.jobs,
-    values.rounds,
-    values.slots,
-    values.tokens,
-    values.delay,
-  ].map(Number);
-  return { jobs, rounds, slots, tokens, delayMs, fleets: values.fleets.split(',').map(Number), json, help: wantsHelp };
-}
-
-type Options = ReturnType<typeof readOptions>;
-
-function targetOf(stack: Stack, { tokens, delayMs }: Options): LoadTarget {
+function targetOf(stack: Stack): LoadTarget {
   const content = `Tell me a short story. [[tokens=${tokens} delay=${delayMs}]]`;
   const messages = [{ role: 'user', content }];
   return {
@@ -64,11 +41,11 @@ function targetOf(stack: Stack, { tokens, delayMs }: Options): LoadTarget {
 }
 
 /** A fleet of some size with always enough to do. */
-function fleet(workers: number, stack: Stack, options: Options): Contestant {
-  const jobsPerWorker = Math.round(options.jobs / options.fleets.reduce((sum, size) => sum + size, 0) / options.rounds);
+function fleet(workers: number, stack: Stack): Contestant {
+  const jobsPerWorker = Math.round(allJobs / fleets.reduce((sum, size) => sum + size, 0) / rounds);
   // Twice what the workers run at once: one half runs while the other half waits in the queue.
-  const load = new HttpLoad(2 * options.slots * workers);
-  const target = targetOf(stack, options);
+  const load = new HttpLoad(2 * slots * workers);
+  const target = targetOf(stack);
   return {
     name: fleetName(workers),
     run: async (round) => {
@@ -91,19 +68,16 @@ function fleetName(workers: number): string {
 }
 
 async function main(): Promise<void> {
-  const options = readOptions();
-  if (options.help) return void process.stdout.write(help);
   if (!redisAvailable) throw new Error('no redis-server on the PATH: this bench needs one');
   const startedAt = new Date().toISOString();
   const onProgress = (line: string) => void process.stderr.write(`${line}\n`);
-  const { jobs, rounds, slots, tokens, delayMs, fleets } = options;
   const stack = await Stack.start({ accounts: 16, slots });
   try {
-    const contestants = fleets.map((workers) => fleet(workers, stack, options));
+    const contestants = fleets.map((workers) => fleet(workers, stack));
     const results = await runInterleaved(contestants, { rounds, warmups: 1, onProgress });
     await stack.verifyLedger();
     const ratios = fleetRatios(results, fleets.map(fleetName));
-    const settings = { jobs, rounds, slots, tokens, delayMs };
+    const settings = { jobs: allJobs, rounds, slots, tokens, delayMs };
     await publish({ bench: 'fleet', startedAt, machine: machineFacts(), settings, results, ratios }, options.json);
   } finally {
     await stack.close();

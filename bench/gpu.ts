@@ -3,29 +3,29 @@ import type { InstalledModel } from '#model-store';
 import { ProviderContestant } from './gpu/provider-contestant.js';
 import { installAll } from './models.js';
 import { type ContestantResult, medianOf, type Ratio, runBench } from './report.js';
-import { benchSettings } from './settings.js';
+import { benchOptions, modelBenchOptions } from './settings.js';
 
-const { home, json, rounds, threads, more } = benchSettings(
+const options = benchOptions(
   `node dist/bench/gpu.js [options]
 
 The engines alone on each execution provider that works here, in turns: tokens per second of one text and of many at
 once, what a step takes and how much more it takes over a long cache (attention, and the copy of the cache where it
 crosses the bus), texts embedded per second, a picture of 320 by 240 doubled, and the memory of machine and device.
-What does not work here is left out, with the reason.
-`,
+What does not work here is left out, with the reason.`,
   {
-    providers: { about: 'A,B  in turns', default: 'cuda,webgpu,cpu' },
-    text: { about: 'ID        model that writes', default: 'tinyllama-1.1b-chat' },
-    streams: { about: 'N      texts at once', default: '16' },
-    tokens: { about: 'N       tokens per text', default: '32' },
+    providers: { value: 'A,B', about: 'in turns', default: 'cuda,webgpu,cpu' },
+    text: { value: 'ID', about: 'model that writes', default: 'tinyllama-1.1b-chat' },
+    streams: { value: 'N', about: 'texts at once', default: 16 },
+    tokens: { value: 'N', about: 'tokens per text', default: 32 },
+    ...modelBenchOptions,
   },
 );
-const [streams, outputTokens] = [Number(more.streams), Number(more.tokens)];
+const { home, json, rounds, threads, streams, tokens: outputTokens } = options;
 
-const installed = await installAll(home, [more.text, 'all-minilm-l6-v2', 'esrgan-slim']);
+const installed = await installAll(home, [options.text, 'all-minilm-l6-v2', 'esrgan-slim']);
 const [text, embedding, picture] = installed as [InstalledModel, InstalledModel, InstalledModel];
 const contestants: ProviderContestant[] = [];
-for (const provider of more.providers.split(',')) {
+for (const provider of options.providers.split(',')) {
   const plan = { provider, models: { text, embedding, picture }, threads, streams, outputTokens };
   try {
     contestants.push(await ProviderContestant.start(plan));
@@ -35,7 +35,14 @@ for (const provider of more.providers.split(',')) {
 }
 const driver = await readNvidiaDriver();
 const device = driver?.devices.map(({ name }) => name).join(', ') ?? 'none';
-const settings = { device, driver: driver?.driverVersion ?? 'none', text: more.text, streams, outputTokens, threads };
+const settings = {
+  device,
+  driver: driver?.driverVersion ?? 'none',
+  text: options.text,
+  streams,
+  outputTokens,
+  threads,
+};
 const figures = ['oneTokensPerSecond', 'manyTokensPerSecond', 'textsPerSecond'];
 const ratiosOf = (results: readonly ContestantResult[]): Ratio[] =>
   results

@@ -5,13 +5,15 @@ import { bareContestant, type MediaWork, peerContestant, platformContestant } fr
 import { patterned } from './media/patterned.js';
 import { installAll, serveModels } from './models.js';
 import { type ContestantResult, medianOf, type Ratio, runBench } from './report.js';
-import { benchSettings } from './settings.js';
+import { benchOptions, modelBenchOptions } from './settings.js';
 
-const { home, threads, rounds, json } = benchSettings(`node dist/bench/image.js [options]
+const { home, threads, rounds, json } = benchOptions(
+  `node dist/bench/image.js [options]
 
 A picture of 640 by 480 cut out by MODNet, and one of 320 by 240 doubled by ESRGAN: in the whole platform, in our engine
-alone, in transformers.js with the same graph (cutting out), and by a bare session on the whole picture (doubling).
-`);
+alone, in transformers.js with the same graph (cutting out), and by a bare session on the whole picture (doubling).`,
+  modelBenchOptions,
+);
 
 async function workOf(
   model: InstalledModel,

@@ -1,4 +1,3 @@
-import { parseArgs } from 'node:util';
 import { isSound, LedgerService } from '#billing';
 import { migrate } from '#platform/migrations';
 import { PrismaService } from '#platform/prisma';
@@ -6,41 +5,27 @@ import { startPostgres } from '#test/postgres-server';
 import { fillLedger } from './ledger/fill-ledger.js';
 import { openPaidJobs, type PaidJobs } from './ledger/paid-jobs.js';
 import { type Contestant, machineFacts, medianOf, publish, runInterleaved } from './report.js';
+import { benchOptions, jsonOption, roundsOption } from './settings.js';
 
-const help = `node dist/bench/ledger.js [options]
+const options = benchOptions(
+  `node dist/bench/ledger.js [options]
 
 Admissions with a reservation and settlements per second, of one busy account beside many accounts, interleaved in one
-run; then how long it takes to prove a ledger.
-
-  --postgres URL   an empty database to use; a server is started, with fsync, when absent
-  --rounds N       measured rounds, default 5
-  --jobs N         jobs per run, default 1000
-  --entries N      entries to prove, default 1000000
-  --json PATH      also write the report there
-`;
+run; then how long it takes to prove a ledger.`,
+  {
+    postgres: { value: 'URL', about: 'an empty database to use; a server is started, with fsync, when absent' },
+    rounds: roundsOption,
+    jobs: { value: 'N', about: 'jobs per run', default: 1_000 },
+    entries: { value: 'N', about: 'entries to prove', default: 1_000_000 },
+    json: jsonOption,
+  },
+);
 
 /** What the project promises: one account gets half of what many get, and a million entries are proven in 10 s. */
 const hotAim = 0.5;
 const entriesPerSecondAim = 100_000;
 const accounts = 64;
 const concurrency = 32;
-
-function readOptions() {
-  const text = { type: 'string' } as const;
-  const { values } = parseArgs({
-    options: {
-      postgres: text,
-      rounds: { ...text, default: '5' },
-      jobs: { ...text, default: '1000' },
-      entries: { ...text, default: '1000000' },
-      json: text,
-      help: { type: 'boolean', default: false },
-    },
-  });
-  const [rounds, jobs, entries] = [values.rounds, values.jobs, values.entries].map(Number);
-  const { help: helpAsked, postgres, json = null } = values;
-  return { helpAsked, postgres, json, rounds: rounds || 5, jobs: jobs || 1_000, entries: entries || 1_000_000 };
-}
 
 function contestant(name: string, jobs: number, work: PaidJobs): Contestant {
   return {
@@ -69,14 +54,9 @@ async function prove(prisma: PrismaService, entries: number): Promise<Contestant
 }
 
 async function main(): Promise<void> {
-  const options = readOptions();
-  if (options.helpAsked) {
-    process.stdout.write(help);
-    return;
-  }
   const { rounds, jobs, entries } = options;
   const startedAt = new Date().toISOString();
-  const server = options.postgres === undefined ? await startPostgres({ fsync: 'on' }) : null;
+  const server = options.postgres === null ? await startPostgres({ fsync: 'on' }) : null;
   const url = options.postgres ?? server?.url ?? '';
   const prisma = new PrismaService({ url, poolSize: 20 });
   try {

@@ -1,18 +1,8 @@
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { Tokenizer } from '@huggingface/tokenizers';
 import { type Decoder, type LogitsBatch, openDecoder, OrtSession } from '#inference';
-
-/*
- * Perplexity of installed models on a text, teacher-forced through the engine's own decoder and graph: what a change
- * of the number format costs. Every model reads the same tokens, so their losses are compared token by token.
- *
- *   node dist/bench/perplexity.js --text chapter_1.json --text chapter_2.json --model <reference> --model <other>
- *
- * A `.json` text is read for its member `text`; others as they are. Differences are against the first model. The
- * models need one tokenizer.
- */
+import { benchOptions } from './settings.js';
 
 interface Settings {
   models: string[];
@@ -45,30 +35,29 @@ async function main(): Promise<void> {
 }
 
 function readSettings(): Settings {
-  const { values } = parseArgs({
-    options: {
-      model: { type: 'string', multiple: true, default: [] },
-      text: { type: 'string', multiple: true, default: [] },
-      rows: { type: 'string', default: '16' },
-      window: { type: 'string', default: '256' },
-      warmup: { type: 'string', default: '64' },
-      batches: { type: 'string', default: '2' },
-      threads: { type: 'string', default: '2' },
+  const {
+    model: models,
+    text: texts,
+    ...settings
+  } = benchOptions(
+    `node dist/bench/perplexity.js --text chapter_1.json --text chapter_2.json --model <reference> --model <other>
+
+Perplexity of installed models on a text, teacher-forced through the engine's own decoder and graph: what a change of
+the number format costs. Every model reads the same tokens, so their losses are compared token by token. Differences are
+against the first model. The models need one tokenizer.`,
+    {
+      model: { value: 'DIR', about: 'an installed model', isRepeated: true },
+      text: { value: 'FILE', about: 'a text; of a .json file its member `text`', isRepeated: true },
+      rows: { value: 'N', about: 'windows that decode side by side', default: 16 },
+      window: { value: 'N', about: 'tokens of a window', default: 256 },
+      warmup: { value: 'N', about: 'how many of them are only read', default: 64 },
+      batches: { value: 'N', about: 'batches of so many windows', default: 2 },
+      threads: { value: 'N', about: 'threads of the model', default: 2 },
     },
-  });
-  if (values.model.length === 0 || values.text.length === 0) {
+  );
+  if (models.length === 0 || texts.length === 0)
     throw new Error('Give at least one --model folder and one --text file.');
-  }
-  const { rows, window, warmup, batches, threads } = values;
-  return {
-    models: values.model,
-    texts: values.text,
-    rows: Number(rows),
-    window: Number(window),
-    warmup: Number(warmup),
-    batches: Number(batches),
-    threads: Number(threads),
-  };
+  return { models, texts, ...settings };
 }
 
 async function tokenize(folder: string, texts: string[]): Promise<Int32Array> {

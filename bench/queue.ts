@@ -1,56 +1,32 @@
-import { parseArgs } from 'node:util';
 import { startPostgres } from '#test/postgres-server';
 import { redisAvailable, startRedis } from '#test/redis';
 import { openRawBull } from './queue/raw-bull.js';
 import { type BenchQueue, type LoadSize, measure } from './queue/load.js';
 import { openSluiceQueue } from './queue/sluice-queue.js';
 import { type Contestant, machineFacts, medianOf, publish, type Ratio, runInterleaved } from './report.js';
+import { benchOptions, jsonOption, roundsOption } from './settings.js';
 
-const help = `node dist/bench/queue.js [options]
+const options = benchOptions(
+  `node dist/bench/queue.js [options]
 
-Latency from enqueue to pickup, and jobs per second, of our queue beside raw BullMQ, interleaved in one run.
-
-  --redis URL      a Redis to use; a redis-server is started when absent
-  --postgres URL   a Postgres to use; the one of the npm package is started, with fsync, when absent
-  --only STORE     redis or postgres
-  --rounds N       measured rounds, default 5
-  --pickups N      jobs one after the other per run, default 300 (Redis), a third of it on Postgres
-  --jobs N         jobs at once per run, default 3000 (Redis), a tenth of it on Postgres
-  --json PATH      also write the report there
-`;
+Latency from enqueue to pickup, and jobs per second, of our queue beside raw BullMQ, interleaved in one run.`,
+  {
+    redis: { value: 'URL', about: 'a Redis to use; a redis-server is started when absent' },
+    postgres: {
+      value: 'URL',
+      about: 'a Postgres to use; the one of the npm package is started, with fsync, when absent',
+    },
+    only: { value: 'STORE', about: 'redis or postgres' },
+    rounds: roundsOption,
+    pickups: { value: 'N', about: 'jobs one after the other per run, on Postgres a third of it', default: 300 },
+    jobs: { value: 'N', about: 'jobs at once per run, on Postgres a tenth of it', default: 3_000 },
+    json: jsonOption,
+  },
+);
 
 /** Jobs per second of ours over raw BullMQ on Redis: what the project promises. */
 const redisAim = 0.7;
 const producers = 64;
-
-interface Options {
-  redis?: string;
-  postgres?: string;
-  only?: string;
-  rounds: number;
-  pickups: number;
-  jobs: number;
-  json: string | null;
-}
-
-function readOptions(): Options | null {
-  const text = { type: 'string' } as const;
-  const { values } = parseArgs({
-    options: {
-      redis: text,
-      postgres: text,
-      only: text,
-      rounds: { ...text, default: '5' },
-      pickups: { ...text, default: '300' },
-      jobs: { ...text, default: '3000' },
-      json: text,
-      help: { type: 'boolean', default: false },
-    },
-  });
-  if (values.help) return null;
-  const [rounds, pickups, jobs] = [values.rounds, values.pickups, values.jobs].map(Number);
-  return { ...values, rounds: rounds || 5, pickups: pickups || 300, jobs: jobs || 3_000, json: values.json ?? null };
-}
 
 interface Server {
   readonly store: string;
@@ -59,18 +35,17 @@ interface Server {
   close(): Promise<void>;
 }
 
-async function startServers({ redis, postgres, only, pickups, jobs }: Options): Promise<Server[]> {
+async function startServers(): Promise<Server[]> {
+  const { redis, postgres, only, pickups, jobs } = options;
   const servers: Server[] = [];
   const foreign = async () => undefined;
   if (only !== 'postgres') {
-    if (redis === undefined && !redisAvailable)
-      throw new Error('no redis-server on the PATH: install one or pass --redis');
-    const { url, close } = redis === undefined ? await startRedis() : { url: redis, close: foreign };
+    if (redis === null && !redisAvailable) throw new Error('no redis-server on the PATH: install one or pass --redis');
+    const { url, close } = redis === null ? await startRedis() : { url: redis, close: foreign };
     servers.push({ store: 'Redis', url, close, size: { pickups, jobs, producers } });
   }
   if (only !== 'redis') {
-    const { url, close } =
-      postgres === undefined ? await startPostgres({ fsync: 'on' }) : { url: postgres, close: foreign };
+    const { url, close } = postgres === null ? await startPostgres({ fsync: 'on' }) : { url: postgres, close: foreign };
     const size = { pickups: Math.ceil(pickups / 3), jobs: Math.ceil(jobs / 10), producers };
     servers.push({ store: 'Postgres', url, close, size });
   }
@@ -93,13 +68,8 @@ function contestant(name: string, { url, size }: Server, open: (url: string) => 
 }
 
 async function main(): Promise<void> {
-  const options = readOptions();
-  if (options === null) {
-    process.stdout.write(help);
-    return;
-  }
   const startedAt = new Date().toISOString();
-  const servers = await startServers(options);
+  const servers = await startServers();
   try {
     const namespace = `bench${process.pid}`;
     const contestants = servers.flatMap((server) => [

@@ -2,49 +2,90 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 
-export interface BenchSettings {
-  rounds: number;
-  threads: number;
-  home: string;
-  json: string | null;
-}
-
-/** A further option of one bench; its value is text. */
+/**
+ * One option of a bench. With a number or a text as `default` it is one; with a placeholder for its value alone, it is a
+ * text or null; with neither, a switch.
+ */
 export interface BenchOption {
-  /** As `--help` tells it, with the placeholder of its value: `N      texts at once`. */
+  /** What `--help` says of it; a default is told there besides. */
   about: string;
-  default: string;
+  /** Stands for the value in `--help`, such as `N` or `DIR`. */
+  value?: string;
+  default?: number | string;
+  /** It may be given several times, and is a list. */
+  isRepeated?: true;
 }
 
-/** What most benches take from the command line, and what one takes besides; prints `about` and ends where help is wanted. */
-export function benchSettings<Name extends string = never>(
+export type BenchOptions = Record<string, BenchOption>;
+
+type ValueOf<Option extends BenchOption> = Option extends { isRepeated: true }
+  ? string[]
+  : Option extends { default: number }
+    ? number
+    : Option extends { default: string }
+      ? string
+      : Option extends { value: string }
+        ? string | null
+        : boolean;
+
+export type BenchValues<Options extends BenchOptions> = { [Name in keyof Options]: ValueOf<Options[Name]> };
+
+export const roundsOption = { value: 'N', about: 'measured rounds', default: 5 };
+export const jsonOption = { value: 'PATH', about: 'also write the report there' };
+export const homeOption = {
+  value: 'DIR',
+  about: 'keeps weights between runs',
+  default: join(homedir(), '.cache', 'sluice-test'),
+};
+
+/** What every bench on real models takes. */
+export const modelBenchOptions = {
+  rounds: roundsOption,
+  threads: { value: 'N', about: 'threads of every model', default: 2 },
+  home: homeOption,
+  json: jsonOption,
+};
+
+/** Reads the command line of a bench. Prints `about` with all options and ends the process where help is wanted. */
+export function benchOptions<const Options extends BenchOptions>(
   about: string,
-  more: Record<Name, BenchOption> = {} as Record<Name, BenchOption>,
-): BenchSettings & { more: Record<Name, string> } {
-  const usual = {
-    rounds: { about: 'N     measured rounds', default: '5' },
-    threads: { about: 'N    threads of every model', default: '2' },
-    home: { about: 'DIR     keeps weights between runs', default: join(homedir(), '.cache', 'sluice-test') },
-  };
-  const all: Record<string, BenchOption> = { ...more, ...usual };
-  const options = Object.fromEntries(
-    Object.entries(all).map(([name, { default: value }]) => [name, { type: 'string', default: value } as const]),
-  );
-  const { values } = parseArgs({
-    options: { ...options, json: { type: 'string' }, help: { type: 'boolean', default: false } },
+  options: Options,
+): BenchValues<Options> {
+  const values = parseBenchOptions(options, process.argv.slice(2));
+  if (values !== null) return values;
+  process.stdout.write(benchHelp(about, options));
+  process.exit(0);
+}
+
+/** Null: help is wanted. Throws at an unknown option, and at a number that is none. */
+export function parseBenchOptions<const Options extends BenchOptions>(
+  options: Options,
+  args: string[],
+): BenchValues<Options> | null {
+  const kinds = Object.entries<BenchOption>(options).map(([name, { value, isRepeated = false }]) => {
+    return [name, { type: value === undefined ? 'boolean' : 'string', multiple: isRepeated } as const] as const;
   });
-  if (values.help) {
-    const lines = Object.entries(all).map(([name, option]) => `  --${name} ${option.about}, default ${option.default}`);
-    process.stdout.write(`${about}\n${lines.join('\n')}\n  --json PATH    also write the report there\n`);
-    process.exit(0);
-  }
-  const text = (name: string): string => String((values as Record<string, unknown>)[name]);
-  const chosen = Object.keys(more).map((name) => [name, text(name)]);
-  return {
-    rounds: Number(text('rounds')),
-    threads: Number(text('threads')),
-    home: text('home'),
-    json: values.json === undefined ? null : text('json'),
-    more: Object.fromEntries(chosen) as Record<Name, string>,
-  };
+  const { values } = parseArgs({ args, options: { ...Object.fromEntries(kinds), help: { type: 'boolean' } } });
+  const given: Record<string, unknown> = values;
+  if (given.help === true) return null;
+  const read = Object.entries<BenchOption>(options).map(([name, option]) => [name, valueOf(name, option, given[name])]);
+  return Object.fromEntries(read) as BenchValues<Options>;
+}
+
+function valueOf(name: string, option: BenchOption, given: unknown): unknown {
+  if (option.isRepeated) return given ?? [];
+  if (option.value === undefined) return given ?? false;
+  if (typeof option.default !== 'number') return given ?? option.default ?? null;
+  const number = Number(given ?? option.default);
+  if (given === '' || !Number.isFinite(number)) throw new Error(`--${name} takes a number, not "${String(given)}".`);
+  return number;
+}
+
+export function benchHelp(about: string, options: BenchOptions): string {
+  const rows = Object.entries(options).map(([name, { value, about: text, default: usual = '' }]) => {
+    return { flag: ['--' + name, value].join(' ').trim(), text: usual === '' ? text : `${text}, default ${usual}` };
+  });
+  const width = Math.max(...rows.map(({ flag }) => flag.length));
+  const lines = rows.map(({ flag, text }) => `  ${flag.padEnd(width)}   ${text}\n`);
+  return `${about.trimEnd()}\n\n${lines.join('')}`;
 }

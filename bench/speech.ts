@@ -1,15 +1,17 @@
 import type { InstalledModel } from '#model-store';
 import { installAll, serveModels } from './models.js';
 import { type ContestantResult, medianOf, type Ratio, runBench } from './report.js';
-import { benchSettings } from './settings.js';
+import { benchOptions, modelBenchOptions } from './settings.js';
 import { benchTexts } from './speech/texts.js';
 import { asContestant, bareVoice, peerVoice, platformVoice } from './speech/voices.js';
 
-const { home, threads, rounds, json } = benchSettings(`node dist/bench/speech.js [options]
+const { home, threads, rounds, json } = benchOptions(
+  `node dist/bench/speech.js [options]
 
 A sentence and a page of twelve, said by Kokoro in the whole platform (whole and as a stream), in our engine alone and in
-transformers.js with the same weights and symbols, in turns; TinyTTS, which the peer does not know, beside them.
-`);
+transformers.js with the same weights and symbols, in turns; TinyTTS, which the peer does not know, beside them.`,
+  modelBenchOptions,
+);
 const voice = 'af_sky';
 
 const installed = await installAll(home, ['kokoro-82m', 'tiny-tts']);

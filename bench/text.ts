@@ -1,73 +1,73 @@
 import { mkdir, writeFile } from 'node:fs/promises';
-import { homedir } from 'node:os';
-import { dirname, join } from 'node:path';
-import { parseArgs } from 'node:util';
+import { dirname } from 'node:path';
 import { modelsFolder } from '#model-store';
 import { machineFacts } from './report.js';
+import { benchOptions, homeOption } from './settings.js';
 import { casesFor } from './text/cases.js';
 import { contenderNames, startLineup } from './text/lineup.js';
 import { type CaseResult, type PrefixResult, runCase, runPrefixCase, type RunOptions } from './text/run-cases.js';
 import { platformRatios, resultTable } from './text/text-report.js';
 import { prepareWeights } from './text/weights.js';
 
-const { values } = parseArgs({
-  options: {
-    model: { type: 'string', default: 'stories-15m' },
-    /** Keeps weights between runs. */
-    home: { type: 'string', default: join(homedir(), '.cache', 'sluice-test') },
-    runs: { type: 'string', default: '5' },
-    threads: { type: 'string', default: '2' },
-    slots: { type: 'string' },
-    port: { type: 'string', default: '3900' },
-    /** Some of the contenders, comma separated. */
-    only: { type: 'string', default: '' },
-    /** Part of a case's name. */
-    case: { type: 'string', default: '' },
-    quick: { type: 'boolean', default: false },
-    output: { type: 'string' },
-  },
-});
+const options = benchOptions(
+  `node dist/bench/text.js [options]
 
-const only = values.only.split(',').filter(Boolean);
+Chats of several shapes, answered by the whole platform, by our engine alone, by transformers.js and by llama.cpp with the
+same weights, in turns.`,
+  {
+    model: { value: 'ID', about: 'what writes', default: 'stories-15m' },
+    home: homeOption,
+    runs: { value: 'N', about: 'measured runs of a case', default: 5 },
+    threads: { value: 'N', about: 'threads of everybody', default: 2 },
+    slots: { value: 'N', about: 'sequences that our engine runs at once, default what the manifest says' },
+    port: { value: 'N', about: 'port of the api', default: 3_900 },
+    only: { value: 'LIST', about: 'some of the contenders: ' + contenderNames.join(', '), default: '' },
+    case: { value: 'TEXT', about: 'cases whose name has it', default: '' },
+    quick: { about: 'small cases, one run each' },
+    output: { value: 'PATH', about: 'also write the report there' },
+  },
+);
+
+const only = options.only.split(',').filter(Boolean);
 const unknown = only.filter((name) => !contenderNames.some((known) => known === name));
 if (unknown.length > 0)
   throw new Error(`unknown contender ${unknown.join(', ')}; there are ${contenderNames.join(', ')}`);
 
 const say = (text: string) => process.stderr.write(`${text}\n`);
 
-say(`preparing the weights of ${values.model} in ${values.home}`);
-const weights = await prepareWeights(values.model, values.home);
+say(`preparing the weights of ${options.model} in ${options.home}`);
+const weights = await prepareWeights(options.model, options.home);
 const { platform, contenders } = await startLineup({
   weights,
-  threads: Number(values.threads),
-  slots: values.slots === undefined ? undefined : Number(values.slots),
-  port: Number(values.port),
-  modelsFolder: modelsFolder(values.home),
+  threads: options.threads,
+  slots: options.slots === null ? undefined : Number(options.slots),
+  port: options.port,
+  modelsFolder: modelsFolder(options.home),
   only,
 });
 
-const options: RunOptions = {
-  repetitions: values.quick ? 1 : Number(values.runs),
+const runs: RunOptions = {
+  repetitions: options.quick ? 1 : options.runs,
   warmups: 1,
   onProgress: say,
 };
 const results: CaseResult[] = [];
 let prefix: PrefixResult | null = null;
 try {
-  const set = casesFor(weights.manifest.contextLength ?? 2_048, values.quick);
-  for (const each of set.cases.filter(({ name }) => name.includes(values.case))) {
-    results.push(...(await runCase(each, contenders, options)));
+  const set = casesFor(weights.manifest.contextLength ?? 2_048, options.quick);
+  for (const each of set.cases.filter(({ name }) => name.includes(options.case))) {
+    results.push(...(await runCase(each, contenders, runs)));
   }
-  if (platform && set.prefix?.name.includes(values.case)) prefix = await runPrefixCase(set.prefix, platform, options);
+  if (platform && set.prefix?.name.includes(options.case)) prefix = await runPrefixCase(set.prefix, platform, runs);
 } finally {
   await Promise.all(contenders.map((contender) => contender.close()));
 }
 
 const startedAt = new Date().toISOString();
-const report = { bench: 'text', startedAt, machine: machineFacts(), settings: values, results, prefix };
-if (values.output !== undefined) {
-  await mkdir(dirname(values.output), { recursive: true });
-  await writeFile(values.output, `${JSON.stringify(report, null, 2)}\n`);
+const report = { bench: 'text', startedAt, machine: machineFacts(), settings: options, results, prefix };
+if (options.output !== null) {
+  await mkdir(dirname(options.output), { recursive: true });
+  await writeFile(options.output, `${JSON.stringify(report, null, 2)}\n`);
 }
 process.stdout.write(`${resultTable(results)}\n\n${platformRatios(results)}\n`);
 if (prefix) {

@@ -1,41 +1,17 @@
-import { homedir } from 'node:os';
-import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import type { InstalledModel } from '#model-store';
 import { installAll, serveModels } from './models.js';
 import { type ContestantResult, medianOf, type Ratio, runBench } from './report.js';
+import { benchOptions, modelBenchOptions } from './settings.js';
 import { asContestant, bareTranscriber, peerTranscriber, platformTranscriber } from './transcription/contestants.js';
 import { benchRecordings } from './transcription/recordings.js';
 
-const help = `node dist/bench/transcription.js [options]
+const { rounds, threads, words, home, json } = benchOptions(
+  `node dist/bench/transcription.js [options]
 
 Two recordings, 11 s and 90 s, written down by the whole platform, by our engine alone and by transformers.js with the
-same weights, in turns; Moonshine, which the peer has no files for, beside them.
-
-  --rounds N     measured rounds, default 5
-  --threads N    threads of every model, default 2
-  --words        with the times of words
-  --home DIR     keeps weights between runs, default ~/.cache/sluice-test
-  --json PATH    also write the report there
-`;
-
-const { values } = parseArgs({
-  options: {
-    rounds: { type: 'string', default: '5' },
-    threads: { type: 'string', default: '2' },
-    words: { type: 'boolean', default: false },
-    home: { type: 'string', default: join(homedir(), '.cache', 'sluice-test') },
-    json: { type: 'string' },
-    help: { type: 'boolean', default: false },
-  },
-});
-if (values.help) {
-  process.stdout.write(help);
-  process.exit(0);
-}
-
-const { words, home } = values;
-const [rounds, threads] = [Number(values.rounds), Number(values.threads)];
+same weights, in turns; Moonshine, which the peer has no files for, beside them.`,
+  { words: { about: 'with the times of words' }, ...modelBenchOptions },
+);
 
 const recordings = await benchRecordings(home);
 const installed = await installAll(home, ['whisper-tiny', 'moonshine-tiny']);
@@ -59,7 +35,6 @@ try {
       ];
     });
   const contestants = transcribers.map((transcriber) => asContestant(transcriber, recordings));
-  const json = values.json ?? null;
   await runBench({ name: 'transcription', settings: { rounds, threads, words }, contestants, rounds, ratiosOf, json });
 } finally {
   await platform.stop();

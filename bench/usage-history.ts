@@ -1,4 +1,3 @@
-import { parseArgs } from 'node:util';
 import { migrate } from '#platform/migrations';
 import { PrismaService } from '#platform/prisma';
 import { startPostgres } from '#test/postgres-server';
@@ -11,42 +10,28 @@ import {
   publish,
   runInterleaved,
 } from './report.js';
+import { benchOptions, jsonOption, roundsOption } from './settings.js';
 import { ApiProcess } from './usage/api-process.js';
 import { fillUsage } from './usage/fill-usage.js';
 
-const help = `node dist/bench/usage-history.js [options]
+const options = benchOptions(
+  `node dist/bench/usage-history.js [options]
 
 How long a page of the usage history takes, asked of an api over HTTP, near the beginning and far from it: once every
-page of 1,000 positions in turn, then interleaved rounds of pages of several kinds, and the sums of analytics.
-
-  --postgres URL   an empty database to use; a server is started when absent
-  --positions N    positions of the account, default 1000000
-  --rounds N       measured rounds, default 5
-  --pages N        pages per round and kind, default 40
-  --json PATH      also write the report there
-`;
+page of 1,000 positions in turn, then interleaved rounds of pages of several kinds, and the sums of analytics.`,
+  {
+    postgres: { value: 'URL', about: 'an empty database to use; a server is started when absent' },
+    positions: { value: 'N', about: 'positions of the account', default: 1_000_000 },
+    rounds: roundsOption,
+    pages: { value: 'N', about: 'pages per round and kind', default: 40 },
+    json: jsonOption,
+  },
+);
 
 /** What the project promises: any page within 100 ms at the median. */
 const pageAimMs = 100;
 const pageSize = 1_000;
 const oneDayMs = 86_400_000;
-
-function readOptions() {
-  const text = { type: 'string' } as const;
-  const { values } = parseArgs({
-    options: {
-      postgres: text,
-      positions: { ...text, default: '1000000' },
-      rounds: { ...text, default: '5' },
-      pages: { ...text, default: '40' },
-      json: text,
-      help: { type: 'boolean', default: false },
-    },
-  });
-  const [positions, rounds, pages] = [values.positions, values.rounds, values.pages].map(Number);
-  const { help: helpAsked, postgres, json = null } = values;
-  return { helpAsked, postgres, json, positions: positions || 1_000_000, rounds: rounds || 5, pages: pages || 40 };
-}
 
 interface TimedPage {
   ms: number;
@@ -142,15 +127,10 @@ function analyst(reader: Reader, days: number): Contestant {
 }
 
 async function main(): Promise<void> {
-  const options = readOptions();
-  if (options.helpAsked) {
-    process.stdout.write(help);
-    return;
-  }
   const { positions, rounds, pages } = options;
   const startedAt = new Date().toISOString();
   const onProgress = (line: string) => void process.stderr.write(`${line}\n`);
-  const server = options.postgres === undefined ? await startPostgres({ fsync: 'on' }) : null;
+  const server = options.postgres === null ? await startPostgres({ fsync: 'on' }) : null;
   const url = options.postgres ?? server?.url ?? '';
   const prisma = new PrismaService({ url, poolSize: 2 });
   let api: ApiProcess | null = null;

@@ -5,13 +5,15 @@ import { bareContestant, type MediaWork, peerContestant, platformContestant } fr
 import { patterned } from './media/patterned.js';
 import { installAll, serveModels } from './models.js';
 import { type ContestantResult, medianOf, type Ratio, runBench } from './report.js';
-import { benchSettings } from './settings.js';
+import { benchOptions, modelBenchOptions } from './settings.js';
 
-const { home, threads, rounds, json } = benchSettings(`node dist/bench/video.js [options]
+const { home, threads, rounds, json } = benchOptions(
+  `node dist/bench/video.js [options]
 
 A second of 24 frames of 256p between two pictures by RIFE: in the whole platform (frames, encoding, delivery), in our engine
-alone, and by a bare session with the same graph and frames.
-`);
+alone, and by a bare session with the same graph and frames.`,
+  modelBenchOptions,
+);
 
 const [width, height] = [384, 256];
 /** Between the first and the last of 24. */
