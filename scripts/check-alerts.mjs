@@ -2,17 +2,11 @@
 // `npm run alerts:check`: promtool reads the rules and feeds each alert series that must fire it, and series that must not.
 import { spawnSync } from 'node:child_process';
 import { resolve } from 'node:path';
+import { requirePromtool } from './promtool.mjs';
 import { root } from './steps.mjs';
 
 const folder = resolve(root, 'k8s/observability');
-const promtool = process.env.PROMTOOL ?? 'promtool';
-
-if (spawnSync(promtool, ['--version']).status !== 0) {
-  console.error(
-    'promtool is not on the PATH (Debian: apt-get install --no-install-recommends prometheus; or PROMTOOL).',
-  );
-  process.exit(2);
-}
+const promtool = requirePromtool('reads the rules');
 
 const checks = [
   ['check', 'rules', 'rules/sluice.rules.yaml'],

@@ -1,0 +1,11 @@
+import { spawnSync } from 'node:child_process';
+
+/** What runs promtool: `PROMTOOL`, else the one on the PATH. Where there is none it says so and ends the process with 2. */
+export function requirePromtool(purpose) {
+  const promtool = process.env.PROMTOOL ?? 'promtool';
+  if (spawnSync(promtool, ['--version']).status === 0) return promtool;
+  console.error(
+    `promtool, which ${purpose}, is not on the PATH (Debian: apt-get install --no-install-recommends prometheus; or PROMTOOL).`,
+  );
+  process.exit(2);
+}
