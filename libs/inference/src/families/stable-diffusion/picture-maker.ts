@@ -1,4 +1,3 @@
-import { PlatformError } from '#common';
 import { createScheduler } from '../../diffusion/create-scheduler.js';
 import { NormalNoise } from '../../diffusion/normal-noise.js';
 import type { TaskContext } from '../../engines/queued-task.engine.js';
@@ -7,6 +6,7 @@ import type { GraphSession } from '../../runtime/graph-session.js';
 import type { Autoencoder } from './autoencoder.js';
 import { denoise } from './denoise.js';
 import { Denoiser } from './denoiser.js';
+import { latentSize } from './latent-size.js';
 import type { PipelineConfig } from './pipeline-files.js';
 import type { PromptEncoder } from './prompt-encoder.js';
 
@@ -24,7 +24,7 @@ export class PictureMaker {
   /** Rejects with what `context.breathe` throws when the task was cancelled: between two steps, at most one is done. */
   async make(input: GenerateInput, context: TaskContext): Promise<PictureOutput> {
     const { config, unet, autoencoder } = this.parts;
-    const [height, width] = [this.latentSide(input.height, 'height'), this.latentSide(input.width, 'width')];
+    const { height, width } = latentSize(input, config);
     const shape = { channels: config.latentChannels, height, width };
     const length = shape.channels * height * width;
     const noise = new NormalNoise(input.seed);
@@ -55,12 +55,6 @@ export class PictureMaker {
       pictureWidth: width,
       guidanceDimensions: config.guidanceDimensions,
     };
-  }
-
-  private latentSide(pixels: number, name: string): number {
-    const { latentStride } = this.parts.config;
-    if (pixels % latentStride === 0) return pixels / latentStride;
-    throw new PlatformError('INVALID_REQUEST', `${name} must be a multiple of ${latentStride}.`, name);
   }
 }
 

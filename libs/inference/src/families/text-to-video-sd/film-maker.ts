@@ -1,4 +1,3 @@
-import { PlatformError } from '#common';
 import { createScheduler } from '../../diffusion/create-scheduler.js';
 import { NormalNoise } from '../../diffusion/normal-noise.js';
 import type { TaskContext } from '../../engines/queued-task.engine.js';
@@ -8,6 +7,7 @@ import type { GraphSession } from '../../runtime/graph-session.js';
 import type { Autoencoder } from '../stable-diffusion/autoencoder.js';
 import { denoise } from '../stable-diffusion/denoise.js';
 import { Denoiser } from '../stable-diffusion/denoiser.js';
+import { latentSize } from '../stable-diffusion/latent-size.js';
 import type { PipelineConfig } from '../stable-diffusion/pipeline-files.js';
 import type { PromptEncoder } from '../stable-diffusion/prompt-encoder.js';
 
@@ -29,7 +29,7 @@ export class FilmMaker {
   /** Rejects with what `context.breathe` throws when the task was cancelled: between two steps. */
   async animate(input: AnimateInput, context: TaskContext): Promise<AnimateOutput> {
     const { config, unet, steps } = this.parts;
-    const [height, width] = [this.latentSide(input.height, 'height'), this.latentSide(input.width, 'width')];
+    const { height, width } = latentSize(input, config);
     const shape = { channels: config.latentChannels, frames: input.frames, height, width };
     const length = shape.channels * input.frames * height * width;
     const noise = new NormalNoise(input.seed);
@@ -55,12 +55,6 @@ export class FilmMaker {
       pictureWidth: width,
       guidanceDimensions: null,
     };
-  }
-
-  private latentSide(pixels: number, name: string): number {
-    const { latentStride } = this.parts.config;
-    if (pixels % latentStride === 0) return pixels / latentStride;
-    throw new PlatformError('INVALID_REQUEST', `${name} must be a multiple of ${latentStride}.`, name);
   }
 }
 

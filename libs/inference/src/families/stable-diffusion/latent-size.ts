@@ -1,0 +1,14 @@
+import { PlatformError } from '#common';
+import type { PipelineConfig } from './pipeline-files.js';
+
+/** The sides of the latents of a picture of so many pixels. Throws `INVALID_REQUEST` where the stride does not divide one. */
+export function latentSize(
+  pixels: { height: number; width: number },
+  { latentStride }: PipelineConfig,
+): { height: number; width: number } {
+  const side = (name: 'height' | 'width'): number => {
+    if (pixels[name] % latentStride === 0) return pixels[name] / latentStride;
+    throw new PlatformError('INVALID_REQUEST', `${name} must be a multiple of ${latentStride}.`, name);
+  };
+  return { height: side('height'), width: side('width') };
+}
