@@ -1,0 +1,57 @@
+import { join } from 'node:path';
+import { PlatformError } from '#common';
+import type { EngineSink } from '../engines/engine.js';
+import { QueuedTaskEngine } from '../engines/queued-task.engine.js';
+import type { HostLoadOptions } from '../host/host-protocol.js';
+import type { LoadedEngine } from '../host/loaded-engine.js';
+import type { GraphSession } from '../runtime/graph-session.js';
+import { OrtSession } from '../runtime/ort-session.js';
+import { BlockRecognizer, type WindowRecognizer } from './block-recognizer.js';
+import { loadVoiceActivity } from './load-voice-activity.js';
+import { MergedDecoder } from './merged-decoder.js';
+import { recognitionHandlers, recognitionWarmUp } from './recognition-task.js';
+
+/** What a family listens and writes with. */
+export interface RecognitionGraphs {
+  encoder: GraphSession;
+  decoder: MergedDecoder;
+}
+
+export interface RecognitionFamily {
+  /** As manifests name it. */
+  name: string;
+  /** Writes down one window after another. */
+  recognizerOf(graphs: RecognitionGraphs): WindowRecognizer;
+}
+
+/**
+ * The engine of a family with an encoder (`graphFile`) and a merged decoder (`familyOptions.decoderFile`). Rejects with
+ * `INVALID_MANIFEST` where no decoder is named.
+ */
+export async function loadRecognitionEngine(
+  { name, recognizerOf }: RecognitionFamily,
+  options: HostLoadOptions,
+  sink: EngineSink,
+): Promise<LoadedEngine> {
+  const { directory, graphFile, familyOptions, providers, intraOpThreads } = options;
+  const { decoderFile } = familyOptions;
+  if (typeof decoderFile !== 'string') {
+    throw new PlatformError('INVALID_MANIFEST', `The family ${name} needs familyOptions.decoderFile.`);
+  }
+  // They take turns, and threads that spin while the other one works take its processors.
+  const session = { providers, intraOpThreads, spinning: false };
+  const encoder = await OrtSession.open({ ...session, modelPath: join(directory, graphFile) });
+  const decoder = new MergedDecoder(await OrtSession.open({ ...session, modelPath: join(directory, decoderFile) }));
+  const voice = await loadVoiceActivity(options);
+  const engine = new QueuedTaskEngine({
+    handlers: recognitionHandlers(new BlockRecognizer(recognizerOf({ encoder, decoder }), voice)),
+    sink,
+    onClose: async () => {
+      await encoder.release();
+      await decoder.release();
+      await voice?.release();
+    },
+  });
+  const { provider, providerNote } = encoder;
+  return { engine, provider, providerNote, slots: options.slots, warmUp: recognitionWarmUp };
+}
