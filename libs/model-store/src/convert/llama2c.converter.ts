@@ -15,7 +15,11 @@ import { invalidFile } from './invalid-file.js';
 import { Llama2cCheckpoint } from './llama2c-checkpoint.js';
 import { readLlama2cTokenizer } from './llama2c-tokenizer.js';
 import { OutputFolder } from './output-folder.js';
-import { sentencePieceTokenizerJson, type SentencePieceVocabulary } from './tokenizer/sentencepiece-tokenizer.js';
+import {
+  llamaTokenizerConfig,
+  sentencePieceTokenizerJson,
+  type SentencePieceVocabulary,
+} from './tokenizer/sentencepiece-tokenizer.js';
 
 /**
  * llama2.c checkpoint and tokenizer → installed model. The input is `model.bin` with `tokenizer.bin`, or a single
@@ -85,14 +89,5 @@ async function writeTextFiles(
   await output.writeJson('config.json', configJson(checkpoint.shape, names));
   await output.writeJson('generation_config.json', { bos_token_id: 1, eos_token_id: eosTokenIds });
   await output.writeJson('tokenizer.json', sentencePieceTokenizerJson(vocabulary));
-  await output.writeJson('tokenizer_config.json', {
-    tokenizer_class: 'LlamaTokenizer',
-    bos_token: '<s>',
-    eos_token: '</s>',
-    unk_token: '<unk>',
-    add_bos_token: true,
-    add_eos_token: false,
-    legacy: true,
-    clean_up_tokenization_spaces: false,
-  });
+  await output.writeJson('tokenizer_config.json', llamaTokenizerConfig);
 }

@@ -4,7 +4,7 @@ import { converterVersions } from './converter-versions.js';
 import { InputFile } from './input-file.js';
 import { invalidFile } from './invalid-file.js';
 import { OutputFolder } from './output-folder.js';
-import { sentencePieceTokenizerJson } from './tokenizer/sentencepiece-tokenizer.js';
+import { llamaTokenizerConfig, sentencePieceTokenizerJson } from './tokenizer/sentencepiece-tokenizer.js';
 
 const graphs = ['encoder_model.onnx', 'decoder_model_merged.onnx', 'silero_vad.onnx'];
 const vocabularyFile = 'llama-tokenizer.js';
@@ -29,16 +29,7 @@ export async function convertMoonshine(request: ConversionRequest): Promise<Conv
     const scores = Float32Array.from(pieces, (_piece, id) => -id);
     const vocabulary = { pieces, scores, added, unknown, bos, eos, addsBos: true, addsEos: false, addsSpace: true };
     await output.writeJson('tokenizer.json', sentencePieceTokenizerJson(vocabulary));
-    await output.writeJson('tokenizer_config.json', {
-      tokenizer_class: 'LlamaTokenizer',
-      bos_token: '<s>',
-      eos_token: '</s>',
-      unk_token: '<unk>',
-      add_bos_token: true,
-      add_eos_token: false,
-      legacy: true,
-      clean_up_tokenization_spaces: false,
-    });
+    await output.writeJson('tokenizer_config.json', llamaTokenizerConfig);
   });
   return { converter: converterVersions.moonshine, files: output.files };
 }

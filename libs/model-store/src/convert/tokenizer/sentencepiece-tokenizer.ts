@@ -17,6 +17,18 @@ export interface SentencePieceVocabulary {
   addsSpace: boolean;
 }
 
+/** The `tokenizer_config.json` beside LLaMA's vocabulary. */
+export const llamaTokenizerConfig = {
+  tokenizer_class: 'LlamaTokenizer',
+  bos_token: '<s>',
+  eos_token: '</s>',
+  unk_token: '<unk>',
+  add_bos_token: true,
+  add_eos_token: false,
+  legacy: true,
+  clean_up_tokenization_spaces: false,
+} as const;
+
 /** The `tokenizer.json` that splits texts as SentencePiece does. */
 export function sentencePieceTokenizerJson(vocabulary: SentencePieceVocabulary): Record<string, unknown> {
   const { pieces, bos, eos, unknown } = vocabulary;
