@@ -3,10 +3,12 @@ import { Readable } from 'node:stream';
 import type { FastifyReply } from 'fastify';
 import { type ErrorCode, errorEntry, PlatformError } from '#common';
 import type { ModelManifest, ModelType } from '#model-registry/manifest';
+import { callerOf } from '#platform/http';
 import { type ArtifactStore, defaultLifetimeMs } from '#storage';
 import type { MediaJob } from '../media/media-job.js';
 import type { MediaJobKey, MediaJobsRepository } from '../media/media-jobs.repository.js';
 import type { InferenceServices } from './inference-services.js';
+import type { LimitedExchange } from './model-limit.js';
 
 /* The second half of an async job's life: whoever queued it asks how it is doing, takes the result, and lets it go. */
 
@@ -99,14 +101,35 @@ export async function completeMedia({ mediaJobs, artifacts }: QueuedMediaParts, 
   }
 }
 
+/** How a caller names a job: by its model, of these types, and by the id that queueing it answered. */
+export interface MediaName {
+  model: string;
+  queueId: string;
+  types: readonly [ModelType, ...ModelType[]];
+}
+
+/**
+ * The key of a job that its caller asks after, once the limits of the model let the question through. Rejects as
+ * `InferenceServices.limit` does, and as `InferenceServices.resolve` does when the registry is away.
+ */
+export async function keyOfMedia(
+  services: Pick<InferenceServices, 'resolve' | 'limit'>,
+  exchange: LimitedExchange,
+  { model: name, queueId, types }: MediaName,
+): Promise<MediaJobKey> {
+  const { request } = exchange;
+  const model = await modelOfMedia(services, { name, types, headers: request.headers });
+  await services.limit(exchange, { model, action: 'retrieve' });
+  return { modelId: model.id, queueId, accountId: callerOf(request).accountId };
+}
+
 /**
  * The model that a job was queued with, by the name its caller gives. A model that is gone since is known by its id
- * alone: what it made is still there, also for a key that may not call it any more. Rejects as `InferenceServices.resolve`
- * does when the registry is away.
+ * alone: what it made is still there, also for a key that may not call it any more.
  */
-export async function modelOfMedia(
+async function modelOfMedia(
   { resolve }: Pick<InferenceServices, 'resolve'>,
-  { name, types, headers }: { name: string; types: readonly [ModelType, ...ModelType[]]; headers: IncomingHttpHeaders },
+  { name, types, headers }: { name: string; types: MediaName['types']; headers: IncomingHttpHeaders },
 ): Promise<Pick<ModelManifest, 'id' | 'type' | 'tier'>> {
   for (const type of types) {
     try {

@@ -8,8 +8,10 @@ import {
   findMedia,
   type InferenceServices,
   inferenceServices,
+  keyOfMedia,
+  type LimitedExchange,
+  type MediaJobKey,
   modelHeaders,
-  modelOfMedia,
   queueMedia,
   sendMedia,
 } from '#jobs';
@@ -119,8 +121,7 @@ export class AudioController {
   @RetrieveAudioApiDocument()
   async retrieve(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const wire = validateWire(RetrieveAudioRequest, request.body);
-    const key = await this.keyOf(request, wire);
-    await this.services.limit({ request, reply }, { model: key.model, action: 'retrieve' });
+    const key = await this.keyOf({ request, reply }, wire);
     const { job, timing } = await findMedia(this.services, key);
     void reply.header('x-service-progress-percent', job.progressPercent);
     if (timing.status === 'PROCESSING') await reply.status(200).send(timing);
@@ -135,14 +136,12 @@ export class AudioController {
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<AudioCompleteResponse> {
-    const key = await this.keyOf(request, validateWire(CompleteAudioRequest, request.body));
-    await this.services.limit({ request, reply }, { model: key.model, action: 'retrieve' });
+    const key = await this.keyOf({ request, reply }, validateWire(CompleteAudioRequest, request.body));
     return { success: await completeMedia(this.services, key) };
   }
 
-  private async keyOf(request: FastifyRequest, { model: name, queue_id: queueId }: CompleteAudioRequest) {
-    const model = await modelOfMedia(this.services, { name, types: audioTypes, headers: request.headers });
-    return { model, modelId: model.id, queueId, accountId: callerOf(request).accountId };
+  private keyOf(exchange: LimitedExchange, { model, queue_id: queueId }: CompleteAudioRequest): Promise<MediaJobKey> {
+    return keyOfMedia(this.services, exchange, { model, queueId, types: audioTypes });
   }
 }
 

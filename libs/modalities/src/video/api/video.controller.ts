@@ -8,8 +8,10 @@ import {
   findMedia,
   type InferenceServices,
   inferenceServices,
+  keyOfMedia,
+  type LimitedExchange,
+  type MediaJobKey,
   modelHeaders,
-  modelOfMedia,
   queueMedia,
   sendMedia,
 } from '#jobs';
@@ -102,8 +104,7 @@ export class VideoController {
   @RetrieveVideoApiDocument()
   async retrieve(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const wire = validateWire(RetrieveVideoRequest, request.body);
-    const key = await this.keyOf(request, wire);
-    await this.services.limit({ request, reply }, { model: key.model, action: 'retrieve' });
+    const key = await this.keyOf({ request, reply }, wire);
     try {
       const { job, timing } = await findMedia(this.services, key);
       void reply.header('x-service-progress-percent', job.progressPercent);
@@ -127,14 +128,12 @@ export class VideoController {
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<VideoCompleteResponse> {
-    const key = await this.keyOf(request, validateWire(CompleteVideoRequest, request.body));
-    await this.services.limit({ request, reply }, { model: key.model, action: 'retrieve' });
+    const key = await this.keyOf({ request, reply }, validateWire(CompleteVideoRequest, request.body));
     return { success: await completeMedia(this.services, key) };
   }
 
-  private async keyOf(request: FastifyRequest, { model: name, queue_id: queueId }: CompleteVideoRequest) {
-    const model = await modelOfMedia(this.services, { name, types: ['video'], headers: request.headers });
-    return { model, modelId: model.id, queueId, accountId: callerOf(request).accountId };
+  private keyOf(exchange: LimitedExchange, { model, queue_id: queueId }: CompleteVideoRequest): Promise<MediaJobKey> {
+    return keyOfMedia(this.services, exchange, { model, queueId, types: ['video'] });
   }
 
   private async admit(
