@@ -1,7 +1,8 @@
-import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { modelFolder, modelsFolder } from '#model-store';
+import { modelFolder } from '#model-store';
 import { type ModelManifest, validateManifest } from '#model-registry/manifest';
+import { installFixture } from './install-fixture.js';
 
 /** A manifest whose model the deterministic test engine plays. */
 export function deterministicManifest(id: string, wishes: Partial<ModelManifest> = {}): ModelManifest {
@@ -37,13 +38,9 @@ export function deterministicManifest(id: string, wishes: Partial<ModelManifest>
 
 /** Installs such a model the way a pull does: written beside, renamed into place. */
 export async function installDeterministicModel(home: string, manifest: ModelManifest): Promise<void> {
-  const partial = join(modelsFolder(home), `.partial-${manifest.id}`);
-  await mkdir(partial, { recursive: true });
-  const record = { modelId: manifest.id, installedAt: new Date(0).toISOString(), converter: 'none', files: [] };
-  await writeFile(join(partial, 'installed.json'), JSON.stringify(record));
-  await writeFile(join(partial, 'manifest.json'), JSON.stringify(manifest));
-  await rm(modelFolder(home, manifest.id), { recursive: true, force: true });
-  await rename(partial, modelFolder(home, manifest.id));
+  await installFixture(home, { id: manifest.id, converter: 'none' }, (folder) =>
+    writeFile(join(folder, 'manifest.json'), JSON.stringify(manifest)),
+  );
 }
 
 export async function removeDeterministicModel(home: string, modelId: string): Promise<void> {

@@ -1,9 +1,9 @@
-import { createHash } from 'node:crypto';
-import { cp, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { cp, rm, writeFile } from 'node:fs/promises';
 import { readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { type ModelManifest, noCapabilities } from '#model-registry/manifest';
-import { convertModel, type InstalledRecord, modelFolder } from '#model-store';
+import { convertModel } from '#model-store';
+import { installFixture } from './install-fixture.js';
 
 /*
  * A BERT of random weights in the layout of sentence-transformers, with what the reference implementation makes of some
@@ -55,27 +55,7 @@ export async function buildTinyEncoder(folder: string, options: TinyEncoderOptio
 /** Builds it where an installed model lies: `<home>/models/<id>`, with its `installed.json`. */
 export async function installTinyEncoder(home: string, options: TinyEncoderOptions = {}): Promise<ModelManifest> {
   const id = options.id ?? 'tiny-bert';
-  const target = modelFolder(home, id);
-  const partial = join(dirname(target), `.partial-${id}-${process.pid}`);
-  await mkdir(partial, { recursive: true });
-  const manifest = await buildTinyEncoder(partial, options);
-  const files = await listFiles(partial);
-  const record: InstalledRecord = { modelId: id, installedAt: new Date(0).toISOString(), converter: 'bert/1', files };
-  await writeFile(join(partial, 'installed.json'), JSON.stringify(record));
-  await rm(target, { recursive: true, force: true });
-  await rename(partial, target);
-  return manifest;
-}
-
-async function listFiles(folder: string): Promise<InstalledRecord['files']> {
-  const files: InstalledRecord['files'] = [];
-  for (const path of (await readdir(folder, { recursive: true })).sort()) {
-    const found = await stat(join(folder, path));
-    if (!found.isFile()) continue;
-    const content = await readFile(join(folder, path));
-    files.push({ path, bytes: found.size, sha256: createHash('sha256').update(content).digest('hex') });
-  }
-  return files;
+  return await installFixture(home, { id, converter: 'bert/1' }, (folder) => buildTinyEncoder(folder, options));
 }
 
 function tinyManifest({ id = 'tiny-bert', manifest }: TinyEncoderOptions): ModelManifest {

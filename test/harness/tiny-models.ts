@@ -1,17 +1,15 @@
-import { createHash } from 'node:crypto';
-import { mkdir, readFile, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { type ModelManifest, noCapabilities } from '#model-registry/manifest';
 import {
   emitConcatDecoder,
   emitGroupQueryDecoder,
   emitSplitDecoder,
-  modelFolder,
   writeOnnxModel,
   type DecoderOptions,
-  type InstalledRecord,
   type LinearFormat,
 } from '#model-store';
+import { installFixture } from './install-fixture.js';
 import { tinyContextLength, tinyDecoder, type TinyShapeName } from './tiny-models/tiny-shapes.js';
 
 export type TinyLayout = 'split' | 'concat' | 'group-query';
@@ -91,33 +89,7 @@ export async function buildTinyModel(folder: string, options: TinyModelOptions =
 /** Builds a tiny model where an installed one lies: `<home>/models/<id>`, with its `installed.json`. */
 export async function installTinyModel(home: string, options: TinyModelOptions = {}): Promise<ModelManifest> {
   const id = options.id ?? `tiny-${options.shape ?? 'llama'}`;
-  const target = modelFolder(home, id);
-  const partial = join(dirname(target), `.partial-${id}-${process.pid}`);
-  await mkdir(partial, { recursive: true });
-  const manifest = await buildTinyModel(partial, { ...options, id });
-  const record: InstalledRecord = {
-    modelId: id,
-    installedAt: new Date(0).toISOString(),
-    converter: 'tiny-models/1',
-    files: await listFiles(partial),
-  };
-  await writeFile(join(partial, 'installed.json'), `${JSON.stringify(record, null, 1)}\n`);
-  await rm(target, { recursive: true, force: true });
-  await rename(partial, target);
-  return manifest;
-}
-
-async function listFiles(folder: string): Promise<InstalledRecord['files']> {
-  const files: InstalledRecord['files'] = [];
-  for (const path of (await readdir(folder, { recursive: true })).sort()) {
-    const found = await stat(join(folder, path));
-    if (!found.isFile()) continue;
-    const sha256 = createHash('sha256')
-      .update(await readFile(join(folder, path)))
-      .digest('hex');
-    files.push({ path, bytes: found.size, sha256 });
-  }
-  return files;
+  return await installFixture(home, { id }, (folder) => buildTinyModel(folder, { ...options, id }));
 }
 
 interface ManifestParts {

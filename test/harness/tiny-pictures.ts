@@ -1,7 +1,8 @@
-import { cp, mkdir, rename, rm, writeFile } from 'node:fs/promises';
+import { cp, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type ModelManifest, validateManifest } from '#model-registry/manifest';
-import { bytesOf, GraphBuilder, modelFolder, modelsFolder, type OnnxGraph, writeOnnxModel } from '#model-store';
+import { bytesOf, GraphBuilder, type OnnxGraph, writeOnnxModel } from '#model-store';
+import { installFixture } from './install-fixture.js';
 
 /*
  * Models of pictures whose answers anybody can foresee, in the layouts of the real ones: an upscaler that repeats
@@ -110,33 +111,29 @@ export async function installTiny(
   { manifest, graphs = {}, folder, files = {} }: TinyModelParts,
 ): Promise<ModelManifest> {
   const { id } = manifest;
-  const partial = join(modelsFolder(home), `.partial-${id}`);
-  await mkdir(partial, { recursive: true });
-  if (folder !== undefined) await cp(folder, partial, { recursive: true });
-  for (const [name, text] of Object.entries(files)) await writeFile(join(partial, name), text);
-  for (const [fileName, graph] of Object.entries(graphs)) await writeOnnxModel(graph, { folder: partial, fileName });
-  const whole = validateManifest(
-    {
-      name: id,
-      description: 'A test fixture.',
-      created: 1_700_000_000,
-      ownedBy: 'sluice',
-      modelSource: 'https://example.org/tiny',
-      license: 'Apache-2.0',
-      tier: 'XS',
-      privacy: 'private',
-      sources: [{ uri: 'file:/nowhere', files: [{ path: 'model.onnx' }] }],
-      graphFile: 'model.onnx',
-      ...manifest,
-    },
-    `${id}.yaml`,
-  );
-  await writeFile(join(partial, 'manifest.json'), JSON.stringify(whole));
-  const record = { modelId: id, installedAt: new Date(0).toISOString(), converter: 'none', files: [] };
-  await writeFile(join(partial, 'installed.json'), JSON.stringify(record));
-  await rm(modelFolder(home, id), { recursive: true, force: true });
-  await rename(partial, modelFolder(home, id));
-  return whole;
+  return await installFixture(home, { id, converter: 'none' }, async (target) => {
+    if (folder !== undefined) await cp(folder, target, { recursive: true });
+    for (const [name, text] of Object.entries(files)) await writeFile(join(target, name), text);
+    for (const [fileName, graph] of Object.entries(graphs)) await writeOnnxModel(graph, { folder: target, fileName });
+    const whole = validateManifest(
+      {
+        name: id,
+        description: 'A test fixture.',
+        created: 1_700_000_000,
+        ownedBy: 'sluice',
+        modelSource: 'https://example.org/tiny',
+        license: 'Apache-2.0',
+        tier: 'XS',
+        privacy: 'private',
+        sources: [{ uri: 'file:/nowhere', files: [{ path: 'model.onnx' }] }],
+        graphFile: 'model.onnx',
+        ...manifest,
+      },
+      `${id}.yaml`,
+    );
+    await writeFile(join(target, 'manifest.json'), JSON.stringify(whole));
+    return whole;
+  });
 }
 
 const picture = [1, 3, 'h', 'w'];

@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto';
-import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { type ModelManifest, noCapabilities } from '#model-registry/manifest';
-import { type InstalledRecord, modelFolder, writeOnnxModel } from '#model-store';
+import { writeOnnxModel } from '#model-store';
+import { installFixture } from './install-fixture.js';
 import { tinyVoiceGraph, tinyWhisperDecoder, tinyWhisperEncoder } from './tiny-models/tiny-whisper-graphs.js';
 import { tinyWhisperTokens } from './tiny-models/tiny-whisper-tokens.js';
 
@@ -72,31 +72,5 @@ export async function buildTinyWhisper(folder: string, options: TinyWhisperOptio
 /** Builds it where an installed model lies: `<home>/models/<id>`, with its `installed.json`. */
 export async function installTinyWhisper(home: string, options: TinyWhisperOptions = {}): Promise<ModelManifest> {
   const id = options.id ?? 'tiny-whisper';
-  const target = modelFolder(home, id);
-  const partial = join(dirname(target), `.partial-${id}-${process.pid}`);
-  await mkdir(partial, { recursive: true });
-  const manifest = await buildTinyWhisper(partial, { ...options, id });
-  const record: InstalledRecord = {
-    modelId: id,
-    installedAt: new Date(0).toISOString(),
-    converter: 'tiny-models/1',
-    files: await listFiles(partial),
-  };
-  await writeFile(join(partial, 'installed.json'), JSON.stringify(record));
-  await rm(target, { recursive: true, force: true });
-  await rename(partial, target);
-  return manifest;
-}
-
-async function listFiles(folder: string): Promise<InstalledRecord['files']> {
-  const files: InstalledRecord['files'] = [];
-  for (const path of (await readdir(folder, { recursive: true })).sort()) {
-    const found = await stat(join(folder, path));
-    if (!found.isFile()) continue;
-    const sha256 = createHash('sha256')
-      .update(await readFile(join(folder, path)))
-      .digest('hex');
-    files.push({ path, bytes: found.size, sha256 });
-  }
-  return files;
+  return await installFixture(home, { id }, (folder) => buildTinyWhisper(folder, { ...options, id }));
 }

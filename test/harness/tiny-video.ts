@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto';
-import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { type ModelManifest, noCapabilities } from '#model-registry/manifest';
-import { GraphBuilder, type InstalledRecord, modelFolder, type OnnxGraph, writeOnnxModel } from '#model-store';
+import { GraphBuilder, type OnnxGraph, writeOnnxModel } from '#model-store';
+import { installFixture } from './install-fixture.js';
 
 /*
  * Models of videos in the layouts of the published ones, that compute what a test can check: the frame between two is
@@ -101,31 +101,9 @@ function base(id: string, family: string): ModelManifest {
 }
 
 async function install(home: string, graph: OnnxGraph, manifest: ModelManifest): Promise<ModelManifest> {
-  const target = modelFolder(home, manifest.id);
-  const partial = join(dirname(target), `.partial-${manifest.id}-${process.pid}`);
-  await mkdir(partial, { recursive: true });
-  await writeOnnxModel(graph, { folder: partial, fileName: manifest.graphFile });
-  await writeFile(join(partial, 'manifest.json'), JSON.stringify(manifest));
-  const record: InstalledRecord = {
-    modelId: manifest.id,
-    installedAt: new Date(0).toISOString(),
-    converter: 'tiny-models/1',
-    files: await listFiles(partial),
-  };
-  await writeFile(join(partial, 'installed.json'), JSON.stringify(record));
-  await rm(target, { recursive: true, force: true });
-  await rename(partial, target);
+  await installFixture(home, { id: manifest.id }, async (folder) => {
+    await writeOnnxModel(graph, { folder, fileName: manifest.graphFile });
+    await writeFile(join(folder, 'manifest.json'), JSON.stringify(manifest));
+  });
   return manifest;
-}
-
-async function listFiles(folder: string): Promise<InstalledRecord['files']> {
-  const files: InstalledRecord['files'] = [];
-  for (const path of (await readdir(folder)).toSorted()) {
-    const { size } = await stat(join(folder, path));
-    const sha256 = createHash('sha256')
-      .update(await readFile(join(folder, path)))
-      .digest('hex');
-    files.push({ path, bytes: size, sha256 });
-  }
-  return files;
 }

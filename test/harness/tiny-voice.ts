@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto';
-import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { type ModelManifest, noCapabilities } from '#model-registry/manifest';
-import { bytesOf, type InstalledRecord, modelFolder, writeOnnxModel } from '#model-store';
+import { bytesOf, writeOnnxModel } from '#model-store';
+import { installFixture } from './install-fixture.js';
 import { tinyKokoroGraph } from './tiny-models/tiny-kokoro-graph.js';
 
 export interface TinyKokoroOptions {
@@ -73,29 +73,5 @@ export async function buildTinyKokoro(folder: string, options: TinyKokoroOptions
 /** Builds it where an installed model lies: `<home>/models/<id>`, with its `installed.json`. */
 export async function installTinyKokoro(home: string, options: TinyKokoroOptions = {}): Promise<ModelManifest> {
   const id = options.id ?? 'tiny-kokoro';
-  const target = modelFolder(home, id);
-  const partial = join(dirname(target), `.partial-${id}-${process.pid}`);
-  await mkdir(partial, { recursive: true });
-  const manifest = await buildTinyKokoro(partial, { ...options, id });
-  const record: InstalledRecord = {
-    modelId: id,
-    installedAt: new Date(0).toISOString(),
-    converter: 'tiny-models/1',
-    files: await listFiles(partial),
-  };
-  await writeFile(join(partial, 'installed.json'), JSON.stringify(record));
-  await rm(target, { recursive: true, force: true });
-  await rename(partial, target);
-  return manifest;
-}
-
-async function listFiles(folder: string): Promise<InstalledRecord['files']> {
-  const files: InstalledRecord['files'] = [];
-  for (const path of (await readdir(folder, { recursive: true })).sort()) {
-    const found = await stat(join(folder, path));
-    if (!found.isFile()) continue;
-    const content = await readFile(join(folder, path));
-    files.push({ path, bytes: found.size, sha256: createHash('sha256').update(content).digest('hex') });
-  }
-  return files;
+  return await installFixture(home, { id }, (folder) => buildTinyKokoro(folder, { ...options, id }));
 }
