@@ -1,4 +1,4 @@
-import type { HostLoadOptions } from '#inference/host';
+import { hostLoadOptions, type HostLoadOptions } from '#inference/host';
 import { bundledManifestFolder, loadManifestFolder } from '#model-registry/manifest';
 import { type InstalledModel, pullModels, readInstalledModel, silentReporter } from '#model-store';
 import { type Platform, startPlatform } from '#test/platform';
@@ -37,7 +37,5 @@ export function serveModels({ models, threads, ...options }: ServedModels): Prom
 
 /** What a bare engine loads of a model that does one task at a time. */
 export function bareLoad({ manifest, folder }: InstalledModel, threads: number): HostLoadOptions {
-  const { id, graphFile, family, familyOptions = {} } = manifest;
-  const bounds = { intraOpThreads: threads, slots: 1, contextLength: 0, cacheTokens: 0, providers: ['cpu'] };
-  return { modelId: id, directory: folder, graphFile, family, familyOptions, ...bounds };
+  return hostLoadOptions({ manifest, directory: folder }, { providers: ['cpu'], threads, slots: 1 });
 }

@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { resolve } from 'node:path';
+import { hostLoadOptions } from '#inference/host';
 import { BenchChild, childContender, type ChildRun } from './child.contender.js';
 import type { Contender, RunPlan } from './contender.js';
 import { PlatformContender } from './platform.contender.js';
@@ -47,20 +48,8 @@ function startPlatform({ weights, threads, slots, port, modelsFolder }: LineupOp
 
 async function startBare({ weights, threads, slots }: LineupOptions): Promise<Contender> {
   const { manifest, folder } = weights;
-  const rows = slots ?? manifest.slots ?? 16;
-  const contextLength = manifest.contextLength ?? 2_048;
-  const child = await BenchChild.start(fileURLToPath(new URL('./bare-engine.child.js', import.meta.url)), {
-    modelId: manifest.id,
-    directory: folder,
-    graphFile: manifest.graphFile,
-    family: manifest.family,
-    familyOptions: manifest.familyOptions ?? {},
-    providers: ['cpu'],
-    intraOpThreads: threads,
-    slots: rows,
-    contextLength,
-    cacheTokens: manifest.cacheTokens ?? rows * contextLength,
-  });
+  const load = hostLoadOptions({ manifest, directory: folder }, { providers: ['cpu'], threads, slots });
+  const child = await BenchChild.start(fileURLToPath(new URL('./bare-engine.child.js', import.meta.url)), load);
   return childContender('bare', child);
 }
 

@@ -4,6 +4,7 @@ import {
   type TextGenerationEvent,
   type TextGenerationRequest,
 } from '#inference';
+import { hostLoadOptions } from '#inference/host';
 import type { InstalledModel } from '#model-store';
 
 /** What one request gave, put together from its events. */
@@ -28,20 +29,8 @@ export class EngineRun {
   static async load(model: InstalledModel, slots = 16): Promise<EngineRun> {
     const run = new EngineRun(model);
     const { manifest, folder } = model;
-    const contextLength = manifest.contextLength ?? 2_048;
     const loaded = await loadFamilyEngine(
-      {
-        modelId: manifest.id,
-        directory: folder,
-        graphFile: manifest.graphFile,
-        family: manifest.family,
-        familyOptions: manifest.familyOptions ?? {},
-        providers: ['cpu'],
-        intraOpThreads: 2,
-        slots,
-        contextLength,
-        cacheTokens: manifest.cacheTokens ?? slots * contextLength,
-      },
+      hostLoadOptions({ manifest, directory: folder }, { providers: ['cpu'], threads: 2, slots }),
       (events) => {
         for (const [id, event] of events) run.listeners.get(id)?.(event as TextGenerationEvent);
       },

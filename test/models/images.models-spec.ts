@@ -1,7 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import { afterAll, describe, expect, it } from 'vitest';
 import { type EngineEvent, loadFamilyEngine, type TaskEngine } from '#inference';
-import type { ClassifyOutput, MatteOutput, PictureOutput, RgbPixels } from '#inference/host';
+import {
+  type ClassifyOutput,
+  hostLoadOptions,
+  type MatteOutput,
+  type PictureOutput,
+  type RgbPixels,
+} from '#inference/host';
 import { decodePicture, resizePixels } from '#media';
 import { installedWeights } from './starter-weights.js';
 
@@ -14,18 +20,7 @@ async function ask<Output extends object>(modelId: string, task: string, input: 
   const { folder, manifest } = await installedWeights(modelId);
   let hear: (event: EngineEvent) => void = () => undefined;
   const { engine } = await loadFamilyEngine(
-    {
-      modelId,
-      directory: folder,
-      graphFile: manifest.graphFile,
-      family: manifest.family,
-      familyOptions: manifest.familyOptions ?? {},
-      providers: ['cpu'],
-      intraOpThreads: 2,
-      slots: 1,
-      contextLength: 0,
-      cacheTokens: 0,
-    },
+    hostLoadOptions({ manifest, directory: folder }, { providers: ['cpu'], threads: 2, slots: 1 }),
     (events) => events.forEach(([, event]) => hear(event)),
   );
   engines.push(engine as TaskEngine);

@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { deterministicManifest, installDeterministicModel, removeDeterministicModel } from '#test/deterministic-model';
-import { hostLoadOptions } from './host-options.js';
 import { InstalledModels, isSelected } from './models-folder.js';
 
 describe('InstalledModels', () => {
@@ -51,25 +50,5 @@ describe('isSelected', () => {
     expect(isSelected(manifest, ['all'])).toBe(true);
     expect(isSelected(manifest, ['none'])).toBe(false);
     expect(isSelected(manifest, [])).toBe(false);
-  });
-});
-
-describe('hostLoadOptions', () => {
-  const model = { manifest: deterministicManifest('one'), directory: '/models/one', version: '1' };
-
-  it('takes what the manifest says', () => {
-    expect(hostLoadOptions(model, { providers: ['cpu'], threads: 3 })).toMatchObject({
-      modelId: 'one',
-      family: 'decoder',
-      slots: 4,
-      contextLength: 1_000,
-      cacheTokens: 4_000,
-      intraOpThreads: 3,
-    });
-  });
-
-  it('lets the operator choose the slots, and fills the cache to match where the manifest is silent', () => {
-    const silent = { ...model, manifest: { ...model.manifest, cacheTokens: undefined } };
-    expect(hostLoadOptions(silent, { providers: ['cpu'], slots: 2 })).toMatchObject({ slots: 2, cacheTokens: 2_000 });
   });
 });

@@ -1,11 +1,17 @@
-import { HostSupervisor, type HostLauncher, type HostStateChange, type HostTimings } from '#inference/host';
+import {
+  type HostLauncher,
+  hostLoadOptions,
+  type HostSettings,
+  type HostStateChange,
+  HostSupervisor,
+  type HostTimings,
+} from '#inference/host';
 import type { MediaTools } from '#media';
 import type { ModalityName } from '#modalities';
 import type { Logger } from '#platform/logging';
 import type { Tracing } from '#platform/tracing';
 import type { HeldModel, JobConsumer, QueueTransport } from '#queue';
 import type { ArtifactStore } from '#storage';
-import { hostLoadOptions, type HostSettings } from './host-options.js';
 import type { InstalledModel } from './models-folder.js';
 import { ModelTimings } from './model-timings.js';
 import { type HelperHosts, openConsumer } from './processors.js';

@@ -1,11 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import type { HostLauncher, HostTimings } from '#inference/host';
+import type { HostLauncher, HostSettings, HostTimings } from '#inference/host';
 import type { MediaTools } from '#media';
 import type { Logger } from '#platform/logging';
 import { noTracing, type Tracing } from '#platform/tracing';
 import type { QueueTransport, UnheldModel } from '#queue';
 import type { ArtifactStore } from '#storage';
-import type { HostSettings } from './host-options.js';
 import { type InstalledModel, InstalledModels } from './models-folder.js';
 import { modalitiesOf } from '#modalities';
 import type { HelperHosts } from './processors.js';

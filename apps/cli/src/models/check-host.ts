@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { PlatformError } from '#common';
-import { forkHost, type HostLoadOptions, HostSupervisor } from '#inference/host';
+import { forkHost, hostLoadOptions, type HostLoadOptions, HostSupervisor } from '#inference/host';
 import type { InstalledModel } from '#model-store';
 
 /** How a model is to be loaded to be checked. */
@@ -56,20 +56,15 @@ function whenReady(host: HostSupervisor, signal: AbortSignal): Promise<void> {
   });
 }
 
-function loadOptions({ manifest, folder }: InstalledModel, options: CheckHostOptions): HostLoadOptions {
-  const { maxInputTokens } = manifest.kindMembers ?? {};
-  const longest = typeof maxInputTokens === 'number' ? maxInputTokens : 2_048;
-  const contextLength = manifest.contextLength ?? longest;
-  return {
-    modelId: manifest.id,
-    directory: folder,
-    graphFile: manifest.graphFile,
-    family: manifest.family,
-    familyOptions: manifest.familyOptions ?? {},
-    providers: options.provider === 'cpu' ? ['cpu'] : [options.provider, 'cpu'],
-    intraOpThreads: options.threads === undefined ? availableParallelism() : wholeNumber(options.threads, '--threads'),
-    slots: 1,
-    contextLength,
-    cacheTokens: contextLength,
-  };
+/** One sequence, and a cache for no more. */
+function loadOptions({ manifest, folder }: InstalledModel, { provider, threads }: CheckHostOptions): HostLoadOptions {
+  const load = hostLoadOptions(
+    { manifest, directory: folder },
+    {
+      providers: provider === 'cpu' ? ['cpu'] : [provider, 'cpu'],
+      threads: threads === undefined ? availableParallelism() : wholeNumber(threads, '--threads'),
+      slots: 1,
+    },
+  );
+  return { ...load, cacheTokens: load.contextLength };
 }

@@ -1,6 +1,7 @@
 export * from './host-process.js';
 export * from './host-protocol.js';
 export * from './host-supervisor.js';
+export * from './load-options.js';
 export { serveModelHost } from './model-host.js';
 export * from './task-runner.js';
 export * from './text-generation-runner.js';

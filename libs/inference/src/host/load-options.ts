@@ -1,22 +1,27 @@
 import { availableParallelism } from 'node:os';
-import type { HostLoadOptions } from '#inference/host';
-import type { InstalledModel } from './models-folder.js';
+import type { ModelManifest } from '#model-registry/manifest';
+import type { HostLoadOptions } from './host-protocol.js';
 
 /** More threads than this share no work of a small model worth the wait for the last of them. */
 const mostThreads = 16;
 const defaultSlots = 16;
 const defaultContextLength = 2_048;
 
-/** What the worker's configuration says about every model. */
+/** What whoever starts hosts says of every model. */
 export interface HostSettings {
+  /** Execution providers in order of preference. */
   providers: string[];
+  /** Default: one a core, 16 at most. */
   threads?: number;
   /** Overrides the manifests. */
   slots?: number;
 }
 
-/** How to load one model: its manifest, within the worker's settings. */
-export function hostLoadOptions({ manifest, directory }: InstalledModel, settings: HostSettings): HostLoadOptions {
+/** How to load the model that is installed in `directory`: as its manifest says, within the settings. */
+export function hostLoadOptions(
+  { manifest, directory }: { manifest: ModelManifest; directory: string },
+  settings: HostSettings,
+): HostLoadOptions {
   const slots = settings.slots ?? manifest.slots ?? defaultSlots;
   const contextLength = manifest.contextLength ?? longestInput(manifest) ?? defaultContextLength;
   return {
@@ -34,7 +39,7 @@ export function hostLoadOptions({ manifest, directory }: InstalledModel, setting
 }
 
 /** Embedding models say in their own members how long a text may be. */
-function longestInput({ kindMembers }: InstalledModel['manifest']): number | undefined {
+function longestInput({ kindMembers }: ModelManifest): number | undefined {
   const { maxInputTokens } = kindMembers ?? {};
   return typeof maxInputTokens === 'number' ? maxInputTokens : undefined;
 }

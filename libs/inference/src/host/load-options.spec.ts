@@ -1,0 +1,23 @@
+import { describe, expect, it } from 'vitest';
+import { deterministicManifest } from '#test/deterministic-model';
+import { hostLoadOptions } from './load-options.js';
+
+describe('hostLoadOptions', () => {
+  const model = { manifest: deterministicManifest('one'), directory: '/models/one' };
+
+  it('takes what the manifest says', () => {
+    expect(hostLoadOptions(model, { providers: ['cpu'], threads: 3 })).toMatchObject({
+      modelId: 'one',
+      family: 'decoder',
+      slots: 4,
+      contextLength: 1_000,
+      cacheTokens: 4_000,
+      intraOpThreads: 3,
+    });
+  });
+
+  it('lets the operator choose the slots, and fills the cache to match where the manifest is silent', () => {
+    const silent = { ...model, manifest: { ...model.manifest, cacheTokens: undefined } };
+    expect(hostLoadOptions(silent, { providers: ['cpu'], slots: 2 })).toMatchObject({ slots: 2, cacheTokens: 2_000 });
+  });
+});
