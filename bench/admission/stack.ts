@@ -12,6 +12,7 @@ import { ModelRegistryService, noOnlineModels } from '#model-registry';
 import { migrate } from '#platform/migrations';
 import { PrismaService } from '#platform/prisma';
 import { deterministicManifest, installDeterministicModel } from '#test/deterministic-model';
+import { endProcess } from '#test/end-process';
 import { freePort } from '#test/free-port';
 import { startPostgres, type TestPostgres } from '#test/postgres-server';
 import { startRedis, type TestRedis } from '#test/redis';
@@ -76,7 +77,7 @@ export class Stack {
     const names = [...this.children.keys()].filter((name) => name.startsWith('worker'));
     for (let number = names.length + 1; number <= count; number += 1) this.spawnWorker(`worker-${number}`);
     const surplus = names.slice(count);
-    await Promise.all(surplus.map((name) => endOf(this.children.get(name))));
+    await Promise.all(surplus.map((name) => endProcess(this.children.get(name), 'SIGTERM')));
     for (const name of surplus) this.children.delete(name);
     await this.until('the workers are ready', async () => (await this.readyWorkers()) === count);
   }
@@ -113,7 +114,7 @@ export class Stack {
 
   async close(): Promise<void> {
     await this.pool.end();
-    await Promise.all([...this.children.values()].map(endOf));
+    await Promise.all([...this.children.values()].map((child) => endProcess(child, 'SIGTERM')));
     await this.redis.close();
     await this.postgres.close();
     await rm(this.home, { recursive: true, force: true });
@@ -199,13 +200,6 @@ export class Stack {
     const { data } = (await response.json()) as { data: { id: string; model_spec: { offline: boolean } }[] };
     return data.some(({ id, model_spec: spec }) => id === modelId && !spec.offline);
   }
-}
-
-async function endOf(child: ChildProcess | undefined): Promise<void> {
-  if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
-  const ended = new Promise((done) => child.once('exit', done));
-  child.kill('SIGTERM');
-  await ended;
 }
 
 function pause(ms: number): Promise<void> {

@@ -1,4 +1,5 @@
 import { type ChildProcess, fork } from 'node:child_process';
+import { endProcess } from '#test/end-process';
 import type { Contender, RunPlan } from './contender.js';
 import { residentBytesOfTree } from './resident-memory.js';
 import type { StreamTiming } from './timing.js';
@@ -45,10 +46,7 @@ export class BenchChild {
   }
 
   async close(): Promise<void> {
-    if (this.child.exitCode !== null || this.child.signalCode !== null) return;
-    const ended = new Promise((resolve) => this.child.once('exit', resolve));
-    this.child.kill('SIGKILL');
-    await ended;
+    await endProcess(this.child);
   }
 
   private answer(): Promise<unknown> {

@@ -5,6 +5,7 @@ import { copyFile, link, mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/p
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { Agent, request } from 'undici';
+import { endProcess } from '#test/end-process';
 import { type Contender, runLanes, type RunPlan, sharedNowMs } from './contender.js';
 import { recordChatStream } from './event-stream.js';
 import { residentBytesOfTree } from './resident-memory.js';
@@ -138,11 +139,7 @@ export class PlatformContender implements Contender {
 
   async close(): Promise<void> {
     await this.agent.close();
-    if (this.child.exitCode === null && this.child.signalCode === null) {
-      const ended = new Promise((done) => this.child.once('exit', done));
-      this.child.kill('SIGTERM');
-      await ended;
-    }
+    await endProcess(this.child, 'SIGTERM');
     await rm(this.home, { recursive: true, force: true });
   }
 

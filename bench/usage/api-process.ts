@@ -4,6 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { endProcess } from '#test/end-process';
 import { freePort } from '#test/free-port';
 
 const startWithinMs = 60_000;
@@ -42,8 +43,7 @@ export class ApiProcess {
   }
 
   async close(): Promise<void> {
-    const ended = new Promise((resolve) => this.child.once('exit', resolve));
-    if (this.child.exitCode === null && this.child.kill()) await ended;
+    await endProcess(this.child, 'SIGTERM');
     await rm(this.home, { recursive: true, force: true });
   }
 

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { endProcess } from './end-process.js';
 import type { PlatformOptions, PlatformProcess, PlatformRole } from './platform-options.js';
 import type { Site } from './site.js';
 
@@ -77,10 +78,7 @@ export class PlatformProcesses {
   async kill(name: PlatformProcess, signal: NodeJS.Signals = 'SIGKILL'): Promise<{ code: number | null }> {
     const child = this.children.get(name);
     this.children.delete(name);
-    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return { code: null };
-    const ended = new Promise<{ code: number | null }>((resolve) => child.once('exit', (code) => resolve({ code })));
-    child.kill(signal);
-    return await ended;
+    return { code: await endProcess(child, signal) };
   }
 
   async killAll(): Promise<void> {

@@ -4,6 +4,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import pg from 'pg';
+import { endProcess } from './end-process.js';
 import { freePort } from './free-port.js';
 import { type Site, thisMachine } from './site.js';
 
@@ -53,10 +54,7 @@ export async function startPostgres(
   const stop = async ({ signal = 'SIGINT' }: { signal?: NodeJS.Signals } = {}) => {
     const running = child;
     child = null;
-    if (running === null || running.exitCode !== null || running.signalCode !== null) return;
-    const ended = new Promise((done) => running.once('exit', done));
-    running.kill(signal);
-    await ended;
+    await endProcess(running, signal);
   };
   const close = async () => {
     await stop({ signal: 'SIGINT' });

@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect } from 'node:net';
+import { endProcess } from './end-process.js';
 import { freePort } from './free-port.js';
 import { type Site, thisMachine } from './site.js';
 
@@ -45,10 +46,7 @@ export async function startRedis(args: string[] = [], site: Site = thisMachine):
   const stop = async ({ signal = 'SIGTERM' }: { signal?: NodeJS.Signals } = {}) => {
     const running = child;
     child = null;
-    if (running === null || running.exitCode !== null || running.signalCode !== null) return;
-    const ended = new Promise((resolve) => running.once('exit', resolve));
-    running.kill(signal);
-    await ended;
+    await endProcess(running, signal);
   };
   const close = async () => {
     await stop({ signal: 'SIGKILL' });

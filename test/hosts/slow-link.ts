@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import { endProcess } from '#test/end-process';
 import { freePort } from '#test/free-port';
 import type { HostNetwork } from './host-network.js';
 
@@ -31,8 +32,6 @@ export class SlowLink {
   }
 
   async close(): Promise<void> {
-    const ended = once(this.child, 'exit');
-    this.child.kill('SIGKILL');
-    await ended;
+    await endProcess(this.child);
   }
 }
