@@ -1,6 +1,6 @@
 import type { Clock } from '#common';
 import type { MessageBus } from './store.js';
-import type { DesiredPlacements, PlacementBus, PlacementListeners } from './transport.js';
+import type { DesiredPlacements, PlacementBus, PlacementListeners } from './desired-placements.js';
 
 const channel = 'placement';
 

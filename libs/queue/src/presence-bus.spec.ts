@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { BusPresence } from './presence-bus.js';
 import type { MessageBus } from './store.js';
-import type { PresenceBeat } from './transport.js';
+import type { PresenceBeat } from './presence-beat.js';
 
 const timing = { beatMs: 1_000, lostAfterMs: 4_000 };
 

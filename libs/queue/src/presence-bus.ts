@@ -1,6 +1,6 @@
 import type { Clock } from '#common';
 import type { MessageBus } from './store.js';
-import type { PresenceBeat, PresenceBus } from './transport.js';
+import type { PresenceBeat, PresenceBus } from './presence-beat.js';
 
 const channel = 'presence';
 

@@ -1,9 +1,12 @@
 import type { PlatformError, JobUsage, WireError } from '#common';
+import type { PlacementBus } from './desired-placements.js';
 import type { JobDefinition, JobEnvelope } from './job-definition.js';
+import type { PresenceBus } from './presence-beat.js';
 
 /*
- * The queue in interfaces. Two transports implement all of them, Redis and Postgres, and one conformance suite
- * (`transport.conformance.ts`) proves both. Nothing outside this library imports bullmq.
+ * The queue in interfaces, these and those of `presence-beat.ts` and `desired-placements.ts`. Two transports implement all
+ * of them, Redis and Postgres, and one conformance suite (`transport.conformance.ts`) proves both. Nothing outside this
+ * library imports bullmq.
  */
 
 /** How a transport is chosen: `redis://…` or `postgres://…`. */
@@ -238,102 +241,4 @@ export interface CancelBus {
   cancel(requestId: string): Promise<void>;
   /** Called for every cancel; the returned function unsubscribes. */
   subscribe(listener: (requestId: string) => void): () => void;
-}
-
-/** A model held by a worker, as it tells everyone every `heartbeatMs`. */
-export interface HeldModel {
-  modelId: string;
-  /** The modalities whose jobs it takes. */
-  modalities: readonly string[];
-  state: 'loading' | 'ready' | 'draining';
-  /** Requests it can run at once, and runs now. */
-  slots: number;
-  running: number;
-  /** Execution provider: `cpu`, `cuda`… */
-  provider: string;
-  /** Bytes it takes, by device, rounded. Absent: a worker of an earlier version, or not measured yet. */
-  memory?: Readonly<Record<string, number>>;
-}
-
-/** A model that a worker should hold and does not, and why in words. */
-export interface UnheldModel {
-  modelId: string;
-  /** `waiting`: it would be held if there were room; the others last until an operator changes something. */
-  cause: 'too-large' | 'not-installed' | 'waiting';
-  reason: string;
-}
-
-/** What a worker says of itself beside its models; optional because workers of an earlier version say nothing. */
-export interface WorkerBeat {
-  /** `SLUICE_POOL`. */
-  pools: readonly string[];
-  /** Bytes that models may take, by device. */
-  budgets: Readonly<Record<string, number>>;
-  unheld: readonly UnheldModel[];
-}
-
-/** One process as the others see it. */
-export interface PresenceBeat {
-  processId: string;
-  role: 'api' | 'worker' | 'ops';
-  /** Mailbox address of an api, null elsewhere. */
-  mailboxAddress: string | null;
-  models: HeldModel[];
-  /** Queues, by name, whose kept jobs the process comes for; the bus adds it. Absent: none. */
-  claims?: readonly string[];
-  worker?: WorkerBeat;
-  /** False once: the process says good-bye. */
-  alive: boolean;
-}
-
-/** Who is there: heartbeats over the bus; a process silent for `lostAfterMs` is gone. */
-export interface PresenceBus {
-  /** Starts sending `describe()` at every beat, and at once when `announce` is called. */
-  join(describe: () => Omit<PresenceBeat, 'alive' | 'claims'>): Promise<void>;
-  announce(): Promise<void>;
-  /**
-   * Ms that the newest beat of this process took over the bus and back, or how long one has been on its way by now; null
-   * until the first one is back. One clock measures it.
-   */
-  readonly lagMs: number | null;
-  /** The processes heard of within `lostAfterMs`. */
-  list(): PresenceBeat[];
-  /** Called when a process appears, changes its models, says good-bye, or falls silent. */
-  onChange(listener: (beats: PresenceBeat[]) => void): () => void;
-}
-
-/** A model that the workers of a pool should hold. */
-export interface Placement {
-  modelId: string;
-  pool: string;
-  /** Never unloaded to make room. */
-  pinned: boolean;
-  /** How many workers of the pool hold it; null: all. */
-  replicas: number | null;
-}
-
-/** All placements, as the database has them. A higher revision replaces a lower one. */
-export interface DesiredPlacements {
-  revision: number;
-  placements: readonly Placement[];
-}
-
-export interface PlacementListeners {
-  onDesired?: (desired: DesiredPlacements) => void;
-  /** A worker wants to hear the desired placements. */
-  onAsk?: () => void;
-  /** A caller asked for a model that nobody held. */
-  onMiss?: (modelId: string) => void;
-}
-
-/** Which models workers should hold, told to all of them. Lossy: whoever keeps the placements repeats them. */
-export interface PlacementBus {
-  /** Rejects with the error of a store that is away. */
-  announce(desired: DesiredPlacements): Promise<void>;
-  /** Asks for an announcement, now and after each time that messages may have been lost. Never throws. */
-  ask(): void;
-  /** Never throws and never waits; at most one a second and model leaves this process. */
-  miss(modelId: string): void;
-  /** The returned function unsubscribes. */
-  subscribe(listeners: PlacementListeners): () => void;
 }

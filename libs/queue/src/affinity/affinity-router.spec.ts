@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { JobEnvelope } from '../job-definition.js';
-import type { HeldModel, PresenceBeat } from '../transport.js';
+import type { HeldModel, PresenceBeat } from '../presence-beat.js';
 import { AffinityRouter } from './affinity-router.js';
 
 function held(parts: Partial<HeldModel> = {}): HeldModel {

@@ -1,5 +1,5 @@
 import { type JobEnvelope, queueName } from '../job-definition.js';
-import type { PresenceBeat } from '../transport.js';
+import type { PresenceBeat } from '../presence-beat.js';
 import { type Candidate, type Choice, chooseWorker } from './worker-choice.js';
 
 /** Requests whose worker is remembered; more than these are open nowhere. */

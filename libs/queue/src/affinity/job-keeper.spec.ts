@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { JobEnvelope } from '../job-definition.js';
 import type { MessageBus } from '../store.js';
-import type { PresenceBeat } from '../transport.js';
+import type { PresenceBeat } from '../presence-beat.js';
 import { AffinityRouter } from './affinity-router.js';
 import { ClaimBus } from './claim-bus.js';
 import { JobKeeper } from './job-keeper.js';

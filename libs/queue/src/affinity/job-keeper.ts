@@ -1,5 +1,6 @@
 import { type JobEnvelope, queueName } from '../job-definition.js';
-import type { AffinityOptions, PresenceBeat } from '../transport.js';
+import type { PresenceBeat } from '../presence-beat.js';
+import type { AffinityOptions } from '../transport.js';
 import type { AffinityRouter } from './affinity-router.js';
 import type { ClaimBus } from './claim-bus.js';
 

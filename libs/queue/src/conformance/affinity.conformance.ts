@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { BullProducer } from '../bull-producer.js';
 import { BusPresence } from '../presence-bus.js';
 import type { JobEnvelope, JobPolicy } from '../job-definition.js';
-import type { AffinityDecision, JobReport, KeptEnd, PresenceBeat, QueueTransport } from '../transport.js';
+import type { PresenceBeat } from '../presence-beat.js';
+import type { AffinityDecision, JobReport, KeptEnd, QueueTransport } from '../transport.js';
 import {
   beat,
   deferred,

@@ -1,13 +1,7 @@
 import { IsInt, IsString } from 'class-validator';
 import { defineJob, type JobEnvelope, type JobPolicy } from '../job-definition.js';
-import type {
-  ConsumerOptions,
-  JobReport,
-  MailboxEvent,
-  MailboxSlot,
-  PresenceBeat,
-  QueueTransport,
-} from '../transport.js';
+import type { PresenceBeat } from '../presence-beat.js';
+import type { ConsumerOptions, JobReport, MailboxEvent, MailboxSlot, QueueTransport } from '../transport.js';
 
 export class EchoPayload {
   @IsString() text!: string;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { DesiredPlacements } from '../transport.js';
+import type { DesiredPlacements } from '../desired-placements.js';
 import { until } from './echo-job.conformance.js';
 import { type World } from './world.conformance.js';
 
