@@ -1,5 +1,6 @@
 import { chatJob, type ChatJobPayload } from '#modalities/chat/contract';
 import type { MailboxSlot, QueueTransport } from '#queue';
+import { plainChat } from './plain-chat.js';
 
 /** A chat without an api before it: what the caller says in `content`, and what differs from the plainest payload. */
 export interface QueuedChat extends Partial<Omit<ChatJobPayload, 'messages'>> {
@@ -21,16 +22,7 @@ export async function askChat(
     attempt: 1,
     deadlineAtMs: Date.now() + 60_000,
     replyTo: api.mailbox.address,
-    payload: {
-      messages: [{ role: 'user', content }],
-      sampling: {},
-      n: 1,
-      stop: [],
-      stopTokenIds: [],
-      topLogprobs: null,
-      stripThinking: false,
-      ...wishes,
-    },
+    payload: plainChat({ messages: [{ role: 'user', content }], ...wishes }),
   });
   return slot;
 }

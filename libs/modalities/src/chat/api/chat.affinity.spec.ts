@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
+import { plainChat } from '#test/plain-chat';
 import type { ChatJobMessage, ChatJobPayload } from '../contract/chat.job.js';
 import { affinityOf } from './chat.affinity.js';
 
 const long = 'You are a patient teacher. '.repeat(40);
 
 function chat(messages: ChatJobMessage[], promptCacheKey?: string): ChatJobPayload {
-  const rest = { sampling: {}, n: 1, stop: [], stopTokenIds: [], topLogprobs: null, stripThinking: false };
-  return { messages, ...rest, ...(promptCacheKey === undefined ? {} : { promptCacheKey }) };
+  return plainChat({ messages, ...(promptCacheKey === undefined ? {} : { promptCacheKey }) });
 }
 
 function turns(system: string, ...texts: string[]): ChatJobPayload {

@@ -1,18 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import type { ChatJobPayload } from '../contract/chat.job.js';
+import { plainChat } from '#test/plain-chat';
 import { boundChat } from '../contract/chat.meter.js';
 import { chatDemand, holdChat } from './chat.demand.js';
 
 const reach = { contextLength: 4_096, maxCompletionTokens: 1_000 };
-const chat: ChatJobPayload = {
-  messages: [{ role: 'user', content: 'Hello' }],
-  sampling: {},
-  n: 2,
-  stop: [],
-  stopTokenIds: [],
-  topLogprobs: null,
-  stripThinking: false,
-};
+const chat = plainChat({ n: 2 });
 const { promptTokens } = boundChat(chat, reach);
 
 describe('what a chat asks of a token limit', () => {

@@ -11,21 +11,14 @@ import { Metrics } from '#platform/metrics';
 import { PrismaService } from '#platform/prisma';
 import type { JobEnvelope, QueueTransport } from '#queue';
 import { expectInvariant } from '#test/invariant';
+import { plainChat } from '#test/plain-chat';
 import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
 import { type ChatJobPayload, chatJob } from '../contract/chat.job.js';
 import { chatCost } from '../contract/chat.meter.js';
 import { admitAffordable } from './chat.admission.js';
 
 const pricing: TextPricing = { input: { usd: 10, diem: 10 }, output: { usd: 20, diem: 20 } };
-const payload: ChatJobPayload = {
-  messages: [{ role: 'user', content: 'Hello' }],
-  sampling: {},
-  n: 1,
-  stop: [],
-  stopTokenIds: [],
-  topLogprobs: null,
-  stripThinking: false,
-};
+const payload = plainChat();
 
 /** What the driver was asked. */
 function textOf(statement: unknown): string {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { TextPricing } from '#model-registry/manifest';
-import type { ChatJobPayload } from './chat.job.js';
+import { plainChat } from '#test/plain-chat';
 import { chatChargeLines, chatCost, chatUsageLines, clampChat, quoteChat } from './chat.meter.js';
 
 const pricing: TextPricing = {
@@ -10,12 +10,6 @@ const pricing: TextPricing = {
   cache_input: { usd: 0.03, diem: 0.03 },
   extended: { context_token_threshold: 1000, input: { usd: 0.3, diem: 0.3 }, output: { usd: 1.2, diem: 1 } },
 };
-
-function payload(changes: Partial<ChatJobPayload> = {}): ChatJobPayload {
-  const messages = [{ role: 'user' as const, content: 'Hello' }];
-  const base = { messages, sampling: {}, n: 1, stop: [], stopTokenIds: [], topLogprobs: null, stripThinking: false };
-  return { ...base, ...changes };
-}
 
 describe('chatUsageLines', () => {
   it('bills cached tokens at their own price and the rest as input', () => {
@@ -56,13 +50,13 @@ describe('quoteChat', () => {
   const tariff = { contextLength: 4096, maxCompletionTokens: 512, pricing };
 
   it('counts a token for every byte of the prompt', () => {
-    const quote = quoteChat(payload({ messages: [{ role: 'user', content: '€'.repeat(1000) }] }), tariff);
+    const quote = quoteChat(plainChat({ messages: [{ role: 'user', content: '€'.repeat(1000) }] }), tariff);
     expect(quote.promptTokens).toBeGreaterThanOrEqual(3000);
   });
 
   it('never exceeds the context with the prompt, and counts every choice', () => {
     const messages = [{ role: 'user' as const, content: 'x'.repeat(100_000) }];
-    const quote = quoteChat(payload({ messages, n: 3, maxTokens: 7 }), tariff);
+    const quote = quoteChat(plainChat({ messages, n: 3, maxTokens: 7 }), tariff);
     expect(quote.promptTokens).toBe(4096);
     expect(quote.completionTokens).toBe(21);
   });
@@ -78,7 +72,7 @@ describe('quoteChat', () => {
         share,
         (bytes, n, prompt, cached, output) => {
           const messages = [{ role: 'user' as const, content: 'x'.repeat(bytes) }];
-          const quote = quoteChat(payload({ messages, n }), tariff);
+          const quote = quoteChat(plainChat({ messages, n }), tariff);
           const promptTokens = Math.floor(quote.promptTokens * prompt);
           const cachedTokens = Math.floor(promptTokens * cached);
           const completionTokens = Math.floor(quote.completionTokens * output);
@@ -100,7 +94,7 @@ describe('quoteChat with odd price lists', () => {
       cache_input: { usd: 3, diem: 3 },
       extended: { context_token_threshold: 100, input: { usd: 0.1, diem: 0.1 }, output: { usd: 0.1, diem: 0.1 } },
     };
-    const quote = quoteChat(payload(), { contextLength: 4096, maxCompletionTokens: 512, pricing: odd });
+    const quote = quoteChat(plainChat(), { contextLength: 4096, maxCompletionTokens: 512, pricing: odd });
     const usage = { promptTokens: 100, cachedTokens: 100, completionTokens: 512, reasoningTokens: 0 };
     const billed = chatUsageLines(usage, odd).reduce((sum, { amountNanoUsd }) => sum + amountNanoUsd, 0n);
     expect(billed).toBeLessThanOrEqual(quote.amountNanoUsd);
@@ -113,7 +107,7 @@ describe('clampChat', () => {
   it('finds the longest output that the money pays for', () => {
     fc.assert(
       fc.property(fc.bigInt({ min: 0n, max: 3_000_000n }), fc.integer({ min: 1, max: 4 }), (grantable, n) => {
-        const asked = payload({ n });
+        const asked = plainChat({ n });
         const clamped = clampChat(asked, tariff, grantable);
         const cost = (maxTokens: number) => quoteChat({ ...asked, maxTokens }, tariff).amountNanoUsd;
         if (clamped === null) {
@@ -128,7 +122,7 @@ describe('clampChat', () => {
   });
 
   it('never raises what was asked for', () => {
-    expect(clampChat(payload({ maxTokens: 7 }), tariff, 10n ** 12n)).toMatchObject({ maxTokens: 7 });
+    expect(clampChat(plainChat({ maxTokens: 7 }), tariff, 10n ** 12n)).toMatchObject({ maxTokens: 7 });
   });
 });
 

@@ -1,18 +1,16 @@
 import { describe, expect, it } from 'vitest';
 import type { RunEvent, RunOptions, RunResult, TextGenerationRequest, TextGenerationRunner } from '#inference/host';
 import type { MailboxEvent, RunningJob } from '#queue';
+import { plainChat } from '#test/plain-chat';
 import type { ChatJobPayload } from '../contract/index.js';
 import { ChatProcessor } from './chat.processor.js';
 
-const payload: ChatJobPayload = {
+const payload = plainChat({
   messages: [{ role: 'user', content: 'Hi', reasoningContent: 'before' }],
   sampling: { temperature: 0.5, seed: 3 },
-  n: 1,
   stop: ['END'],
   stopTokenIds: [7],
-  topLogprobs: null,
-  stripThinking: false,
-};
+});
 
 class ScriptedRunner implements TextGenerationRunner {
   request: TextGenerationRequest | null = null;
