@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import { SlowFirstSequencer } from './test/harness/slow-first.sequencer.js';
 
 /*
  * Seven projects, told apart by the file's name:
@@ -19,6 +20,9 @@ export default defineConfig({
   ssr: { resolve: { conditions } },
   test: {
     setupFiles: ['test/harness/setup.ts'],
+    sequence: { sequencer: SlowFirstSequencer },
+    // What is polled for must come, and no test is about how soon: the usual second is too short for a busy machine.
+    expect: { poll: { timeout: 20_000 } },
     projects: [
       {
         extends: true,
@@ -47,6 +51,8 @@ export default defineConfig({
           globalSetup: ['test/harness/global-services.ts'],
           testTimeout: 120_000,
           hookTimeout: 180_000,
+          // As above: what tells the tests apart are the platforms that they start.
+          isolate: false,
           // Two platforms at once: most of their time they wait for locks and deadlines.
           maxWorkers: 2,
         },
@@ -59,6 +65,7 @@ export default defineConfig({
           globalSetup: ['test/harness/global-services.ts'],
           testTimeout: 300_000,
           hookTimeout: 180_000,
+          isolate: false,
           fileParallelism: false,
         },
       },

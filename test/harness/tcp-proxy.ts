@@ -39,6 +39,10 @@ export class TcpProxy {
     return new TcpProxy(server, near.href, { host: target.hostname, port: Number(target.port) });
   }
 
+  get isWhole(): boolean {
+    return Object.keys(this.fault).length === 0;
+  }
+
   break(fault: ProxyFault): void {
     this.fault = fault;
     for (const link of this.links) {

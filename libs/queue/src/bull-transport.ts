@@ -52,7 +52,7 @@ export class BullTransport implements QueueTransport {
     if (keeper !== null) this.presence.onBeat = (beat) => keeper.note(beat);
     this.progress = new BusProgress(store.bus, clock);
     this.placements = new BusPlacements(store.bus, clock);
-    this.outcomes = new BullOutcomes(store, this.queues, this.warn);
+    this.outcomes = new BullOutcomes(store, this.queues, { warn: this.warn, lockMs: options.outcomeLockMs });
   }
 
   private openKeeper(affinity: AffinityOptions): JobKeeper {

@@ -19,7 +19,7 @@ const firstRetryMs = 500;
 const longestRetryMs = 15_000;
 
 /** How long a process may stand still before another one takes over its outcomes, in ms. */
-const lockMs = 10_000;
+const defaultLockMs = 10_000;
 
 /** How long handlers may take to end when the process stops, in ms. */
 const lastWordsMs = 5_000;
@@ -37,7 +37,11 @@ interface Waiting {
   reject(error: unknown): void;
 }
 
-type Warn = (message: string, error: unknown) => void;
+export interface BullOutcomesOptions {
+  warn: (message: string, error: unknown) => void;
+  /** Default: 10 s. */
+  lockMs?: number;
+}
 
 /**
  * Outcomes as jobs of one durable queue. Those reported while another report is under way share the next job, as a
@@ -51,7 +55,7 @@ export class BullOutcomes implements OutcomeQueue {
   constructor(
     private readonly store: Store,
     private readonly queues: BullQueues,
-    private readonly warn: Warn,
+    private readonly options: BullOutcomesOptions,
   ) {}
 
   report(outcome: Outcome): Promise<void> {
@@ -62,12 +66,13 @@ export class BullOutcomes implements OutcomeQueue {
   }
 
   async process(handler: (outcome: Outcome) => Promise<void>): Promise<{ close(): Promise<void> }> {
+    const { warn, lockMs = defaultLockMs } = this.options;
     const worker = openWorker<OutcomeBatch>(
       this.store,
       name,
       (job) => handleBatch(job, handler),
       { concurrency, lockDuration: lockMs, stalledInterval: lockMs / 4, maxStalledCount: withoutEnd, settings },
-      this.warn,
+      warn,
     );
     await worker.waitUntilReady();
     this.workers.add(worker);

@@ -20,6 +20,8 @@ export interface TransportOptions {
   warn?: (message: string, error?: unknown) => void;
   /** Heartbeats of the presence bus; tests shorten them. */
   presence?: { beatMs: number; lostAfterMs: number };
+  /** How long a process may stand still before another one takes over its outcomes, in ms; 10 s when absent, tests shorten it. */
+  outcomeLockMs?: number;
   /** Bytes one mailbox slot holds for a slow reader; 4 MiB when absent. */
   slotBytes?: number;
   /** Of producers: keep jobs with a route key for the worker that had others with the same. Nothing is kept when absent. */

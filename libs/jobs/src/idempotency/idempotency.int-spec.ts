@@ -262,10 +262,10 @@ describe('a replica that dies', () => {
   });
 
   it('is not taken for dead while it renews what it holds', async () => {
-    const slow = service({ holdMs: 300 });
+    const slow = service({ holdMs: 1_000 });
     const claim = claimOf(await slow.open(request()));
-    for (let round = 0; round < 8; round += 1) {
-      await new Promise((resolve) => setTimeout(resolve, 100));
+    for (let round = 0; round < 7; round += 1) {
+      await new Promise((resolve) => setTimeout(resolve, 200));
       await expect(service().open(request())).rejects.toEqual(inUse);
     }
     await claim.end('answered', answer);

@@ -334,7 +334,7 @@ export function describeAffinity(world: () => World): void {
         ['worker-1', 'worker-2'],
       );
       release.resolve(done);
-      mortal.wire.mend();
+      await world().mend();
       await mortal.transport.close();
       expect(outcomes.slice(before).map(({ status }) => status)).toEqual(Array<string>(6).fill('succeeded'));
       const ids = outcomes.map(({ requestId }) => requestId);

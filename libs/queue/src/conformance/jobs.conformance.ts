@@ -234,7 +234,7 @@ export function describeJobs(world: () => World): void {
       await consume(await world().open('worker-3'), async () => done, { lockMs: 600 });
       expect(codeOfLast(await readAll(slot))).toBe('DEVICE_LOST');
       await until(async () => !(await holds(api, envelope)));
-      mortal.wire.mend();
+      await world().mend();
       release.resolve(done);
       await until(() => ended);
       await mortal.transport.close();
@@ -281,7 +281,7 @@ export function describeJobs(world: () => World): void {
         await consume(second, handler, policy);
         const events = await readAll(slot);
         expect(events.slice(-3)).toEqual([{ type: 'job-started' }, delta('second'), { type: 'job-finished', usage }]);
-        mortal.wire.mend();
+        await world().mend();
         release.resolve(done);
         await mortal.transport.close();
         expect(outcomes).toMatchObject([{ attempt: 1, status: 'succeeded' }]);

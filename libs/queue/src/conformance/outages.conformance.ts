@@ -43,7 +43,7 @@ export function describeOutages(world: () => World): void {
     });
 
     it('loses no accepted job and no outcome over restarts', async () => {
-      const { api, worker } = await world().openPair();
+      const { api, worker } = await world().openPair({ outcomeLockMs: 2_000 });
       const outcomes = await collectOutcomes(api);
       await consume(worker, async () => done, { stalledMax: 5, lockMs: 3_000 });
       const accepted: string[] = [];

@@ -31,8 +31,9 @@ export function describeOutcomes(world: () => World): void {
     });
 
     it('survive a processor that dies with them', async () => {
-      const { api } = await world().openPair();
-      const mortal = await world().openMortal('ops-2');
+      const outcomeLockMs = 1_500;
+      const { api } = await world().openPair({ outcomeLockMs });
+      const mortal = await world().openMortal('ops-2', { outcomeLockMs });
       const release = deferred<void>();
       let taken = false;
       await mortal.transport.outcomes.process(() => {

@@ -3,7 +3,7 @@ import { TcpProxy } from '#test/tcp-proxy';
 import { createTransport } from '../create-transport.js';
 import type { JobEnvelope, JobPolicy } from '../job-definition.js';
 import type { Outcome, QueueTransport, TransportOptions } from '../transport.js';
-import { beat, type EchoHandler, echoJob, type EchoPayload, presence, until } from './echo-job.conformance.js';
+import { beat, type EchoHandler, echoJob, type EchoPayload, presence, sleep, until } from './echo-job.conformance.js';
 
 /** A store that the suite may stop and start; each `open` is one process. */
 export interface ConformanceStore {
@@ -12,6 +12,9 @@ export interface ConformanceStore {
   start(): Promise<void>;
   close(): Promise<void>;
 }
+
+/** After which a connection that was lost is tried again at the latest, in ms. */
+const longestRetryMs = 600;
 
 /** The processes of one test, on the store of the suite. */
 export class World {
@@ -32,10 +35,13 @@ export class World {
    * A process that can die: while its wire is broken it is dead to the others. It does not know it, which makes it a
    * zombie once the wire is whole again.
    */
-  readonly openMortal = async (clientName: string): Promise<{ transport: QueueTransport; wire: TcpProxy }> => {
+  readonly openMortal = async (
+    clientName: string,
+    options: Partial<TransportOptions> = {},
+  ): Promise<{ transport: QueueTransport; wire: TcpProxy }> => {
     const wire = await TcpProxy.to(this.store.url);
     this.wires.push(wire);
-    return { transport: await this.open(clientName, { url: wire.url }), wire };
+    return { transport: await this.open(clientName, { ...options, url: wire.url }), wire };
   };
 
   /** An api and a worker of a fresh installation. */
@@ -49,8 +55,18 @@ export class World {
     return { api, worker };
   };
 
+  /**
+   * Mends what was broken, and lets those behind it connect anew: a worker that is closed before waits 5 s in vain for the end of
+   * a connection that it does not have.
+   */
+  async mend(): Promise<void> {
+    const broken = this.wires.filter(({ isWhole }) => !isWhole);
+    for (const wire of broken) wire.mend();
+    if (broken.length > 0) await sleep(longestRetryMs);
+  }
+
   async closeProcesses(): Promise<void> {
-    for (const wire of this.wires) wire.mend();
+    await this.mend();
     await Promise.all(this.opened.splice(0).map((transport) => transport.close()));
     await Promise.all(this.wires.splice(0).map((wire) => wire.close()));
   }

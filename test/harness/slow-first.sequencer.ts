@@ -1,0 +1,27 @@
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
+
+/** Files that take a minute or so although they are small. */
+const slow = [
+  'libs/queue/src/redis-transport.int-spec.ts',
+  'libs/queue/src/postgres-transport.int-spec.ts',
+  'test/simulation/simulation.int-spec.ts',
+  'test/e2e/model-pools.e2e-spec.ts',
+  'test/e2e/faults.e2e-spec.ts',
+  'apps/local/src/local.e2e-spec.ts',
+];
+
+/**
+ * Without the memory of an earlier run vitest begins with the largest files: these would come last, and one worker would be
+ * idle while the other runs them.
+ */
+export class SlowFirstSequencer extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files);
+    const projects = [...new Set(sorted.map(({ project }) => project.name))];
+    return projects.flatMap((name) => {
+      const own = sorted.filter(({ project }) => project.name === name);
+      const first = slow.flatMap((path) => own.filter(({ moduleId }) => moduleId.endsWith(`/${path}`)));
+      return [...first, ...own.filter((file) => !first.includes(file))];
+    });
+  }
+}
