@@ -70,9 +70,10 @@ export async function createApplication(services: ApiServices): Promise<NestFast
   addRequestTracking(server, services);
   addFramingGuard(server);
   addSlowClientGuard(server, config.stalledMs);
-  addAuthGuard(server, services.accounts, refuseStranger(services.limits.limiter));
-  addRateLimits(server, { limiter: services.limits.limiter, balances: services.balances });
-  addIdempotency(server, services.idempotency);
+  addAuthGuard(server, services, refuseStranger(services.limits.limiter));
+  const { limits, balances, budgets } = services;
+  addRateLimits(server, { limiter: limits.limiter, balances, budgets });
+  addIdempotency(server, services);
   addJsonParser(server);
   addMultipartParser(server);
   await addCompression(server);

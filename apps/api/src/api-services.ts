@@ -32,6 +32,7 @@ import { VoicesService } from '#modalities/speech/api';
 import { type AccountServices, openAccountServices } from './account-services.js';
 import { HolderWatch } from './holder-watch.js';
 import { Drain } from './http/drain.js';
+import { StoreBudgets } from './http/store-budgets.js';
 import { countAffinity, countDecisions, registerApiMetrics } from './api-metrics.js';
 import { type LimitServices, openLimitServices } from './limit-services.js';
 
@@ -58,6 +59,7 @@ export interface ApiServices extends AccountServices, LimitServices {
   metrics: Metrics;
   readiness: Readiness;
   drain: Drain;
+  budgets: StoreBudgets;
   tracing: Tracing;
 }
 
@@ -70,6 +72,7 @@ export async function openServices(config: ApiConfig, logger: Logger): Promise<A
   await transport.mailbox.start();
   await joinPresence(transport);
   const jobs = new JobsRepository(prisma);
+  const budgets = new StoreBudgets(config.storeTimeoutMs);
   const registry = new ModelRegistryService(prisma, new PresenceOnlineModels(() => transport.presence.list()));
   const accounts = new AccountsService(prisma);
   const ledger = new LedgerService(prisma);
@@ -107,6 +110,7 @@ export async function openServices(config: ApiConfig, logger: Logger): Promise<A
       transport,
       logger,
       queueLimit: config.queueLimit,
+      budgetOf: (requestId) => budgets.of(requestId),
       traceOf: (requestId) => tracing.parentFor(requestId),
       onDecision: countDecisions(metrics),
       onWritten: (job, quote) => money.reserved(job, quote),
@@ -124,6 +128,7 @@ export async function openServices(config: ApiConfig, logger: Logger): Promise<A
     metrics,
     readiness,
     drain: new Drain(),
+    budgets,
     tracing,
   };
 }

@@ -5,6 +5,7 @@ import type { ApiConfig } from '#platform/config';
 import type { RequestCaller } from '#platform/http';
 import { Metrics } from '#platform/metrics';
 import type { ApiServices } from './api-services.js';
+import { StoreBudgets } from './http/store-budgets.js';
 import { inferenceServicesOf } from './inference-services.js';
 
 const metricsOf = () => new Metrics('api', { processMetrics: false });
@@ -36,6 +37,7 @@ function servicesOn({
     metrics,
     transport: { placements: { miss: (modelId: string) => missedIds.push(modelId) } },
     drain: {},
+    budgets: new StoreBudgets(60_000),
   } as unknown as ApiServices);
 }
 

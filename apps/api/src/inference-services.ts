@@ -8,14 +8,15 @@ import { rewriteText } from './rewrite-text.js';
 
 /** What every slice asks of its process. */
 export function inferenceServicesOf(services: ApiServices): InferenceServices {
-  const { registry, prices, transport, admission, jobs, holders, drain, logger, config } = services;
+  const { registry, prices, transport, admission, jobs, holders, drain, budgets, logger, config } = services;
   const { artifacts, links, media, mediaJobs, egress } = services;
   const missed = missedModels(services.metrics);
   const inference: InferenceServices = {
-    resolve: async (name, type, { headers, caller }) => {
+    resolve: async (name, type, { id, headers, caller }) => {
       const region = regionOf(headers, config.regionHeader);
       const { betaModels: betaAccess } = config;
-      const resolved = await registry.resolve({ name, type, allowOffline: true, betaAccess, region });
+      const wish = { name, type, allowOffline: true, betaAccess, region };
+      const resolved = await budgets.of(id).within(registry.resolve(wish));
       if (caller !== null) assertModelPrivacy(caller, resolved.manifest);
       if (resolved.offline && !resolved.disabled) {
         missed.setToCurrentTime({ model: resolved.manifest.id });
@@ -25,11 +26,12 @@ export function inferenceServicesOf(services: ApiServices): InferenceServices {
       return resolved;
     },
     rewrite: (text, options) => rewriteText({ services: inference, site: config.site, logger }, text, options),
-    price: (modelId) => prices.current(modelId),
-    limit: (exchange, demand) => holdToModel(services.limits.limiter, exchange, demand),
+    price: (modelId, requestId) => budgets.of(requestId).within(prices.current(modelId)),
+    limit: (exchange, demand) => holdToModel({ limiter: services.limits.limiter, budgets }, exchange, demand),
     openSlot: (requestId) => transport.mailbox.open(requestId),
     replyTo: () => transport.mailbox.address,
     admit: (request) => admission.open(request),
+    waitedMs: (requestId) => budgets.of(requestId).spentMs,
     markStarted: (requestId) => jobs.markStarted(requestId),
     markEnded: (requestId) => jobs.markEnded(requestId),
     cancel: (requestId) => jobs.cancel(requestId),

@@ -24,6 +24,7 @@ async function rewrite(events: object[], changes: { offline?: boolean; refusal?:
       if (changes.refusal) throw changes.refusal;
       admitted.push(request);
     },
+    waitedMs: () => 0,
     markStarted: () => undefined,
     markEnded: () => undefined,
     cancel: async () => undefined,

@@ -6,5 +6,6 @@ export * from './float16.js';
 export * from './money.js';
 export * from './process-alive.js';
 export * from './request-id.js';
+export * from './store-budget.js';
 export * from './tally.js';
 export * from './usage.js';

@@ -1,5 +1,5 @@
 import type { Caller } from '#accounts';
-import { type ErrorCode, PlatformError } from '#common';
+import { BudgetSpent, type ErrorCode, PlatformError, type StoreBudget } from '#common';
 import type { Logger } from '#platform/logging';
 import type { JobDefinition, QueueTransport } from '#queue';
 import type { ReservedTokens, TokenReservation } from '#rate-limit';
@@ -53,6 +53,8 @@ export interface AdmissionOptions {
   onDecision?: (decision: AdmissionDecision) => void;
   /** Told of every job the moment it is written, with its quote; must not throw. */
   onWritten?: (job: AdmittedJob, quote: unknown) => void;
+  /** What is left of the time that a request may wait for database and queue; default: as long as they take. */
+  budgetOf?: (requestId: string) => StoreBudget;
   /** `traceparent` of a request that is traced. */
   traceOf?: (requestId: string) => string | undefined;
   /** Default: one of its own. */
@@ -113,7 +115,7 @@ export class AdmissionService {
   }
 
   private async letIn(request: OpenRequest): Promise<AdmittedJob> {
-    const place = await this.takePlace(request);
+    const place = await this.inTime(request, this.takePlace(request), ({ settle }) => settle());
     try {
       const job = await this.insertHolding(request);
       this.options.onWritten?.(job, request.quote);
@@ -121,6 +123,22 @@ export class AdmissionService {
       return job;
     } finally {
       place.settle();
+    }
+  }
+
+  /** `undo` takes back what comes when nobody waits for it any more. */
+  private async inTime<Result>(
+    { requestId }: OpenRequest,
+    work: Promise<Result>,
+    undo?: (late: Result) => void,
+  ): Promise<Result> {
+    const budget = this.options.budgetOf?.(requestId);
+    if (budget === undefined) return await work;
+    try {
+      return await budget.within(work);
+    } catch (error) {
+      if (undo !== undefined && error instanceof BudgetSpent) void work.then(undo, () => undefined);
+      throw error;
     }
   }
 
@@ -139,12 +157,12 @@ export class AdmissionService {
 
   private async enqueueOrAbandon(request: OpenRequest, job: AdmittedJob): Promise<void> {
     try {
-      await this.enqueue(request, job);
+      await this.inTime(request, this.enqueue(request, job));
     } catch (error) {
       const { requestId, modelId } = job;
       this.options.logger.warn({ requestId, modelId, error }, 'the queue did not take the job');
       // The queue may have taken it all the same and lost the answer: should it run, its outcome finds a closed row.
-      await this.unwanted.close(this.unwantedJob(request));
+      await this.inTime(request, this.unwanted.close(this.unwantedJob(request))).catch(() => undefined);
       throw unavailable(error);
     }
   }
@@ -167,16 +185,28 @@ export class AdmissionService {
   }
 
   private async insert(request: OpenRequest, reservedTokens: ReservedTokens | null): Promise<AdmittedJob> {
+    const { requestId } = request;
+    const written = this.group.add(this.newJob(request, reservedTokens));
     try {
-      return await this.group.add(this.newJob(request, reservedTokens));
+      const job = await this.inTime(request, written);
+      this.doubtful.delete(requestId);
+      return job;
     } catch (error) {
-      if (error instanceof PlatformError) throw error;
       // The caller need not wait for a database that is away.
-      if (this.doubtful.has(request.requestId)) this.unwanted.closeLater(this.unwantedJob(request));
-      throw unavailable(error);
-    } finally {
-      this.doubtful.delete(request.requestId);
+      if (isRefusal(error)) this.doubtful.delete(requestId);
+      else void this.closeIfWritten(request, written);
+      throw error instanceof PlatformError ? error : unavailable(error);
     }
+  }
+
+  /** Whatever may be written of a request whose caller has heard that it is not let in, now or later. */
+  private async closeIfWritten(request: OpenRequest, written: Promise<AdmittedJob>): Promise<void> {
+    const isWritten = await written.then(
+      () => true,
+      () => this.doubtful.has(request.requestId),
+    );
+    this.doubtful.delete(request.requestId);
+    if (isWritten) this.unwanted.closeLater(this.unwantedJob(request));
   }
 
   private newJob(request: OpenRequest, reservedTokens: ReservedTokens | null): NewcomerJob {
@@ -263,6 +293,11 @@ function admittedOf(admitted: ReadonlyMap<string, AdmittedJob>, requestId: strin
 function isRolledBack(error: unknown): boolean {
   const code = error instanceof Error && 'code' in error ? error.code : null;
   return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) && !/^(08|57)/.test(code);
+}
+
+/** Somebody's decision; such a request may be asked for anew under the same id. */
+function isRefusal(error: unknown): boolean {
+  return error instanceof PlatformError && !(error instanceof BudgetSpent);
 }
 
 function unavailable(cause: unknown): PlatformError {

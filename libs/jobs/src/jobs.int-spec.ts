@@ -3,7 +3,7 @@ import { Redis } from 'ioredis';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { AccountsService, type Caller } from '#accounts';
-import { newRequestId, PlatformError } from '#common';
+import { newRequestId, PlatformError, StoreBudget } from '#common';
 import { createLogger } from '#platform/logging';
 import { PrismaService } from '#platform/prisma';
 import {
@@ -475,6 +475,24 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     await expect(service.open(opened)).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' });
     await expect.poll(async () => (await row(opened.requestId))?.state).toBe('failed');
     expect(await row(opened.requestId)).toMatchObject({ error_code: 'SERVICE_UNAVAILABLE', payloads: 0 });
+  });
+
+  it('keeps no caller longer than its budget, and no row that is written after it', async () => {
+    const opened = request();
+    let write: () => void = () => undefined;
+    const held = new Promise<void>((resolve) => (write = resolve));
+    const slow = Object.create(jobs) as JobsRepository;
+    slow.transaction = (work) => held.then(() => jobs.transaction(work));
+    const closer = new JobCloser(jobs);
+    const cipher = new PayloadCipher(secretKey);
+    const common = { jobs: slow, closer, cipher, transport, logger, queueLimit: 1_000 };
+    const service = new AdmissionService({ ...common, budgetOf: () => new StoreBudget(20) });
+    await expect(service.open(opened)).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' });
+    expect(await row(opened.requestId)).toBeUndefined();
+    write();
+    await expect.poll(async () => (await row(opened.requestId))?.state).toBe('failed');
+    expect(await row(opened.requestId)).toMatchObject({ error_code: 'SERVICE_UNAVAILABLE', payloads: 0 });
+    expect(await transport.producer.holds('echo', opened.modelId, opened.requestId)).toBe(false);
   });
 
   it('fails a running job that no worker holds any more', async () => {

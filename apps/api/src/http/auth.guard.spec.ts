@@ -4,19 +4,22 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { errorEntry, PlatformError } from '#common';
 import type { AccountsService } from '#accounts';
 import { addAuthGuard } from './auth.guard.js';
+import { StoreBudgets } from './store-budgets.js';
 
 const accounts = {
   authenticate: (bearer: string) =>
     bearer === 'slk_good'
       ? Promise.resolve({ accountId: 'account', apiKeyId: 'key', kind: 'INFERENCE' })
-      : Promise.reject(new PlatformError('AUTHENTICATION_FAILED', 'The API key is not valid.')),
+      : bearer === 'slk_slow'
+        ? new Promise(() => undefined)
+        : Promise.reject(new PlatformError('AUTHENTICATION_FAILED', 'The API key is not valid.')),
 } as unknown as AccountsService;
 
 let server: FastifyInstance;
 
 beforeAll(async () => {
   server = fastify();
-  addAuthGuard(server, accounts, ({ headers }) =>
+  addAuthGuard(server, { accounts, budgets: new StoreBudgets(50) }, ({ headers }) =>
     headers['x-blocked'] === undefined ? null : new PlatformError('RATE_LIMIT_EXCEEDED', 'Too many failed requests.'),
   );
   server.setErrorHandler((error, _request, reply) =>
@@ -70,6 +73,10 @@ describe('the auth guard', () => {
     expect(await statusOf('/api/v1/things', undefined, blocked)).toBe(429);
     expect(await statusOf('/api/v1/things', 'slk_bad', blocked)).toBe(429);
     expect(await statusOf('/api/v1/things', 'slk_good', blocked)).toBe(200);
+  });
+
+  it('waits for the look at a key as long as a request may wait, and then says that it is not the key', async () => {
+    expect(await statusOf('/api/v1/things', 'slk_slow')).toBe(503);
   });
 
   it('leaves what lies outside the base path alone', async () => {

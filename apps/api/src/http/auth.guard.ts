@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { PlatformError } from '#common';
 import type { AccountsService } from '#accounts';
 import type { RouteAccess, RouteSettings } from '#platform/http';
+import type { StoreBudgets } from './store-budgets.js';
 
 const apiBase = '/api/v1/';
 
@@ -16,9 +17,19 @@ function bearerOf(request: FastifyRequest): string | null {
   return match[1];
 }
 
-async function callerBehind(bearer: string, accounts: AccountsService): Promise<FastifyRequest['caller']> {
+/** Where keys are looked up, and how long a request may wait for it. */
+export interface AuthParts {
+  accounts: AccountsService;
+  budgets: StoreBudgets;
+}
+
+async function callerBehind(
+  bearer: string,
+  { id }: FastifyRequest,
+  { accounts, budgets }: AuthParts,
+): Promise<FastifyRequest['caller']> {
   try {
-    return await accounts.authenticate(bearer);
+    return await budgets.of(id).within(accounts.authenticate(bearer));
   } catch (error) {
     if (error instanceof PlatformError) throw error;
     // The database is away, not the key: a later try can succeed.
@@ -30,10 +41,10 @@ async function callerBehind(bearer: string, accounts: AccountsService): Promise<
 async function callerOfRoute(
   request: FastifyRequest,
   access: RouteAccess,
-  accounts: AccountsService,
+  parts: AuthParts,
 ): Promise<FastifyRequest['caller']> {
   const bearer = bearerOf(request);
-  if (bearer !== null) return await callerBehind(bearer, accounts);
+  if (bearer !== null) return await callerBehind(bearer, request, parts);
   if (access === 'public') return null;
   throw new PlatformError('AUTHENTICATION_FAILED', 'An API key is required: authorization: Bearer <key>.');
 }
@@ -51,7 +62,7 @@ function isStranger(error: unknown): boolean {
  */
 export function addAuthGuard(
   server: FastifyInstance,
-  accounts: AccountsService,
+  parts: AuthParts,
   refuseStranger: RefuseStranger = () => null,
 ): void {
   server.decorateRequest('caller', null);
@@ -61,7 +72,7 @@ export function addAuthGuard(
     const { access = 'inference' } = request.routeOptions.config as RouteSettings;
     if (access === 'anonymous') return;
     try {
-      request.caller = await callerOfRoute(request, access, accounts);
+      request.caller = await callerOfRoute(request, access, parts);
     } catch (error) {
       throw isStranger(error) ? (refuseStranger(request) ?? error) : error;
     }

@@ -6,6 +6,7 @@ import type { ClaimEnding, IdempotencyService, KeyedRequest, StoredAnswer } from
 import { sseData, SseWriter } from '#platform/http';
 import { RecordingRoom, AnswerRecorder, longestAnswerBytes } from './answer-recorder.js';
 import { addIdempotency } from './idempotency.js';
+import { StoreBudgets } from './store-budgets.js';
 import { addJsonParser } from './json.parser.js';
 
 interface Ended {
@@ -52,7 +53,7 @@ beforeEach(async () => {
     request.caller = { accountId: 'account', apiKeyId: 'key', kind: 'INFERENCE' } as typeof request.caller;
     void reply.header('cf-ray', request.id);
   });
-  addIdempotency(server, idempotency);
+  addIdempotency(server, { idempotency, budgets: new StoreBudgets(60_000) });
   addJsonParser(server);
   server.setErrorHandler((error, _request, reply) => {
     const { code, param } = PlatformError.from(error);

@@ -6,6 +6,7 @@ import type { IdempotencyService, KeyOpening } from '#jobs';
 import { RequestFingerprint, type RouteSettings, sseData } from '#platform/http';
 import { AnswerRecorder, RecordingRoom } from './answer-recorder.js';
 import { openaiError } from './error-envelope.js';
+import type { StoreBudgets } from './store-budgets.js';
 
 /** As the contract has it for the one route where it names it (13). */
 const validKey = /^[A-Za-z0-9_-]{1,255}$/;
@@ -48,7 +49,10 @@ async function replay(reply: FastifyReply, { answer, isCut }: Extract<KeyOpening
  * `Idempotency-Key` on every route that declares itself `@Billed`, whatever it answers: JSON, bytes or events. Runs
  * when the body has been read and before any handler; without the header it costs a look at the headers.
  */
-export function addIdempotency(server: FastifyInstance, idempotency: IdempotencyService): void {
+export function addIdempotency(
+  server: FastifyInstance,
+  { idempotency, budgets }: { idempotency: IdempotencyService; budgets: StoreBudgets },
+): void {
   const room = new RecordingRoom();
   server.decorateRequest('fingerprint', null);
   server.decorateRequest('answerTape', null);
@@ -77,7 +81,14 @@ export function addIdempotency(server: FastifyInstance, idempotency: Idempotency
     const { fingerprint, caller, id: requestId } = request;
     if (fingerprint === null || caller === null) return true;
     const keyed = { accountId: caller.accountId, key: fingerprint.key, fingerprint: fingerprint.digest(), requestId };
-    const opening = await idempotency.open(keyed, settingsOf(request).answerOfJob).catch(asUnavailable);
+    const asked = idempotency.open(keyed, settingsOf(request).answerOfJob);
+    const opening = await budgets
+      .of(requestId)
+      .within(asked)
+      .catch((error: unknown) => {
+        void giveBack(asked);
+        return asUnavailable(error);
+      });
     if ('answer' in opening) {
       await replay(reply, opening);
       return false;
@@ -88,6 +99,12 @@ export function addIdempotency(server: FastifyInstance, idempotency: Idempotency
     if (reply.raw.destroyed) recorder.cut();
     return true;
   }
+}
+
+/** A claim that comes too late: nobody will answer under it. */
+async function giveBack(asked: Promise<KeyOpening>): Promise<void> {
+  const opening = await asked.catch(() => null);
+  if (opening !== null && 'claim' in opening) await opening.claim.end('cut', null);
 }
 
 function asUnavailable(error: unknown): never {

@@ -2,6 +2,7 @@ import { fastify, type FastifyInstance } from 'fastify';
 import { describe, expect, it, vi } from 'vitest';
 import type { RequestCaller } from '#platform/http';
 import { addRateLimits, type RateLimitParts } from './rate-limit.guard.js';
+import { StoreBudgets } from './store-budgets.js';
 
 const known: RequestCaller = {
   accountId: 'account',
@@ -22,7 +23,7 @@ async function serve(
   const server = fastify();
   server.decorateRequest('caller', null);
   server.addHook('onRequest', async (request) => void (request.caller = caller));
-  addRateLimits(server, { limiter, balances } as unknown as RateLimitParts);
+  addRateLimits(server, { limiter, balances, budgets: new StoreBudgets(1_000) } as unknown as RateLimitParts);
   server.get<{ Params: { status: string } }>('/api/v1/status/:status', async (request, reply) =>
     reply.status(Number(request.params.status)).send({}),
   );

@@ -1,10 +1,12 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { RecentBalances } from '#billing';
+import { BudgetSpent } from '#common';
 import { type AdmittedUse, balanceHeaders, type ModelDemand } from '#jobs';
 import { callerOf, type RequestCaller, type RouteSettings } from '#platform/http';
 import { limitClassOf, type LimitVerdict, type RateLimiter } from '#rate-limit';
 import type { RefuseStranger } from './auth.guard.js';
 import { callerAddress } from './caller-address.js';
+import type { StoreBudgets } from './store-budgets.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -15,6 +17,7 @@ declare module 'fastify' {
 
 export interface RateLimitParts {
   limiter: RateLimiter;
+  budgets: StoreBudgets;
   balances: RecentBalances;
 }
 
@@ -41,12 +44,20 @@ function apply(request: FastifyRequest, reply: FastifyReply, verdict: LimitVerdi
  * `SERVICE_UNAVAILABLE` when they cannot be checked.
  */
 export async function holdToModel(
-  limiter: RateLimiter,
+  { limiter, budgets }: Pick<RateLimitParts, 'limiter' | 'budgets'>,
   { request, reply }: { request: FastifyRequest; reply: FastifyReply },
   { model, action = 'run', tokens }: ModelDemand,
 ): Promise<AdmittedUse> {
   const limitClass = action === 'retrieve' ? 'retrieve' : limitClassOf(model);
-  const verdict = await limiter.admitModel(callerOf(request), { modelId: model.id, limitClass, tokens });
+  const asked = limiter.admitModel(callerOf(request), { modelId: model.id, limitClass, tokens });
+  const verdict = await budgets
+    .of(request.id)
+    .within(asked)
+    .catch((error: unknown) => {
+      // An answer that comes too late has reserved for nobody.
+      void asked.then(({ reservation }) => reservation?.letGo()).catch(() => undefined);
+      throw error;
+    });
   const { reservation } = verdict;
   // The request lets go of its tokens when its answer is out, or its caller has left: a job holds them, or nobody.
   if (reservation !== null) {
@@ -73,6 +84,12 @@ async function plainVerdict(limiter: RateLimiter, caller: RequestCaller): Promis
   return await limiter.admitPlain(caller).catch(() => null);
 }
 
+/** What runs no model does not stand still with a store that is late either. */
+function unlessSpent(error: unknown): null {
+  if (error instanceof BudgetSpent) return null;
+  throw error;
+}
+
 /** What counts for the block (gap 61): every failure, unless the key that came with it could not be checked. */
 function countsAsFailure({ caller, headers }: FastifyRequest, { statusCode }: FastifyReply): boolean {
   const isUnknown = caller === null && headers.authorization !== undefined && statusCode === 503;
@@ -83,7 +100,7 @@ function countsAsFailure({ caller, headers }: FastifyRequest, { statusCode }: Fa
  * What every request has to pass, and every answer to a key says: limits that depend on no model, the block after
  * failures, and the headers of limits and balances. Limits of models are asked by the slices; see `holdToModel`.
  */
-export function addRateLimits(server: FastifyInstance, { limiter, balances }: RateLimitParts): void {
+export function addRateLimits(server: FastifyInstance, { limiter, balances, budgets }: RateLimitParts): void {
   server.decorateRequest('limitVerdict', null);
   const refuse = refuseStranger(limiter);
 
@@ -95,18 +112,24 @@ export function addRateLimits(server: FastifyInstance, { limiter, balances }: Ra
       if (refusal !== null) throw refusal;
       return;
     }
-    const verdict = await holdToPlainLimit(limiter, caller, request.routeOptions.config as RouteSettings);
+    const limited = holdToPlainLimit(limiter, caller, request.routeOptions.config as RouteSettings);
+    const verdict = await budgets.of(request.id).within(limited).catch(unlessSpent);
     if (verdict !== null) apply(request, reply, verdict);
   });
 
   const complete = async (request: FastifyRequest, reply: FastifyReply, failed: boolean): Promise<void> => {
     const { caller } = request;
-    const [, verdict, balance] = await Promise.all([
+    const facts = Promise.all([
       failed ? limiter.failed(caller, callerAddress(request.ip)) : undefined,
       // One that failed before it came to its model counts like one that runs none.
       caller !== null && request.limitVerdict === null ? plainVerdict(limiter, caller) : null,
       caller !== null && !reply.hasHeader('x-service-balance-usd') ? balances.of(caller.accountId) : null,
     ]);
+    // An answer without them is better than one that waits for a store that does not answer.
+    const [, verdict, balance] = await budgets
+      .of(request.id)
+      .within(facts)
+      .catch(() => [undefined, null, null] as const);
     if (verdict !== null) void reply.headers(verdict.headers);
     if (balance !== null) void reply.headers(balanceHeaders({ balanceBefore: balance }));
   };

@@ -5,6 +5,7 @@ import type { Metrics } from '#platform/metrics';
 import { noTracing } from '#platform/tracing';
 import { Drain } from './drain.js';
 import { addRequestTracking } from './request-tracking.js';
+import { StoreBudgets } from './store-budgets.js';
 
 let server: FastifyInstance;
 let drain: Drain;
@@ -24,6 +25,7 @@ beforeEach(async () => {
   server = fastify();
   addRequestTracking(server, {
     drain,
+    budgets: new StoreBudgets(1_000),
     metrics: {
       observeHttpRequest,
       httpRequestStarted: () => (inFlight += 1),

@@ -4,6 +4,7 @@ import type { Logger } from '#platform/logging';
 import type { Metrics } from '#platform/metrics';
 import type { Tracing } from '#platform/tracing';
 import type { Drain } from './drain.js';
+import type { StoreBudgets } from './store-budgets.js';
 
 /** Routes that answer while the process stops: they are how others learn of it. */
 const operations = ['/health/', '/metrics'];
@@ -11,20 +12,22 @@ const operations = ['/health/', '/metrics'];
 /** Status of answers whose caller left before they were out, as web servers log them. */
 const callerLeft = 499;
 
-/** Counts requests in flight, times them for the metrics, and turns new ones away once the process stops. */
+/** Counts requests in flight, times them for the metrics, gives them their budgets, and turns new ones away once the process stops. */
 export function addRequestTracking(
   server: FastifyInstance,
-  services: { drain: Drain; metrics: Metrics; tracing: Tracing; logger: Logger },
+  services: { drain: Drain; budgets: StoreBudgets; metrics: Metrics; tracing: Tracing; logger: Logger },
 ): void {
-  const { drain, metrics, tracing, logger } = services;
+  const { drain, budgets, metrics, tracing, logger } = services;
   server.addHook('onRequest', (request, reply, done) => {
     const isOperation = operations.some((path) => request.url.startsWith(path));
     drain.enter();
+    budgets.begin(request.id);
     if (!isOperation) metrics.httpRequestStarted();
     if (tracing.enabled && !isOperation) beginSpan(tracing, request);
     // Not `onResponse`: that is not called for answers whose caller left, and such a request would count for ever.
     reply.raw.once('close', () => {
       drain.leave();
+      budgets.end(request.id);
       if (!isOperation) metrics.httpRequestEnded();
       const route = request.routeOptions.url ?? 'unmatched';
       const { method } = request;

@@ -14,7 +14,7 @@ import type { HolderLease } from './job-exchange.js';
 import type { AdmittedUse, LimitedExchange, ModelDemand } from './model-limit.js';
 
 /** Who asks for a model: the headers say where from, the key which models it may call; without one, all. */
-export type ModelAsker = Pick<FastifyRequest, 'headers' | 'caller'>;
+export type ModelAsker = Pick<FastifyRequest, 'headers' | 'caller'> & { id?: string };
 
 /** What the routes of every slice need of the process they run in; the app wires it. */
 export interface InferenceServices {
@@ -37,10 +37,12 @@ export interface InferenceServices {
    * fails; never rejects. It costs nothing by itself.
    */
   rewrite(text: string, options: RewriteOptions): Promise<string | null>;
-  /** What a model costs now. Rejects with `SERVICE_UNAVAILABLE`. */
-  price(modelId: string): Promise<ModelPrice>;
+  /** What a model costs now; the request that asks waits as long as its budget lasts. Rejects with `SERVICE_UNAVAILABLE`. */
+  price(modelId: string, requestId?: string): Promise<ModelPrice>;
   /** Rejects with `MODEL_AT_CAPACITY`, `SERVICE_UNAVAILABLE`, or `ReservationRefused` when it cannot be paid. */
   admit(request: OpenRequest): Promise<unknown>;
+  /** How long a request has waited for the stores until now, in ms: its deadline includes it. */
+  waitedMs(requestId: string): number;
   markStarted(requestId: string): void;
   /** For jobs whose last event has come. */
   markEnded(requestId: string): void;

@@ -36,7 +36,7 @@ class FedSlot implements MailboxSlot {
   }
 }
 
-function setUp() {
+function setUp(waitedMs = 0) {
   const slot = new FedSlot();
   const calls: string[] = [];
   const job = {
@@ -56,7 +56,7 @@ function setUp() {
   const noHolder = new AbortController();
   const watchQueue = () => ({ lost: noHolder.signal, release: () => undefined });
   const ends = { gone: gone.signal, stopping: stopping.signal, watchHolder, watchQueue, deadlineMs: 60_000 };
-  return { slot, calls, gone, stopping, lost, noHolder, watches, ends, exchange: new JobExchange(slot, job) };
+  return { slot, calls, gone, stopping, lost, noHolder, watches, ends, exchange: new JobExchange(slot, job, waitedMs) };
 }
 
 const delta: MailboxEvent = { type: 'text-delta' };
@@ -119,6 +119,12 @@ describe('ChatExchange', () => {
     const { calls, gone, ends, exchange } = setUp();
     gone.abort();
     await expect(exchange.run(ends, () => undefined)).rejects.toBeInstanceOf(CallerGone);
+    expect(calls).toEqual(['cancel']);
+  });
+
+  it('counts what its request has waited before towards the deadline', async () => {
+    const { calls, ends, exchange } = setUp(60_000);
+    await expect(exchange.run(ends, () => undefined)).rejects.toMatchObject({ code: 'REQUEST_TIMEOUT' });
     expect(calls).toEqual(['cancel']);
   });
 

@@ -22,7 +22,7 @@ export interface ExchangeEnds {
   watchHolder: () => HolderLease;
   /** The same while the job waits to begin: a worker may come back for it, but not for ever. */
   watchQueue: () => HolderLease;
-  /** How long the answer may take, in ms from now. */
+  /** How long the answer may take, in ms, less what the exchange was told that its request has waited before. */
   deadlineMs: number;
 }
 
@@ -42,6 +42,8 @@ export class JobExchange<Event extends MailboxEvent> {
   constructor(
     private readonly slot: MailboxSlot,
     private readonly job: { started(): void; ended(): void; cancel(): Promise<void> },
+    /** What the deadline has lost already, in ms. */
+    private readonly waitedMs = 0,
   ) {}
 
   /**
@@ -122,7 +124,7 @@ export class JobExchange<Event extends MailboxEvent> {
     const timer = setTimeout(
       () =>
         interrupt(new PlatformError('REQUEST_TIMEOUT', 'The answer took too long. Streaming shows it as it is made.')),
-      deadlineMs,
+      Math.max(0, deadlineMs - this.waitedMs),
     );
     gone.addEventListener('abort', onGone, { once: true });
     stopping.addEventListener('abort', onStop, { once: true });

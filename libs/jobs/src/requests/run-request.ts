@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { JobUsage } from '#common';
 import type { MailboxEvent } from '#queue';
 import type { OpenRequest } from '../admission.service.js';
@@ -6,6 +7,9 @@ import { type ExchangeEnds, JobExchange } from './job-exchange.js';
 
 /** How long a job may wait for a model that no worker holds, in ms: longer than a worker takes to come back. */
 const queuedPatienceMs = 30_000;
+
+/** How long the end of an exchange waits for its job to be cancelled, in ms; it is cancelled later all the same. */
+const cancelWithinMs = 500;
 
 /** Opens the slot of a request before `admit` lets its job in, so that no event can be missed. Rejects as `admit` does. */
 export async function openExchange<Event extends MailboxEvent>(
@@ -20,13 +24,15 @@ export async function openExchange<Event extends MailboxEvent>(
     slot.close();
     throw error;
   }
-  return new JobExchange(slot, {
+  const job = {
     started: () => services.markStarted(requestId),
     ended: () => services.markEnded(requestId),
     cancel: async () => {
-      await services.cancel(requestId).catch((error: unknown) => services.cancelFailed(requestId, error));
+      const cancelled = services.cancel(requestId).catch((error: unknown) => services.cancelFailed(requestId, error));
+      await Promise.race([cancelled, sleep(cancelWithinMs, undefined, { ref: false })]);
     },
-  });
+  };
+  return new JobExchange(slot, job, services.waitedMs(requestId));
 }
 
 /** Who and what may end an exchange early. */

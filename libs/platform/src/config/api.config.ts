@@ -46,7 +46,8 @@ export class ApiConfig extends LimitsConfig {
   affinityMs!: number;
 
   @IntegerVariable('SLUICE_CHAT_DEADLINE_MS', {
-    about: 'How long a chat may take from admission to its last token, in ms; then it is answered with 504.',
+    about:
+      'How long a chat may take to its last token, in ms, the time it waits for the stores included; then it is answered with 504.',
     default: 600_000,
     min: 100,
     max: 86_400_000,
@@ -61,6 +62,15 @@ export class ApiConfig extends LimitsConfig {
     max: 43_200_000,
   })
   mediaDeadlineMs!: number;
+
+  @IntegerVariable('SLUICE_STORE_TIMEOUT_MS', {
+    about:
+      'How long database and limits may keep a request waiting until it is let in, all its questions to them together, in ms; then it is answered with 503.',
+    default: 10_000,
+    min: 500,
+    max: 600_000,
+  })
+  storeTimeoutMs!: number;
 
   @IntegerVariable('SLUICE_KEEP_ALIVE_MS', {
     about: 'Silence after which a stream gets a comment, in ms.',

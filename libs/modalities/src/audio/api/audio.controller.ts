@@ -63,7 +63,7 @@ export class AudioController {
     const { duration_seconds: given, character_count: characters } = wire;
     // Music has a length even where none is named; a text has the one that it takes to say it.
     const seconds = manifest.type === 'music' ? secondsOfMusic(given, musicModel(manifest)) : given;
-    const pricing = (await this.services.price(manifest.id)).pricing as AudioPricing | null;
+    const pricing = (await this.services.price(manifest.id, request.id)).pricing as AudioPricing | null;
     const size = { characters: characters ?? null, seconds: isGiven(seconds) ? Number(seconds) : null };
     return presentQuote(quoteAudio(unitsOrRefusal(pricing, size), pricing));
   }
@@ -91,7 +91,7 @@ export class AudioController {
     }
     if (needsFfmpeg(wish.format)) services.media.require();
     const { tokenReservation } = await services.limit({ request, reply }, { model: manifest });
-    const price = await services.price(manifest.id);
+    const price = await services.price(manifest.id, request.id);
     const pricing = price.pricing as AudioPricing | null;
     const size = { characters: charactersOf(wish.text), seconds: wish.music?.seconds ?? null };
     const units = unitsOrRefusal(pricing, size);

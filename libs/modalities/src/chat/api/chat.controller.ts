@@ -107,7 +107,7 @@ export class ChatController {
     const tokens = chatDemand(chat, reach);
     const allowed = await this.services.limit({ request, reply }, { model: manifest, tokens });
     const payload = holdChat(chat.payload, reach, allowed.tokens);
-    const price = await this.services.price(manifest.id);
+    const price = await this.services.price(manifest.id, request.id);
     const { tokenReservation } = allowed;
     const stream = wire.stream === true;
     const exchange = await this.admit(request, reply, { payload, resolved, price, stream, tokenReservation });

@@ -49,7 +49,7 @@ export class EmbeddingController {
       throw new PlatformError('MODEL_OFFLINE', `No worker holds the model ${manifest.id} at the moment.`, 'model');
     }
     const allowed = await this.services.limit({ request, reply }, { model: manifest });
-    const price = await this.services.price(manifest.id);
+    const price = await this.services.price(manifest.id, request.id);
     try {
       const { vectors, usage } = await this.run(request, reply, { manifest, payload, price, allowed, gone });
       const { promptTokens } = usage;

@@ -82,7 +82,7 @@ export class GenerateImageController {
     wire: GenerateImageRequest,
   ): Promise<FinishedPictures> {
     assertOperation(resolved.manifest, 'generate');
-    const price = await this.services.price(resolved.manifest.id);
+    const price = await this.services.price(resolved.manifest.id, exchange.request.id);
     const { manifest } = resolved;
     const pricing = price.pricing as PicturePricing | null;
     // What is wrong with a request is said before it counts against a limit, and before anything is rewritten.

@@ -69,7 +69,7 @@ export async function admitImage(
   resolved: ResolvedModel,
 ): Promise<AdmittedModel> {
   const { tokenReservation } = await services.limit({ request, reply }, { model: resolved.manifest });
-  return { resolved, tokenReservation, price: await services.price(resolved.manifest.id) };
+  return { resolved, tokenReservation, price: await services.price(resolved.manifest.id, request.id) };
 }
 
 /** From the quote to the last picture. Rejects as `runRequest` does. */

@@ -98,7 +98,7 @@ export class SpeechController {
     { manifest, payload, streaming, allowed }: AdmissibleSpeech,
   ): Promise<JobExchange<SpeechEvent>> {
     const { services } = this;
-    const price = await services.price(manifest.id);
+    const price = await services.price(manifest.id, request.id);
     const quote = new JobQuote(quoteSpeech(payload.text, price.pricing as SpeechPricing | null), price);
     const job = {
       requestId: request.id,

@@ -22,7 +22,7 @@ export interface TranscriptionOrder {
 /** From the quote to the whole transcript. Rejects as `runRequest` does. */
 export async function runTranscription(services: InferenceServices, order: TranscriptionOrder): Promise<Transcript> {
   const { modelId, recording, wishes, gone } = order;
-  const price = await services.price(modelId);
+  const price = await services.price(modelId, order.requestId);
   const pricing = price.pricing as TranscriptionPricing | null;
   const quote = new JobQuote(quoteTranscription(recording.quotedSeconds, pricing), price);
   const payload: TranscriptionJobPayload = {

@@ -55,7 +55,7 @@ export class VideoController {
     void reply.headers(modelHeaders(resolved));
     const intake = new VideoIntake(this.services, goneSignal(reply));
     try {
-      const { pricing } = await this.services.price(resolved.manifest.id);
+      const { pricing } = await this.services.price(resolved.manifest.id, request.id);
       const units = await quotedUnits(wire, {
         model: videoModel(resolved.manifest),
         intake,
@@ -142,7 +142,7 @@ export class VideoController {
     { plan, intake, model, tokenReservation }: AdmissibleVideo,
   ): Promise<VideoQueueResponse> {
     const { services } = this;
-    const price = await services.price(model.id);
+    const price = await services.price(model.id, request.id);
     const pricing = price.pricing as VideoPricing | null;
     const resultId = model.privateDelivery ? services.artifacts.reserve('result') : null;
     const payload = await videoPayload(plan, { model, intake, pricing, resultId });

@@ -1,0 +1,22 @@
+import { StoreBudget } from '#common';
+
+/** The budgets of the requests that are here, by their ids. */
+export class StoreBudgets {
+  private readonly budgets = new Map<string, StoreBudget>();
+
+  constructor(private readonly budgetMs: number) {}
+
+  begin(requestId: string): void {
+    this.budgets.set(requestId, new StoreBudget(this.budgetMs));
+  }
+
+  end(requestId: string): void {
+    this.budgets.delete(requestId);
+  }
+
+  /** One of its own for what is no request from outside. */
+  of(requestId: string | undefined): StoreBudget {
+    const known = requestId === undefined ? undefined : this.budgets.get(requestId);
+    return known ?? new StoreBudget(this.budgetMs);
+  }
+}
