@@ -107,7 +107,9 @@ describeFault('F29', { ownPostgres: true, wires: true, env }, (running) => {
       const answers = await Promise.all(pending);
       await stream.ended;
       const slowestMs = Math.max(...answers.map(({ tookMs }) => tookMs));
-      process.stdout.write(`F29: ${role} and ${store} with ${fault}: the slowest answer took ${seconds(slowestMs)} s\n`);
+      process.stdout.write(
+        `F29: ${role} and ${store} with ${fault}: the slowest answer took ${seconds(slowestMs)} s\n`,
+      );
       for (const { status, errorCode, tookMs } of answers) {
         const isTurnedAway = status === 503 && role === 'api' && store === 'database';
         expect(tookMs).toBeLessThanOrEqual((isTurnedAway ? storeMs : deadlineMs) + toleranceMs);
