@@ -23,8 +23,8 @@ describe('the summary of a run', () => {
     expect(summary.decodeTokensPerSecond).toBeCloseTo(200, 0);
   });
 
-  it('spreads tokens over pieces that stand for several', () => {
-    const halved = { startMs: 0, pieceMs: [10, 30, 50], tokens: 6, promptTokens: 1 };
+  it('spreads tokens over pieces that stand for several, behind the first', () => {
+    const halved = { startMs: 0, pieceMs: [10, 30, 50], tokens: 5, promptTokens: 1 };
     expect(summarizeRun([halved]).perStreamTokensPerSecond).toBeCloseTo(100);
   });
 });

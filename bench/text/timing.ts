@@ -72,15 +72,21 @@ function busiestWindows(streams: readonly StreamTiming[]): Window[] {
   });
 }
 
-/** Pieces are taken to stand for equally many tokens of their stream. */
 function tokensWithin(stream: StreamTiming, { from, to }: Window): number {
-  const pieces = stream.pieceMs.filter((at) => at > from && at <= to).length;
-  return (pieces * stream.tokens) / stream.pieceMs.length;
+  return sum(stream.pieceMs.map((at, index) => (at > from && at <= to ? tokensOfPiece(stream, index) : 0)));
+}
+
+/**
+ * A stream begins with its first token alone, for a first token waits for nothing; the pieces behind it are taken to
+ * stand for equally many.
+ */
+function tokensOfPiece({ pieceMs, tokens }: StreamTiming, index: number): number {
+  if (pieceMs.length === 1) return tokens;
+  return index === 0 ? 1 : (tokens - 1) / (pieceMs.length - 1);
 }
 
 function ownRate(stream: StreamTiming): number {
-  const pieces = stream.pieceMs.length;
-  return perSecond((stream.tokens * (pieces - 1)) / pieces, lastOf(stream) - firstOf(stream));
+  return perSecond(stream.tokens - 1, lastOf(stream) - firstOf(stream));
 }
 
 const firstOf = (stream: StreamTiming): number => stream.pieceMs[0] ?? Number.NaN;

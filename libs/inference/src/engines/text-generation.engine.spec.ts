@@ -62,6 +62,8 @@ function start(contextLength = 100, text: Partial<TextSide> = {}) {
       return script;
     },
     sink: (events) => void messages.push(events),
+    // No test depends on how fast the machine is.
+    gatherMs: Infinity,
   });
   const [scheduler] = scripts;
   if (scheduler === undefined) throw new Error('the engine made no scheduler');
@@ -84,6 +86,15 @@ function request(content: string, wishes: Partial<TextGenerationRequest> = {}): 
 const idsOf = (text: string) => tokenizer.encode(text);
 
 describe('SchedulerTextEngine', () => {
+  it('joins the text of fast steps behind the first one, and leaves nothing behind', () => {
+    const { engine, scheduler, messages } = start();
+    engine.submit(request('the river'));
+    for (const id of idsOf('abcd')) scheduler.tokens([id]);
+    scheduler.step(([only]) => only?.listener.onEnd('length'));
+    const texts = messages.map((message) => message.map(([, event]) => ('text' in event ? event.text : event.type)));
+    expect(texts).toEqual([['a'], ['bcd', 'choice-finished', 'finished']]);
+  });
+
   it('delivers one message per step, whatever happened in it', () => {
     const { engine, scheduler, messages } = start();
     engine.submit(request('the river', { n: 2 }));

@@ -10,8 +10,9 @@ import {
   StopMatcher,
   type TextTokenizer,
 } from '../text/index.js';
-import { ChoiceWriter } from './choice-writer.js';
+import { type ChoiceDelta, ChoiceWriter } from './choice-writer.js';
 import { asRunFailure } from './device-failure.js';
+import { EventOutbox } from './event-outbox.js';
 import type {
   TextEngineStats,
   SamplingOptions,
@@ -36,6 +37,8 @@ export interface SchedulerTextEngineOptions {
   /** Makes the scheduler; `afterStep` must be called once behind the listeners of each step. */
   createScheduler: (afterStep: () => void) => SequenceScheduler;
   sink: TextGenerationSink;
+  /** How long text may wait for more of itself, in ms; default as `EventOutbox` has it. */
+  gatherMs?: number;
 }
 
 /** A request that runs: one sequence per choice. */
@@ -47,6 +50,8 @@ interface ActiveRequest {
   generatedTokens: number;
   sequenceIds: string[];
   openChoices: number;
+  /** Choices whose first text is on its way. */
+  begun: Set<number>;
   cancelled: boolean;
   error: unknown;
 }
@@ -58,14 +63,15 @@ interface PreparedPrompt {
   maxNewTokens: number;
 }
 
-/** Text generation over a `SequenceScheduler`: conversations in, text events out, one batch of events per step. */
+/** Text generation over a `SequenceScheduler`: conversations in, text events out, at most one batch of events per step. */
 export class SchedulerTextEngine implements TextGenerationEngine {
   private readonly scheduler: SequenceScheduler;
   private readonly active = new Map<string, ActiveRequest>();
-  private outbox: [id: string, event: TextGenerationEvent][] = [];
+  private readonly outbox: EventOutbox;
 
   constructor(private readonly options: SchedulerTextEngineOptions) {
-    this.scheduler = options.createScheduler(() => this.deliver());
+    this.outbox = new EventOutbox(options);
+    this.scheduler = options.createScheduler(() => this.outbox.stepped());
   }
 
   submit(request: TextGenerationRequest): void {
@@ -93,7 +99,7 @@ export class SchedulerTextEngine implements TextGenerationEngine {
 
   async close(): Promise<void> {
     await this.scheduler.close();
-    this.deliver();
+    this.outbox.stepped();
   }
 
   private prepare(request: TextGenerationRequest): PreparedPrompt {
@@ -137,6 +143,7 @@ export class SchedulerTextEngine implements TextGenerationEngine {
       generatedTokens: 0,
       sequenceIds: indexes.map((index) => `${request.id}/${index}`),
       openChoices: request.n,
+      begun: new Set(),
       cancelled: false,
       error: null,
     };
@@ -201,7 +208,7 @@ export class SchedulerTextEngine implements TextGenerationEngine {
   ): 'continue' | 'stop' {
     active.generatedTokens++;
     const { delta, stopped } = writer.push(tokenId, score);
-    if (delta !== null) this.emit(active, { type: 'text-delta', index, ...delta });
+    if (delta !== null) this.emitText(active, index, delta);
     return stopped ? 'stop' : 'continue';
   }
 
@@ -210,7 +217,7 @@ export class SchedulerTextEngine implements TextGenerationEngine {
     { index, writer, end }: { index: number; writer: ChoiceWriter; end: SequenceEnd },
   ): void {
     const rest = writer.finish();
-    if (rest !== null) this.emit(active, { type: 'text-delta', index, ...rest });
+    if (rest !== null) this.emitText(active, index, rest);
     if (end === 'cancelled') active.cancelled = true;
     else this.emit(active, { type: 'choice-finished', index, finishReason: end === 'length' ? 'length' : 'stop' });
     this.closeChoice(active);
@@ -240,7 +247,14 @@ export class SchedulerTextEngine implements TextGenerationEngine {
   }
 
   private emit(active: ActiveRequest, event: TextGenerationEvent): void {
-    this.outbox.push([active.request.id, event]);
+    this.outbox.add(active.request.id, event);
+  }
+
+  private emitText({ request, sequenceIds, begun }: ActiveRequest, index: number, delta: ChoiceDelta): void {
+    const isFirst = !begun.has(index);
+    if (isFirst) begun.add(index);
+    const event = { type: 'text-delta', index, ...delta } as const;
+    this.outbox.addText(sequenceIds[index] ?? request.id, request.id, event, isFirst);
   }
 
   /** A refusal comes outside of any step: it is delivered at once, but never inside `submit`. */
@@ -251,13 +265,6 @@ export class SchedulerTextEngine implements TextGenerationEngine {
       usage: null,
     } as const;
     queueMicrotask(() => this.options.sink([[id, failed]]));
-  }
-
-  private deliver(): void {
-    if (this.outbox.length === 0) return;
-    const events = this.outbox;
-    this.outbox = [];
-    this.options.sink(events);
   }
 }
 

@@ -30,6 +30,7 @@ export interface OrtSessionOptions {
 export class OrtSession implements GraphSession {
   readonly inputs: readonly TensorDescription[];
   readonly outputs: readonly TensorDescription[];
+  private readonly takesHalfFloats: boolean;
 
   private constructor(
     private readonly session: InferenceSession,
@@ -38,6 +39,7 @@ export class OrtSession implements GraphSession {
   ) {
     this.inputs = session.inputMetadata.map(describe);
     this.outputs = session.outputMetadata.map(describe);
+    this.takesHalfFloats = this.inputs.some(({ type }) => type === 'float16');
   }
 
   /**
@@ -77,6 +79,7 @@ export class OrtSession implements GraphSession {
   }
 
   async run(feeds: Record<string, GraphTensor>, fetches: readonly string[]): Promise<Record<string, GraphTensor>> {
+    if (!this.takesHalfFloats) return this.session.run(feeds as Record<string, Tensor>, fetches);
     const readable = Object.entries(feeds).map(([name, tensor]) => [name, withReadableData(tensor)]);
     return this.session.run(Object.fromEntries(readable) as Record<string, Tensor>, fetches);
   }

@@ -410,6 +410,15 @@ describe('BatchScheduler', () => {
     expect(late.failure).toMatchObject({ code: 'MODEL_OFFLINE' });
   });
 
+  it('tells of a first token before it computes the next one', async () => {
+    const log: string[] = [];
+    const beforeRun = ({ steps }: { steps: number }): void => void log.push(steps > 1 ? 'prompt' : 'decode');
+    const harness = start({ beforeRun, afterStep: () => log.push('told') });
+    await harness.submit(promptOf(5), { maxNewTokens: 3 }).done;
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(log).toEqual(['prompt', 'told', 'decode', 'told', 'decode', 'told']);
+  });
+
   it('calls afterStep once behind all listeners of a step', async () => {
     const log: string[] = [];
     const harness = start({ afterStep: () => log.push('step') });

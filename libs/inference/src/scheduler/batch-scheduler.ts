@@ -24,7 +24,8 @@ const fullFetchChance = 0.1;
 
 /**
  * Continuous batching. Every step ends what was cancelled, admits what fits (in order of arrival, never taking a
- * place back), computes one chunk of one prompt, gives every decoding row one token, and tells the listeners.
+ * place back), computes one chunk of one prompt, gives every decoding row one token, and tells the listeners after
+ * each of the two.
  * Between two runs of the session the event loop turns, so submits and cancels are seen at the next step.
  */
 export class BatchScheduler implements SequenceScheduler {
@@ -137,7 +138,10 @@ export class BatchScheduler implements SequenceScheduler {
     for (const sequence of [...this.known.values()]) if (sequence.isCancelled) this.end(sequence, 'cancelled');
     this.admit();
     const msBefore = this.decoder.runMs;
+    const promptsBefore = this.totals.prompt;
     if (this.prefilling.length > 0) await this.prefillStep();
+    // A first token must not wait for the second one, nor for those of others.
+    if (this.totals.prompt > promptsBefore && this.decoding.length > 0) this.options.afterStep?.();
     if (this.decoding.length > 0) await this.decodeStep();
     if (this.decoder.runMs > msBefore) this.stepSeconds.add((this.decoder.runMs - msBefore) / 1_000);
     this.totals.steps++;

@@ -16,7 +16,7 @@ export interface SchedulerLimits {
 
 export interface SchedulerOptions extends SchedulerLimits {
   decoder: Decoder;
-  /** Called after the listeners of a step, once: the place to send one message for all of them. */
+  /** Called after the listeners of a step, and before its tokens where it brought first ones: the place to send a message. */
   afterStep?: () => void;
 }
 

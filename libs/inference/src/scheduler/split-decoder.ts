@@ -281,7 +281,7 @@ export class SplitDecoder implements Decoder {
     return {
       rowIndexes,
       topValues: outputs['topk_values'] ? floats(outputs['topk_values']) : null,
-      topIds: ids instanceof BigInt64Array ? Int32Array.from(ids, Number) : null,
+      topIds: ids instanceof BigInt64Array ? narrowed(ids) : null,
       topSize: this.topSize,
       logSumExp: outputs['lse'] ? floats(outputs['lse']) : null,
       logits: outputs['logits'] ? floats(outputs['logits']) : null,
@@ -298,6 +298,14 @@ function ownRow(row: CacheRow): SplitRow {
 function floats(tensor: GraphTensor | undefined): Float32Array {
   if (tensor?.data instanceof Float32Array) return tensor.data;
   throw new TypeError('The graph did not return float32 where it should.');
+}
+
+/** Ids are far below 2^31; converting each bigint by itself would take a good part of the time that sampling takes. */
+function narrowed(ids: BigInt64Array): Int32Array {
+  const halves = new Int32Array(ids.buffer, ids.byteOffset, ids.length * 2);
+  const low = new Int32Array(ids.length);
+  for (let index = 0; index < low.length; index++) low[index] = halves[index * 2] as number;
+  return low;
 }
 
 function elementsOf(tensor: GraphTensor): number {
