@@ -1,4 +1,6 @@
-import { resolve } from 'node:path';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { InstalledModel } from '#model-store';
 import type { Platform } from '#test/platform';
@@ -6,6 +8,7 @@ import { bareLoad } from '../models.js';
 import type { Contestant } from '../report.js';
 import { BenchChild } from '../text/child.contender.js';
 import { peakMebibytes } from '../transcription/peak-memory.js';
+import type { WorkerJob, WorkerLoad } from './bare-worker.child.js';
 
 /** One kind of work on pictures, as each contestant needs it said. */
 export interface MediaWork {
@@ -17,6 +20,8 @@ export interface MediaWork {
   /** The same for the engine alone. */
   task: string;
   inputs: object[];
+  /** And for the worker alone. */
+  job: WorkerJob;
 }
 
 /** A process with models, and what it does with each work, in ms. */
@@ -53,6 +58,25 @@ export async function bareContestant(works: readonly MediaWork[], threads: numbe
     return { work, doer: childDoer(child, { task: work.task, inputs: work.inputs }) };
   });
   return contestant('bare', await Promise.all(doers));
+}
+
+/** The worker's processors and our engine in one process for each model: all that no caller can do without. */
+export async function workerContestant(works: readonly MediaWork[], threads: number): Promise<Contestant> {
+  const module = fileURLToPath(new URL('./bare-worker.child.js', import.meta.url));
+  const home = await mkdtemp(join(tmpdir(), 'sluice-bench-'));
+  const doers = works.map(async (work) => {
+    const { manifest } = work.model;
+    const load: WorkerLoad = { manifest, host: bareLoad(work.model, threads), home };
+    return { work, doer: childDoer(await BenchChild.start(module, load), work.job) };
+  });
+  const { close, ...rest } = contestant('bare worker', await Promise.all(doers));
+  return {
+    ...rest,
+    close: async () => {
+      await close?.();
+      await rm(home, { recursive: true, force: true });
+    },
+  };
 }
 
 /** A peer in `bench/peers`, for those works that it knows. */
