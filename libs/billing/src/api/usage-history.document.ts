@@ -1,6 +1,6 @@
 import { applyDecorators } from '@nestjs/common';
-import { ApiExtraModels, ApiOperation, ApiQuery, ApiResponse, getSchemaPath } from '@nestjs/swagger';
-import { ApiErrors } from '#platform/http';
+import { ApiExtraModels, ApiOperation, ApiQuery, ApiResponse } from '@nestjs/swagger';
+import { ApiErrors, jsonContent } from '#platform/http';
 import { UsageHistoryAnswer } from './usage-history.response.js';
 
 const cursor = { type: 'string', maxLength: 512, pattern: '^[A-Za-z0-9_-]+$' } as const;
@@ -43,7 +43,7 @@ export function UsageHistoryDocument(): MethodDecorator {
         'x-next-cursor': { description: 'Of CSV: the cursor of the next page.', schema: cursor },
       },
       content: {
-        'application/json': { schema: { $ref: getSchemaPath(UsageHistoryAnswer) } },
+        ...jsonContent(UsageHistoryAnswer),
         'text/csv': { schema: { type: 'string' } },
       },
     }),

@@ -1,5 +1,6 @@
 import { applyDecorators } from '@nestjs/common';
-import { ApiExtraModels, ApiProperty, ApiResponse, getSchemaPath } from '@nestjs/swagger';
+import { ApiExtraModels, ApiProperty, ApiResponse } from '@nestjs/swagger';
+import { jsonContent } from './json-content.js';
 
 /* The two error envelopes (DESIGN 7) as the document shows them. */
 
@@ -83,7 +84,7 @@ export function ApiErrors(envelope: 'openai' | 'standard', statuses: number[]): 
       ApiResponse({
         status,
         description: reasons[status] ?? 'Error.',
-        content: { 'application/json': { schema: { $ref: getSchemaPath(status === 400 ? detailed : plain) } } },
+        content: jsonContent(status === 400 ? detailed : plain),
       }),
     ),
   );

@@ -1,14 +1,6 @@
 import { applyDecorators } from '@nestjs/common';
-import {
-  ApiBearerAuth,
-  ApiBody,
-  ApiExtraModels,
-  ApiOperation,
-  ApiResponse,
-  ApiTags,
-  getSchemaPath,
-} from '@nestjs/swagger';
-import { ApiErrors } from '#platform/http';
+import { ApiResponse } from '@nestjs/swagger';
+import { ApiJsonRoute, type DocumentedRoute, jsonContent } from '#platform/http';
 import {
   CompleteAudioRequest,
   QueueAudioRequest,
@@ -22,51 +14,27 @@ import {
   AudioStatusResponse,
 } from '../contract/audio.response.js';
 
-type WireClass = new () => object;
-
-interface AudioRoute {
-  operationId: string;
-  summary: string;
-  description: string;
-  body: WireClass;
-  answer: WireClass;
+interface AudioRoute extends Omit<DocumentedRoute, 'tag' | 'examples'> {
   example: object;
   /** Of music, where it differs. */
   music?: object;
-  errors: number[];
 }
 
 const queueId = '0b7fe1b6-6a3a-4dc1-9d0e-2f7dd9a8f1c0';
 const sound = { schema: { type: 'string' as const, format: 'binary' } };
-const json = (model: WireClass) => ({ 'application/json': { schema: { $ref: getSchemaPath(model) } } });
 
-function route({
-  operationId,
-  summary,
-  description,
-  body,
-  answer,
-  example,
-  music,
-  errors,
-}: AudioRoute): MethodDecorator[] {
+function route({ example, music, ...rest }: AudioRoute): MethodDecorator {
   const examples = {
-    usual: { summary, value: example },
+    usual: { summary: rest.summary, value: example },
     ...(music && { music: { summary: 'Of music', value: music } }),
   };
-  return [
-    ApiTags('Audio'),
-    ApiExtraModels(body, answer),
-    ApiOperation({ operationId, summary, description }),
-    ApiBody({ type: body, required: true, examples }),
-    ApiErrors('standard', errors),
-  ];
+  return ApiJsonRoute({ tag: 'Audio', examples, ...rest });
 }
 
 /** What the document says of `POST /audio/quote`. */
 export function QuoteAudioApiDocument(): MethodDecorator {
   return applyDecorators(
-    ...route({
+    route({
       operationId: 'quoteAudio',
       summary: 'Ask what queued sound costs',
       description: 'The price of a job, now. It needs no key.',
@@ -75,16 +43,16 @@ export function QuoteAudioApiDocument(): MethodDecorator {
       example: { model: 'kokoro-82m', character_count: 12_000 },
       music: { model: 'composer', duration_seconds: 20 },
       errors: [400, 403, 404, 429, 500, 503],
+      isPublic: true,
     }),
-    ApiResponse({ status: 200, description: 'The price.', content: json(AudioQuoteResponse) }),
+    ApiResponse({ status: 200, description: 'The price.', content: jsonContent(AudioQuoteResponse) }),
   );
 }
 
 /** What the document says of `POST /audio/queue`. */
 export function QueueAudioApiDocument(): MethodDecorator {
   return applyDecorators(
-    ApiBearerAuth('BearerAuth'),
-    ...route({
+    route({
       operationId: 'queueAudio',
       summary: 'Have a long text read, or music made',
       description: 'Takes the job in and answers at once; `/audio/retrieve` tells how it is doing.',
@@ -98,15 +66,14 @@ export function QueueAudioApiDocument(): MethodDecorator {
       music: { model: 'composer', prompt: 'slow jazz with a soft piano', duration_seconds: 20, seed: 7 },
       errors: [400, 401, 402, 403, 404, 413, 422, 429, 500, 503],
     }),
-    ApiResponse({ status: 200, description: 'The job is in.', content: json(AudioQueueResponse) }),
+    ApiResponse({ status: 200, description: 'The job is in.', content: jsonContent(AudioQueueResponse) }),
   );
 }
 
 /** What the document says of `POST /audio/retrieve`. */
 export function RetrieveAudioApiDocument(): MethodDecorator {
   return applyDecorators(
-    ApiBearerAuth('BearerAuth'),
-    ...route({
+    route({
       operationId: 'retrieveAudio',
       summary: 'Ask for queued sound',
       description: 'How the job is doing, or the sound. Ask every 5 seconds or so.',
@@ -118,7 +85,7 @@ export function RetrieveAudioApiDocument(): MethodDecorator {
     ApiResponse({
       status: 200,
       description: 'JSON while it runs, then the sound.',
-      content: { ...json(AudioStatusResponse), 'audio/mpeg': sound, 'audio/wav': sound, 'audio/flac': sound },
+      content: { ...jsonContent(AudioStatusResponse), 'audio/mpeg': sound, 'audio/wav': sound, 'audio/flac': sound },
     }),
   );
 }
@@ -126,8 +93,7 @@ export function RetrieveAudioApiDocument(): MethodDecorator {
 /** What the document says of `POST /audio/complete`. */
 export function CompleteAudioApiDocument(): MethodDecorator {
   return applyDecorators(
-    ApiBearerAuth('BearerAuth'),
-    ...route({
+    route({
       operationId: 'completeAudio',
       summary: 'Delete queued sound',
       description: 'Deletes the result of a job that has ended. A running job goes on, and the answer is false.',
@@ -136,6 +102,6 @@ export function CompleteAudioApiDocument(): MethodDecorator {
       example: { model: 'kokoro-82m', queue_id: queueId },
       errors: [400, 401, 402, 403, 404, 429, 500, 503],
     }),
-    ApiResponse({ status: 200, description: 'Whether it is deleted.', content: json(AudioCompleteResponse) }),
+    ApiResponse({ status: 200, description: 'Whether it is deleted.', content: jsonContent(AudioCompleteResponse) }),
   );
 }

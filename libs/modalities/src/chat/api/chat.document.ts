@@ -1,15 +1,6 @@
 import { applyDecorators } from '@nestjs/common';
-import {
-  ApiBearerAuth,
-  ApiBody,
-  ApiExtraModels,
-  ApiHeader,
-  ApiOperation,
-  ApiResponse,
-  ApiTags,
-  getSchemaPath,
-} from '@nestjs/swagger';
-import { ApiErrors } from '#platform/http';
+import { ApiBearerAuth, ApiBody, ApiExtraModels, ApiHeader, ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
+import { ApiErrors, jsonContent } from '#platform/http';
 import { ChatCompletionRequest } from '../contract/chat.request.js';
 import { ChatCompletionResponse } from '../contract/chat.response.js';
 
@@ -64,7 +55,7 @@ export function ChatApiDocument(): MethodDecorator {
         'Content-Encoding': { description: 'How it is packed.', schema: { type: 'string', enum: ['gzip', 'br'] } },
       },
       content: {
-        'application/json': { schema: { $ref: getSchemaPath(ChatCompletionResponse) } },
+        ...jsonContent(ChatCompletionResponse),
         'text/event-stream': { schema: { type: 'string' }, example: streamExample },
       },
     }),

@@ -1,15 +1,6 @@
 import { applyDecorators } from '@nestjs/common';
-import {
-  ApiBearerAuth,
-  ApiBody,
-  ApiExtraModels,
-  ApiHeader,
-  ApiOperation,
-  ApiResponse,
-  ApiTags,
-  getSchemaPath,
-} from '@nestjs/swagger';
-import { ApiErrors } from '#platform/http';
+import { ApiBearerAuth, ApiBody, ApiExtraModels, ApiHeader, ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
+import { ApiErrors, jsonContent } from '#platform/http';
 import { EmbeddingRequest } from '../contract/embedding.request.js';
 import { EmbeddingResponse } from '../contract/embedding.response.js';
 
@@ -45,7 +36,7 @@ export function EmbeddingApiDocument(): MethodDecorator {
       headers: {
         'Content-Encoding': { description: 'How it is packed.', schema: { type: 'string', enum: ['gzip', 'br'] } },
       },
-      content: { 'application/json': { schema: { $ref: getSchemaPath(EmbeddingResponse) } } },
+      content: jsonContent(EmbeddingResponse),
     }),
     ApiErrors('openai', [400, 401, 402, 404, 413, 415, 429, 500, 503, 504]),
   );

@@ -8,9 +8,8 @@ import {
   ApiResponse,
   type ApiResponseNoStatusOptions,
   ApiTags,
-  getSchemaPath,
 } from '@nestjs/swagger';
-import { ApiErrors } from '#platform/http';
+import { ApiErrors, jsonContent } from '#platform/http';
 import { GenerateImageRequest, SimpleGenerateImageRequest } from '../contract/generate.request.js';
 import {
   BackgroundRemoveImageRequest,
@@ -161,7 +160,7 @@ export function GenerateApiDocument(): MethodDecorator {
       description: 'The pictures.',
       headers: { ...moderation, ...blurring, ...enhancing },
       content: {
-        'application/json': { schema: { $ref: getSchemaPath(GenerateImageResponse) } },
+        ...jsonContent(GenerateImageResponse),
         ...Object.fromEntries(editTypes.map((type) => [type, binary])),
       },
     }),

@@ -1,15 +1,7 @@
 import { applyDecorators } from '@nestjs/common';
-import {
-  ApiBearerAuth,
-  ApiBody,
-  ApiExtraModels,
-  ApiOperation,
-  ApiResponse,
-  ApiTags,
-  getSchemaPath,
-} from '@nestjs/swagger';
+import { ApiBearerAuth, ApiBody, ApiExtraModels, ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
 import { audioContentTypes } from '#media';
-import { ApiErrors } from '#platform/http';
+import { ApiErrors, jsonContent } from '#platform/http';
 import { speechFormats } from '../contract/speech.job.js';
 import { SpeechRequest } from '../contract/speech.request.js';
 import { VoiceRequest } from '../contract/voice.request.js';
@@ -70,7 +62,7 @@ export function VoicesApiDocument(): MethodDecorator {
     ApiResponse({
       status: 200,
       description: 'The handle.',
-      content: { 'application/json': { schema: { $ref: getSchemaPath(VoiceResponse) } } },
+      content: jsonContent(VoiceResponse),
     }),
     ApiErrors('standard', [400, 401, 402, 403, 404, 413, 415, 429, 500, 503]),
   );

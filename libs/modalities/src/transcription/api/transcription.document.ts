@@ -7,9 +7,8 @@ import {
   ApiProduces,
   ApiResponse,
   ApiTags,
-  getSchemaPath,
 } from '@nestjs/swagger';
-import { ApiErrors } from '#platform/http';
+import { ApiErrors, jsonContent } from '#platform/http';
 import { TranscriptionRequest } from '../contract/transcription.request.js';
 import { TranscriptionResponse, VideoTranscriptionResponse } from '../contract/transcription.response.js';
 import { VideoTranscriptionRequest } from '../contract/video-transcription.request.js';
@@ -40,7 +39,7 @@ export function TranscriptionApiDocument(): MethodDecorator {
       status: 200,
       description: 'The transcript.',
       content: {
-        'application/json': { schema: { $ref: getSchemaPath(TranscriptionResponse) } },
+        ...jsonContent(TranscriptionResponse),
         'text/plain': { schema: { type: 'string' }, example: 'And so my fellow Americans.' },
       },
     }),
@@ -65,7 +64,7 @@ export function VideoTranscriptionApiDocument(): MethodDecorator {
       status: 200,
       description: 'The transcript.',
       content: {
-        'application/json': { schema: { $ref: getSchemaPath(VideoTranscriptionResponse) } },
+        ...jsonContent(VideoTranscriptionResponse),
         'text/plain': { schema: { type: 'string' }, example: 'And so my fellow Americans.' },
       },
     }),

@@ -1,14 +1,6 @@
 import { applyDecorators } from '@nestjs/common';
-import {
-  ApiBearerAuth,
-  ApiBody,
-  ApiExtraModels,
-  ApiOperation,
-  ApiResponse,
-  ApiTags,
-  getSchemaPath,
-} from '@nestjs/swagger';
-import { ApiErrors } from '#platform/http';
+import { ApiResponse } from '@nestjs/swagger';
+import { ApiJsonRoute, jsonContent } from '#platform/http';
 import {
   CompleteVideoRequest,
   QueueVideoRequest,
@@ -22,20 +14,7 @@ import {
   VideoStatusResponse,
 } from '../contract/video.response.js';
 
-type WireClass = new () => object;
-
-interface VideoRoute {
-  operationId: string;
-  summary: string;
-  description: string;
-  body: WireClass;
-  answer: WireClass;
-  examples: Record<string, { summary: string; value: object }>;
-  errors: number[];
-}
-
 const queueId = '0b7fe1b6-6a3a-4dc1-9d0e-2f7dd9a8f1c0';
-const json = (model: WireClass) => ({ 'application/json': { schema: { $ref: getSchemaPath(model) } } });
 
 const text = { type: 'string' as const };
 const members = (properties: Record<string, object>, required = Object.keys(properties)) => ({
@@ -69,21 +48,13 @@ const policyFailure = members({
   ),
 });
 
-function route({ operationId, summary, description, body, answer, examples, errors }: VideoRoute): MethodDecorator[] {
-  return [
-    ApiTags('Video'),
-    ApiBearerAuth('BearerAuth'),
-    ApiExtraModels(body, answer),
-    ApiOperation({ operationId, summary, description }),
-    ApiBody({ type: body, required: true, examples }),
-    ApiErrors('standard', errors),
-  ];
-}
+const tag = 'Video';
 
 /** What the document says of `POST /video/quote`. */
 export function QuoteVideoApiDocument(): MethodDecorator {
   return applyDecorators(
-    ...route({
+    ApiJsonRoute({
+      tag,
       operationId: 'quoteVideo',
       summary: 'Ask what a video costs',
       description: 'The price of a job with these inputs, now. Videos have no price list.',
@@ -98,14 +69,15 @@ export function QuoteVideoApiDocument(): MethodDecorator {
       },
       errors: [400, 401, 403, 404, 413, 422, 429, 503],
     }),
-    ApiResponse({ status: 200, description: 'The price.', content: json(VideoQuoteResponse) }),
+    ApiResponse({ status: 200, description: 'The price.', content: jsonContent(VideoQuoteResponse) }),
   );
 }
 
 /** What the document says of `POST /video/queue`. */
 export function QueueVideoApiDocument(): MethodDecorator {
   return applyDecorators(
-    ...route({
+    ApiJsonRoute({
+      tag,
       operationId: 'queueVideo',
       summary: 'Have a video made',
       description: 'Takes the job in and answers at once; `/video/retrieve` tells how it is doing.',
@@ -139,7 +111,7 @@ export function QueueVideoApiDocument(): MethodDecorator {
       },
       errors: [400, 401, 402, 403, 404, 413, 422, 429, 500, 503],
     }),
-    ApiResponse({ status: 200, description: 'The job is in.', content: json(VideoQueueResponse) }),
+    ApiResponse({ status: 200, description: 'The job is in.', content: jsonContent(VideoQueueResponse) }),
     ApiResponse({
       status: 409,
       description: 'The model asks for confirmations (`consents`), or the first request with this key still runs.',
@@ -151,7 +123,8 @@ export function QueueVideoApiDocument(): MethodDecorator {
 /** What the document says of `POST /video/retrieve`. */
 export function RetrieveVideoApiDocument(): MethodDecorator {
   return applyDecorators(
-    ...route({
+    ApiJsonRoute({
+      tag,
       operationId: 'retrieveVideo',
       summary: 'Ask for a video',
       description: 'How the job is doing, or the video. Ask every 5 seconds or so.',
@@ -163,7 +136,7 @@ export function RetrieveVideoApiDocument(): MethodDecorator {
     ApiResponse({
       status: 200,
       description: 'JSON while it runs, and of models that deliver by link; else the video.',
-      content: { ...json(VideoStatusResponse), 'video/mp4': { schema: { type: 'string', format: 'binary' } } },
+      content: { ...jsonContent(VideoStatusResponse), 'video/mp4': { schema: { type: 'string', format: 'binary' } } },
     }),
     ApiResponse({
       status: 422,
@@ -176,7 +149,8 @@ export function RetrieveVideoApiDocument(): MethodDecorator {
 /** What the document says of `POST /video/complete`. */
 export function CompleteVideoApiDocument(): MethodDecorator {
   return applyDecorators(
-    ...route({
+    ApiJsonRoute({
+      tag,
       operationId: 'completeVideo',
       summary: 'Delete a video',
       description: 'Deletes the result of a job that has ended. A running job goes on, and the answer is false.',
@@ -185,6 +159,6 @@ export function CompleteVideoApiDocument(): MethodDecorator {
       examples: { done: { summary: 'Delete', value: { model: 'rife-4.6', queue_id: queueId } } },
       errors: [400, 401, 402, 403, 404, 429, 500, 503],
     }),
-    ApiResponse({ status: 200, description: 'Whether it is deleted.', content: json(VideoCompleteResponse) }),
+    ApiResponse({ status: 200, description: 'Whether it is deleted.', content: jsonContent(VideoCompleteResponse) }),
   );
 }
