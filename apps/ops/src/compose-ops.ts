@@ -38,6 +38,9 @@ export interface OpsParts {
   limitStore: LimitStore;
 }
 
+/** Callers have their answers before their outcomes are written: these can wait for each other for a moment. */
+const closingsGatherMs = 10;
+
 /** After its deadline a row waits this long for the outcome of a worker that stopped in time. */
 const expireGraceMs = 15_000;
 
@@ -68,7 +71,8 @@ export function composeOps(parts: OpsParts): OpsProcesses {
   const media = new MediaClosing({ jobs: mediaJobs, artifacts, modalities: asyncModalities, logger });
   const settlement = new SettlementStep(meterJob, new MoneyMetrics(metrics));
   const listeners = [correctReservedTokens(corrector), media.afterwards, settlement.afterwards];
-  const closer = new JobCloser(jobs, [settlement, media], listeners);
+  // Money comes last: the accounts are locked from there on.
+  const closer = new JobCloser(jobs, [media, settlement], listeners);
   const closed = metrics.counter('sluice_jobs_closed_total', 'Jobs closed, by how they ended.', [
     'modality',
     'model',
@@ -77,7 +81,7 @@ export function composeOps(parts: OpsParts): OpsProcesses {
   ]);
   const outcomes = new OutcomeProcessor({
     transport,
-    closer,
+    closer: new JobCloser(jobs, [media, settlement], listeners, { gatherMs: closingsGatherMs }),
     logger,
     onClosed: ({ modality, modelId, state, errorCode }) =>
       closed.inc({ modality, model: modelId, state, code: errorCode ?? '' }),

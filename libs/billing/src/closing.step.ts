@@ -38,7 +38,10 @@ export class SettlementStep {
     const ledger = new LedgerRepository(transaction);
     const paying = jobs.filter(({ usage, errorCode }) => usage !== null && paysForDelivery(errorCode));
     const pricings = await ledger.findPricings(paying.map(({ requestId }) => requestId));
-    const results = await ledger.close(jobs.map((job) => this.closingOf(job, pricings)));
+    // The locks of the accounts are held from here to the commit.
+    const results = await new LedgerRepository(transaction.last ?? transaction).close(
+      jobs.map((job) => this.closingOf(job, pricings)),
+    );
     for (const [place, job] of jobs.entries()) {
       const closed = results[place];
       if (closed !== undefined) this.closed.set(job, closed);

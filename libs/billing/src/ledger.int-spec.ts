@@ -393,18 +393,39 @@ describe('the database', () => {
     'DELETE FROM ledger_entries',
     'TRUNCATE ledger_entries',
     'DELETE FROM ledger_transactions',
+    'DELETE FROM ledger_accounts',
+    `UPDATE ledger_accounts SET currency = 'DIEM' WHERE currency = 'USD'`,
   ])('refuses: %s', async (statement) => {
     await give('USD', usd(1));
     await expect(pool.query(statement)).rejects.toThrow(/only appends/);
   });
 
-  it('refuses a transaction that does not sum to zero, when it commits', async () => {
+  /** Entries of 5 and -5, or of what is said instead, in the account's currencies. */
+  const post = (entries: string, transaction = 'posted.id') =>
+    pool.query(`
+      WITH posted AS (INSERT INTO ledger_transactions (kind, account_id) VALUES ('grant', '${account}') RETURNING id)
+      INSERT INTO ledger_entries (transaction_id, ledger_account_id, currency, amount_nano)
+      SELECT ${transaction}, a.id, ${entries}
+        FROM posted, ledger_accounts a, unnest('{5,-5}'::bigint[]) amount WHERE a.account_id = '${account}'`);
+
+  it.each([
+    ['does not sum to zero', 'a.currency, 5'],
+    [
+      'sums to zero over all currencies only',
+      `a.currency, CASE a.currency WHEN 'USD' THEN 2 WHEN 'DIEM' THEN -1 ELSE -1 END`,
+    ],
+  ])('refuses a transaction that %s', async (_how, entries) => {
+    await expect(post(entries)).rejects.toThrow(/sum to zero/);
+  });
+
+  it('refuses entries of a transaction, an account or a currency that is not there', async () => {
+    await expect(post('a.currency, amount', '-1::bigint')).rejects.toThrow(/names what is not there/);
+    await expect(post(`'USD'::currency, amount`)).rejects.toThrow(/names what is not there/);
     await expect(
-      pool.query(`
-        WITH posted AS (INSERT INTO ledger_transactions (kind, account_id) VALUES ('grant', '${account}') RETURNING id)
-        INSERT INTO ledger_entries (transaction_id, ledger_account_id, currency, amount_nano)
-        SELECT posted.id, a.id, a.currency, 5 FROM posted, ledger_accounts a WHERE a.account_id = '${account}'`),
-    ).rejects.toThrow(/sum to zero/);
+      pool.query(`INSERT INTO ledger_entries (transaction_id, ledger_account_id, currency, amount_nano)
+                  SELECT max(t.id), -1, 'USD', amount FROM ledger_transactions t, unnest('{5,-5}'::bigint[]) amount
+                   GROUP BY amount`),
+    ).rejects.toThrow(/names what is not there/);
   });
 
   it('refuses a balance below what is reserved', async () => {

@@ -253,9 +253,9 @@ export class AdmissionService {
   ): Promise<Map<string, AdmittedJob>> {
     if (newcomers.length === 0) return new Map();
     const rows = newcomers.map(({ row }) => row);
-    const admitted = new Map(
-      (await this.options.jobs.insert(rows, transaction)).map((job) => [job.requestId, job] as const),
-    );
+    const isLast = newcomers.every(({ media }) => media === undefined);
+    const inserted = await this.options.jobs.insert(rows, isLast ? (transaction.last ?? transaction) : transaction);
+    const admitted = new Map(inserted.map((job) => [job.requestId, job] as const));
     for (const { row, media } of newcomers) {
       if (media === undefined) continue;
       await MediaJobsRepository.insert(transaction, admittedOf(admitted, row.requestId), media);

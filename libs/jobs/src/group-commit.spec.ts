@@ -58,6 +58,19 @@ describe('GroupCommit', () => {
     );
   });
 
+  it('lets what comes while a lane gathers go together, again and again', async () => {
+    const groups: Item[][] = [];
+    const commit = new GroupCommit(recorder(groups), keyOf, { lanes: 1, most: 2, gatherMs: 20 });
+    const first = commit.add({ key: 'a' });
+    await new Promise((resolve) => setImmediate(resolve));
+    const others = ['b', 'c', 'd'].map((key) => commit.add({ key }));
+    expect(await Promise.all([first, ...others])).toEqual(['done a', 'done b', 'done c', 'done d']);
+    expect(groups.map((group) => group.map(keyOf))).toEqual([
+      ['a', 'b'],
+      ['c', 'd'],
+    ]);
+  });
+
   it('begins nothing for items that have waited for longer than their patience, and tries none of them again', async () => {
     const groups: Item[][] = [];
     const commit = new GroupCommit(recorder(groups, 60), keyOf, { lanes: 1, most: 10, patienceMs: 30 });

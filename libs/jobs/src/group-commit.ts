@@ -6,6 +6,8 @@ export interface GroupCommitOptions {
   lanes: number;
   /** Items of one group. */
   most: number;
+  /** How long the first item of a lane waits for others, in ms, where nobody waits for it. Default: one turn of the loop. */
+  gatherMs?: number;
   /**
    * How long after it came an item may still be begun, or tried alone after its group failed, in ms; then it rejects.
    * Default: however long.
@@ -45,10 +47,18 @@ export class GroupCommit<Item, Result> {
 
   private async run(): Promise<void> {
     this.busy += 1;
-    // One turn, so that what comes together goes together.
-    await new Promise((resolve) => setImmediate(resolve));
-    while (this.waiting.length > 0) await this.workOn(this.stillWanted(this.takeGroup()));
+    await this.gather();
+    while (this.waiting.length > 0) {
+      await this.workOn(this.stillWanted(this.takeGroup()));
+      if (this.waiting.length > 0 && this.options.gatherMs !== undefined) await this.gather();
+    }
     this.busy -= 1;
+  }
+
+  /** What comes together goes together. */
+  private async gather(): Promise<void> {
+    const { gatherMs } = this.options;
+    await new Promise((resolve) => (gatherMs === undefined ? setImmediate(resolve) : setTimeout(resolve, gatherMs)));
   }
 
   private takeGroup(): Waiting<Item, Result>[] {

@@ -65,7 +65,7 @@ export interface AdmissionStep {
 
 /**
  * Joins the closing of rows, of one or of several that ended together: runs in their transaction, exactly once per row;
- * a rejection closes none of them.
+ * a rejection closes none of them. The last of several steps may commit with its last statement (`RawQueries.last`).
  */
 export interface ClosingStep {
   close(transaction: JobTransaction, jobs: readonly ClosedJob[]): Promise<void>;

@@ -61,6 +61,43 @@ describe('a prepared transaction', () => {
     expect(await prisma.$prepared((transaction) => transaction.$queryRaw`SELECT 1 AS one`)).toEqual([{ one: 1 }]);
   });
 
+  it('commits with its last statement, and lets nothing follow it', async () => {
+    await expect(
+      prisma.$prepared(async (transaction) => {
+        await transaction.$executeRaw`INSERT INTO things (id) VALUES (1)`;
+        await transaction.last.$executeRaw`INSERT INTO things (id) VALUES (2)`;
+        await transaction.$executeRaw`INSERT INTO things (id) VALUES (3)`;
+      }),
+    ).rejects.toThrow('has ended');
+    expect(await prisma.$queryRaw`SELECT id FROM things ORDER BY id`).toEqual([{ id: 1n }, { id: 2n }]);
+  });
+
+  it('leaves nothing behind when its last statement fails, and says why', async () => {
+    const insert = (id: number) =>
+      prisma.$prepared(async (transaction) => {
+        await transaction.$executeRaw`INSERT INTO things (id) VALUES (${id})`;
+        await transaction.last.$executeRaw`INSERT INTO things (id) VALUES (7)`;
+      });
+    await insert(1);
+    await expect(insert(2)).rejects.toThrow('duplicate key');
+    expect(await prisma.$queryRaw`SELECT id FROM things ORDER BY id`).toEqual([{ id: 1n }, { id: 7n }]);
+    // The connection is as good as new.
+    expect(await prisma.$prepared((transaction) => transaction.$queryRaw`SELECT 1 AS one`)).toEqual([{ one: 1 }]);
+  });
+
+  it('says so when the server rolls back what was to be committed', async () => {
+    await prisma.$executeRaw`CREATE TABLE pairs (id int PRIMARY KEY, other int REFERENCES pairs DEFERRABLE INITIALLY DEFERRED)`;
+    await expect(
+      prisma.$prepared((transaction) => transaction.last.$executeRaw`INSERT INTO pairs VALUES (1, 2)`),
+    ).rejects.toThrow('foreign key');
+    const swallowed = prisma.$prepared(async (transaction) => {
+      await transaction.$executeRaw`INSERT INTO pairs VALUES (1, 1)`;
+      await transaction.$executeRaw`INSERT INTO pairs VALUES (1, 1)`.catch(() => undefined);
+    });
+    await expect(swallowed).rejects.toThrow('rolled back');
+    expect(await prisma.$queryRaw`SELECT * FROM pairs`).toEqual([]);
+  });
+
   it('runs again after a statement has become stale with its table', async () => {
     const read = () => prisma.$prepared((transaction) => transaction.$queryRaw`SELECT * FROM things`);
     await read();

@@ -2,7 +2,7 @@ import { PrismaPg } from '@prisma/adapter-pg';
 import pg from 'pg';
 import { PrismaClient } from './generated/client.js';
 import { runPrepared } from './prepared-transaction.js';
-import type { RawQueries } from './raw-queries.js';
+import type { WholeTransaction } from './raw-queries.js';
 
 /** How long a statement of a prepared transaction may wait, for locks included, in ms. */
 const preparedTimeoutMs = 10_000;
@@ -35,6 +35,8 @@ export class PrismaService extends PrismaClient {
       application_name: options.applicationName ?? 'sluice',
       connectionTimeoutMillis: 5_000,
       keepAlive: true,
+      // Statements that are given at once leave at once. Known to the driver, though not to its types.
+      ...{ pipeline: true },
       ...(options.queryTimeoutMs !== undefined && { query_timeout: options.queryTimeoutMs }),
     });
     // Idle connections break when the server restarts; the pool replaces them, the next query reports real trouble.
@@ -50,7 +52,7 @@ export class PrismaService extends PrismaClient {
    * The transaction of what runs for every request: its statements, raw SQL alone, go past Prisma on a connection of the
    * same pool and are prepared there (docs/decisions/prepared-transactions.md).
    */
-  async $prepared<Result>(work: (transaction: RawQueries) => Promise<Result>): Promise<Result> {
+  async $prepared<Result>(work: (transaction: WholeTransaction) => Promise<Result>): Promise<Result> {
     return runPrepared(this.pool, preparedTimeoutMs, work);
   }
 
