@@ -137,11 +137,12 @@ export class JobsRepository {
     });
   }
 
-  /** Marks rows that a worker has picked up. */
+  /** Marks rows that a worker has picked up. What somebody else has in hand, who closes it most likely, is left alone. */
   async markRunning(requestIds: string[]): Promise<void> {
     await this.prisma.$executeRaw`
       UPDATE jobs SET state = 'running', started_at = now()
-       WHERE request_id = ANY (${requestIds}) AND state = 'queued'`;
+       WHERE request_id IN (SELECT request_id FROM jobs WHERE request_id = ANY (${requestIds}) AND state = 'queued'
+                             ORDER BY request_id FOR NO KEY UPDATE SKIP LOCKED) AND state = 'queued'`;
   }
 
   async find(requestId: string): Promise<OpenJob | null> {

@@ -143,15 +143,17 @@ BEGIN
     END IF;
     INSERT INTO ledger_transactions (kind, account_id, api_key_id, request_id, model_id)
     VALUES ('charge', hold.account_id, hold.api_key_id, p_request, hold.model_id) RETURNING id INTO posted;
-    -- The shorter lists end with nulls: these are the house's entries.
+    -- Beyond the end of the shorter lists are nulls: these entries are the house's. Not `unnest` of the lists, whose length
+    -- PostgreSQL would look at, and plan anew for each charge.
     INSERT INTO ledger_entries (transaction_id, ledger_account_id, currency, amount_nano, sku, units, unit_price_nano)
     SELECT posted,
-           CASE WHEN e.sku IS NULL
-             THEN (SELECT a.id FROM ledger_accounts a WHERE a.house = 'revenue' AND a.currency = e.currency)
-             ELSE (SELECT a.id FROM ledger_accounts a WHERE a.account_id = hold.account_id AND a.currency = e.currency)
+           CASE WHEN skus[place] IS NULL
+             THEN (SELECT a.id FROM ledger_accounts a WHERE a.house = 'revenue' AND a.currency = currencies[place])
+             ELSE (SELECT a.id FROM ledger_accounts a
+                    WHERE a.account_id = hold.account_id AND a.currency = currencies[place])
            END,
-           e.currency, e.amount, e.sku, e.share, e.unit_price
-      FROM unnest(currencies, amounts, skus, shares, unit_prices) AS e(currency, amount, sku, share, unit_price);
+           currencies[place], amounts[place], skus[place], shares[place], unit_prices[place]
+      FROM generate_subscripts(currencies, 1) AS place;
   END IF;
   UPDATE balances SET diem_nano = diem_nano - diem_charged, diem_held_nano = diem_held_nano - hold.diem_nano,
          bundled_nano = bundled_nano - bundled_charged, bundled_held_nano = bundled_held_nano - hold.bundled_nano,
