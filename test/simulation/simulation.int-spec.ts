@@ -31,7 +31,11 @@ describe('the simulation of jobs and their money', () => {
     let failure: Failure | null = null;
     if (first !== undefined) {
       const lane = await on.openLane();
-      failure = await lane.run(first).finally(() => lane.close());
+      try {
+        failure = await lane.run(first);
+      } finally {
+        await lane.close();
+      }
     }
     const follow = async (): Promise<void> => {
       const lane = await on.openLane();
