@@ -8,8 +8,8 @@ const name = 'outcomes';
 /** Outcomes in one job of the queue. */
 const outcomesPerJob = 100;
 
-/** Reports under way at once: outcomes need no order, and must not wait for a slow one. */
-const writesAtOnce = 4;
+/** Reports under way at once: outcomes need no order, and must not wait for a slow one. Fewer are larger, and cost less. */
+const writesAtOnce = 2;
 
 /** As often as it takes: the largest count that Postgres holds. */
 const withoutEnd = 2 ** 31 - 1;
