@@ -104,10 +104,10 @@ export function describeFamily({ name, load, build, golden }: FamilyCase): void 
 
     it('stops within two tokens of a cancel', async () => {
       const generated = () => run.engine.stats().generatedTokensTotal;
-      let deltas = 0;
       let atCancel = 0;
+      // At the first text: what follows it may come together, and with a tiny model at once.
       const { cancelled } = await run.ask('Hello', { maxTokens: 150 }, (cancel) => {
-        if (++deltas !== 3) return;
+        if (atCancel > 0) return;
         atCancel = generated();
         cancel();
       });
