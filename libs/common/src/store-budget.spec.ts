@@ -41,4 +41,16 @@ describe('the budget of a request', () => {
     await work.catch(() => undefined);
     expect(ended).toBe(true);
   });
+
+  it('has what comes too late taken back, and nothing else', async () => {
+    const undone: string[] = [];
+    const undo = (late: string): void => void undone.push(late);
+    const budget = new StoreBudget(5);
+    expect(await budget.within(Promise.resolve('in time'), undo)).toBe('in time');
+    await expect(budget.within(Promise.reject<string>(new Error('no')), undo)).rejects.toThrow('no');
+    const late = after(30, 'late');
+    await expect(budget.within(late, undo)).rejects.toBeInstanceOf(BudgetSpent);
+    await late;
+    await expect.poll(() => undone, { timeout: 20_000 }).toEqual(['late']);
+  });
 });

@@ -26,8 +26,11 @@ export class StoreBudget {
     return this.waitedMs;
   }
 
-  /** Ends as `work` does, or rejects with `BudgetSpent` when nothing is left before; `work` itself goes on. */
-  async within<Result>(work: Promise<Result>): Promise<Result> {
+  /**
+   * Ends as `work` does, or rejects with `BudgetSpent` when nothing is left before; `work` itself goes on, and `undo` takes
+   * back what it brings when nobody waits for it any more.
+   */
+  async within<Result>(work: Promise<Result>, undo?: (late: Result) => unknown): Promise<Result> {
     const beganMs = this.clock.monotonicMs();
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<never>((_resolve, reject) => {
@@ -36,6 +39,9 @@ export class StoreBudget {
     });
     try {
       return await Promise.race([work, late]);
+    } catch (error) {
+      if (undo !== undefined && error instanceof BudgetSpent) void work.then(undo).catch(() => undefined);
+      throw error;
     } finally {
       clearTimeout(timer);
       this.waitedMs += this.clock.monotonicMs() - beganMs;

@@ -126,20 +126,12 @@ export class AdmissionService {
     }
   }
 
-  /** `undo` takes back what comes when nobody waits for it any more. */
-  private async inTime<Result>(
+  private inTime<Result>(
     { requestId }: OpenRequest,
     work: Promise<Result>,
     undo?: (late: Result) => void,
   ): Promise<Result> {
-    const budget = this.options.budgetOf?.(requestId);
-    if (budget === undefined) return await work;
-    try {
-      return await budget.within(work);
-    } catch (error) {
-      if (undo !== undefined && error instanceof BudgetSpent) void work.then(undo, () => undefined);
-      throw error;
-    }
+    return this.options.budgetOf?.(requestId).within(work, undo) ?? work;
   }
 
   private decided({ definition, modelId }: OpenRequest, reason: AdmissionDecision['reason']): void {

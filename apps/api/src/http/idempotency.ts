@@ -82,13 +82,7 @@ export function addIdempotency(
     if (fingerprint === null || caller === null) return true;
     const keyed = { accountId: caller.accountId, key: fingerprint.key, fingerprint: fingerprint.digest(), requestId };
     const asked = idempotency.open(keyed, settingsOf(request).answerOfJob);
-    const opening = await budgets
-      .of(requestId)
-      .within(asked)
-      .catch((error: unknown) => {
-        void giveBack(asked);
-        return asUnavailable(error);
-      });
+    const opening = await budgets.of(requestId).within(asked, giveBack).catch(asUnavailable);
     if ('answer' in opening) {
       await replay(reply, opening);
       return false;
@@ -102,9 +96,8 @@ export function addIdempotency(
 }
 
 /** A claim that comes too late: nobody will answer under it. */
-async function giveBack(asked: Promise<KeyOpening>): Promise<void> {
-  const opening = await asked.catch(() => null);
-  if (opening !== null && 'claim' in opening) await opening.claim.end('cut', null);
+async function giveBack(opening: KeyOpening): Promise<void> {
+  if ('claim' in opening) await opening.claim.end('cut', null);
 }
 
 function asUnavailable(error: unknown): never {

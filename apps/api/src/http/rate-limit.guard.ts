@@ -50,14 +50,8 @@ export async function holdToModel(
 ): Promise<AdmittedUse> {
   const limitClass = action === 'retrieve' ? 'retrieve' : limitClassOf(model);
   const asked = limiter.admitModel(callerOf(request), { modelId: model.id, limitClass, tokens });
-  const verdict = await budgets
-    .of(request.id)
-    .within(asked)
-    .catch((error: unknown) => {
-      // An answer that comes too late has reserved for nobody.
-      void asked.then(({ reservation }) => reservation?.letGo()).catch(() => undefined);
-      throw error;
-    });
+  // An answer that comes too late has reserved for nobody.
+  const verdict = await budgets.of(request.id).within(asked, (late) => late.reservation?.letGo());
   const { reservation } = verdict;
   // The request lets go of its tokens when its answer is out, or its caller has left: a job holds them, or nobody.
   if (reservation !== null) {
