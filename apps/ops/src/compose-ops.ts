@@ -72,7 +72,8 @@ export function composeOps(parts: OpsParts): OpsProcesses {
   const settlement = new SettlementStep(meterJob, new MoneyMetrics(metrics));
   const listeners = [correctReservedTokens(corrector), media.afterwards, settlement.afterwards];
   // Money comes last: the accounts are locked from there on.
-  const closer = new JobCloser(jobs, [media, settlement], listeners);
+  const steps = [media, settlement];
+  const closer = new JobCloser(jobs, steps, listeners);
   const closed = metrics.counter('sluice_jobs_closed_total', 'Jobs closed, by how they ended.', [
     'modality',
     'model',
@@ -81,7 +82,7 @@ export function composeOps(parts: OpsParts): OpsProcesses {
   ]);
   const outcomes = new OutcomeProcessor({
     transport,
-    closer: new JobCloser(jobs, [media, settlement], listeners, { gatherMs: closingsGatherMs }),
+    closer: new JobCloser(jobs, steps, listeners, { gatherMs: closingsGatherMs }),
     logger,
     onClosed: ({ modality, modelId, state, errorCode }) =>
       closed.inc({ modality, model: modelId, state, code: errorCode ?? '' }),
