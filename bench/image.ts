@@ -1,5 +1,5 @@
 import { encodePicture } from '#media';
-import type { ImageJobPayload } from '#modalities/image/contract';
+import { type ImageOperation, plainImage } from '#modalities/image/contract';
 import type { InstalledModel } from '#model-store';
 import type { Platform } from '#test/platform';
 import {
@@ -30,7 +30,7 @@ async function workOf(
   const data = patterned(width, height);
   const png = await encodePicture({ width, height, channels: 3, data }, { format: 'png' });
   const body = JSON.stringify({ image: png.toString('base64'), ...(path === 'image/upscale' && { scale: 2 }) });
-  const payload = { ...usualPayload, operation };
+  const payload = plainImage(operation, [], 1);
   const ask = async (platform: Platform): Promise<void> => {
     const headers = { authorization: `Bearer ${platform.inferenceKey}`, 'content-type': 'application/json' };
     const response = await fetch(`${platform.baseUrl}/${path}`, { method: 'POST', headers, body });
@@ -41,28 +41,10 @@ async function workOf(
   return { name, model, ask, task, inputs, job: { modality: 'image', payload, pictures: [png] } };
 }
 
-/** A job of the worker, as the api makes it of the requests below. */
-const usualPayload: Omit<ImageJobPayload, 'operation' | 'inputs'> = {
-  prompt: '',
-  negativePrompt: '',
-  width: 0,
-  height: 0,
-  steps: 1,
-  guidance: 0,
-  strength: 0,
-  scale: 2,
-  seeds: [1],
-  format: 'png',
-  safeMode: false,
-  withExif: false,
-  priceOfPicture: 'image',
-  extraUnits: {},
-};
-
 interface PictureWork {
   name: string;
   path: string;
-  operation: ImageJobPayload['operation'];
+  operation: ImageOperation;
   task: string;
   size: [width: number, height: number];
   more: object;

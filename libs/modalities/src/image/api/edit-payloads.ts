@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto';
 import { PlatformError } from '#common';
 import type { PictureHeader } from '#media';
 import type { ModelManifest } from '#model-registry/manifest';
-import type { ImageJobPayload, PictureFormat } from '../contract/index.js';
+import { type ImageJobPayload, type PictureFormat, plainImage } from '../contract/index.js';
 import { largestSeed } from '../contract/image.request.js';
 
 /** Most pixels of an upscaled picture (contract 5.4). */
@@ -30,26 +30,9 @@ export function promptLimitOf({ constraints }: ModelManifest): number {
   return limit ?? Infinity;
 }
 
-/** A payload in which nothing is wished for yet. */
+/** A payload in which nothing is wished for yet, with a seed of its own. */
 export function plainPayload(operation: ImageJobPayload['operation'], inputs: string[]): ImageJobPayload {
-  return {
-    operation,
-    inputs,
-    prompt: '',
-    negativePrompt: '',
-    width: 0,
-    height: 0,
-    steps: 1,
-    guidance: 0,
-    strength: 1,
-    scale: 2,
-    seeds: [randomInt(1, largestSeed)],
-    format: 'png',
-    safeMode: false,
-    withExif: false,
-    priceOfPicture: 'inpaint',
-    extraUnits: {},
-  };
+  return plainImage(operation, inputs, randomInt(1, largestSeed));
 }
 
 /** 2 or 4; a fourfold result that would be too large becomes a double one, and one that still would be is refused. */

@@ -49,6 +49,28 @@ export class ImageJobPayload {
   @IsObject() extraUnits!: Record<string, number>;
 }
 
+/** A payload in which nothing is wished for yet. */
+export function plainImage(operation: ImageOperation, inputs: string[], seed: number): ImageJobPayload {
+  return {
+    operation,
+    inputs,
+    prompt: '',
+    negativePrompt: '',
+    width: 0,
+    height: 0,
+    steps: 1,
+    guidance: 0,
+    strength: 1,
+    scale: 2,
+    seeds: [seed],
+    format: 'png',
+    safeMode: false,
+    withExif: false,
+    priceOfPicture: 'inpaint',
+    extraUnits: {},
+  };
+}
+
 /** What a job leaves behind in its outcome. */
 export class ImageJobResult {
   @IsInt() @Min(0) images!: number;

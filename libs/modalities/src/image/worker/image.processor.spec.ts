@@ -15,7 +15,7 @@ import { decodePicture, encodePicture, type Pixels } from '#media';
 import type { MailboxEvent, RunningJob } from '#queue';
 import type { ArtifactStore } from '#storage';
 import { exampleManifest } from '#test/example-manifest';
-import type { ImageJobPayload, PictureReadyEvent } from '../contract/index.js';
+import { type ImageJobPayload, type PictureReadyEvent, plainImage } from '../contract/index.js';
 import { ImageProcessor } from './image.processor.js';
 
 type Answer = (request: TaskRequest, signal: AbortSignal) => object | null;
@@ -33,24 +33,7 @@ class ScriptedRunner implements TaskRunner {
   }
 }
 
-const plain: ImageJobPayload = {
-  operation: 'upscale',
-  inputs: ['base'],
-  prompt: '',
-  negativePrompt: '',
-  width: 0,
-  height: 0,
-  steps: 1,
-  guidance: 0,
-  strength: 1,
-  scale: 2,
-  seeds: [5],
-  format: 'png',
-  safeMode: false,
-  withExif: false,
-  priceOfPicture: 'upscale.2x',
-  extraUnits: {},
-};
+const plain: ImageJobPayload = { ...plainImage('upscale', ['base'], 5), priceOfPicture: 'upscale.2x' };
 
 /** Four by two: the left half opaque red, the right half transparent. */
 const half: Pixels = {
