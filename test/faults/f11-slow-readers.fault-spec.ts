@@ -16,6 +16,7 @@ const megabyte = 1024 * 1024;
 const fileBytes = 24 * megabyte;
 const readers = amount({ full: 100, quick: 30 });
 const stalledMs = 4_000;
+const looks = 10;
 const downloadsPerLink = 5;
 
 /** Links to as many downloads as asked for. */
@@ -76,18 +77,25 @@ async function residentBytes(platform: Platform): Promise<number> {
 describeFault('F11', { env: { SLUICE_STALLED_MS: String(stalledMs), SLUICE_SLOTS: '64' } }, (running) => {
   it(`${readers} readers who take nothing cost less than a megabyte each, stop nobody else, and are cut off`, async () => {
     const platform = running();
-    await askWhole(platform, { directives: 'tokens=2', text: 'warm' });
-    const paths = await linksFor(platform, readers);
+    const [first = '', ...paths] = await linksFor(platform, readers + 1);
+    // What a process takes once is not what a reader costs: all of it has been done before it is measured.
+    for (let look = 0; look < looks; look += 1) {
+      await askWhole(platform, { directives: 'tokens=2', text: `warm ${look}` });
+    }
+    const quick = await SlowReader.open(platform, first);
+    quick.drink();
+    await quick.closed;
     const before = await residentBytes(platform);
     const stalled = await Promise.all(paths.map((path) => SlowReader.open(platform, path)));
     let most = 0;
-    for (let look = 0; look < 10; look += 1) {
+    for (let look = 0; look < looks; look += 1) {
       expect((await askWhole(platform, { directives: 'tokens=2', text: `other ${look}` })).status).toBe(200);
       most = Math.max(most, await residentBytes(platform));
     }
     expect((most - before) / readers).toBeLessThan(megabyte);
-    // The guard is the only one who ends them: nobody reads, and no file fits into the buffers.
-    await pause(2 * stalledMs);
+    // The guard is the only one who ends them: nobody reads, and no file fits into the buffers. It looks every
+    // `stalledMs` whether anything was taken since its last look.
+    await pause(3 * stalledMs);
     for (const reader of stalled) reader.drink();
     await Promise.all(stalled.map(({ closed }) => closed));
     for (const { head, bytes } of stalled) {
