@@ -96,8 +96,13 @@ export const plants: readonly Plant[] = [
     functions: [
       {
         name: 'ledger_close',
-        find: 'LEAST(line."amountNano", diem_left + bundled_left + usd_left)',
+        find: 'LEAST(line."amountNano", unspent[1] + unspent[2] + unspent[3])',
         replace: 'line."amountNano"',
+      },
+      {
+        name: 'ledger_close',
+        find: 'part := LEAST(line_left, unspent[place])',
+        replace: "part := CASE names[place] WHEN 'USD' THEN line_left ELSE LEAST(line_left, unspent[place]) END",
       },
     ],
     schema: [
@@ -111,7 +116,7 @@ export const plants: readonly Plant[] = [
       {
         name: 'ledger_close',
         find: 'usd_held_nano = usd_held_nano - hold.usd_nano',
-        replace: 'usd_held_nano = usd_held_nano - hold.usd_nano + usd_left',
+        replace: 'usd_held_nano = usd_held_nano - hold.usd_nano + unspent[3]',
       },
     ],
     schema: ['ALTER TABLE balances DROP CONSTRAINT balances_cover_holds'],
@@ -153,7 +158,7 @@ export const plants: readonly Plant[] = [
     functions: [
       {
         name: 'ledger_close',
-        find: 'IF diem_left > 0 AND hold.diem_epoch < balance.diem_epoch THEN',
+        find: 'IF unspent[1] > 0 AND hold.diem_epoch < balance.diem_epoch THEN',
         replace: 'IF false THEN',
       },
     ],

@@ -53,12 +53,11 @@ DECLARE
   posted bigint;
   line_left bigint;
   part bigint;
-  diem_left bigint;
-  bundled_left bigint;
-  usd_left bigint;
-  diem_charged bigint;
-  bundled_charged bigint;
-  usd_charged bigint;
+  -- In the order in which they are spent.
+  names currency[] := '{DIEM,BUNDLED,USD}';
+  held bigint[];
+  unspent bigint[];
+  charged bigint[];
   -- The entries, in their order; those without a sku are the house's.
   currencies currency[] := '{}';
   amounts bigint[] := '{}';
@@ -83,64 +82,37 @@ BEGIN
     outcome := 'fenced';
     RETURN;
   END IF;
-  diem_left := hold.diem_nano;
-  bundled_left := hold.bundled_nano;
-  usd_left := hold.usd_nano;
+  held := ARRAY[hold.diem_nano, hold.bundled_nano, hold.usd_nano];
+  unspent := held;
   IF p_state = 'settled' THEN
     FOR line IN SELECT * FROM jsonb_to_recordset(p_lines)
                   AS given(sku text, units numeric, "unitPriceNano" bigint, "amountNano" bigint) LOOP
-      line_left := LEAST(line."amountNano", diem_left + bundled_left + usd_left);
+      line_left := LEAST(line."amountNano", unspent[1] + unspent[2] + unspent[3]);
       IF line_left < 0 THEN
         RAISE EXCEPTION 'a charge cannot be negative' USING ERRCODE = 'check_violation';
       END IF;
       -- A line that two currencies pay is two entries that share its units.
-      part := LEAST(line_left, diem_left);
-      IF part > 0 THEN
-        diem_left := diem_left - part;
+      FOR place IN 1..3 LOOP
+        part := LEAST(line_left, unspent[place]);
+        CONTINUE WHEN part = 0;
+        unspent[place] := unspent[place] - part;
         line_left := line_left - part;
-        currencies := array_append(currencies, 'DIEM');
+        currencies := array_append(currencies, names[place]);
         amounts := array_append(amounts, -part);
         skus := array_append(skus, line.sku);
         shares := array_append(shares, line.units * part / line."amountNano");
         unit_prices := array_append(unit_prices, line."unitPriceNano");
-      END IF;
-      part := LEAST(line_left, bundled_left);
-      IF part > 0 THEN
-        bundled_left := bundled_left - part;
-        line_left := line_left - part;
-        currencies := array_append(currencies, 'BUNDLED');
-        amounts := array_append(amounts, -part);
-        skus := array_append(skus, line.sku);
-        shares := array_append(shares, line.units * part / line."amountNano");
-        unit_prices := array_append(unit_prices, line."unitPriceNano");
-      END IF;
-      IF line_left > 0 THEN
-        usd_left := usd_left - line_left;
-        currencies := array_append(currencies, 'USD');
-        amounts := array_append(amounts, -line_left);
-        skus := array_append(skus, line.sku);
-        shares := array_append(shares, line.units * line_left / line."amountNano");
-        unit_prices := array_append(unit_prices, line."unitPriceNano");
-      END IF;
+      END LOOP;
     END LOOP;
   END IF;
-  diem_charged := hold.diem_nano - diem_left;
-  bundled_charged := hold.bundled_nano - bundled_left;
-  usd_charged := hold.usd_nano - usd_left;
-  charged_nano := diem_charged + bundled_charged + usd_charged;
+  charged := ARRAY[held[1] - unspent[1], held[2] - unspent[2], held[3] - unspent[3]];
+  charged_nano := charged[1] + charged[2] + charged[3];
   IF charged_nano > 0 THEN
-    IF diem_charged > 0 THEN
-      currencies := array_append(currencies, 'DIEM');
-      amounts := array_append(amounts, diem_charged);
-    END IF;
-    IF bundled_charged > 0 THEN
-      currencies := array_append(currencies, 'BUNDLED');
-      amounts := array_append(amounts, bundled_charged);
-    END IF;
-    IF usd_charged > 0 THEN
-      currencies := array_append(currencies, 'USD');
-      amounts := array_append(amounts, usd_charged);
-    END IF;
+    FOR place IN 1..3 LOOP
+      CONTINUE WHEN charged[place] = 0;
+      currencies := array_append(currencies, names[place]);
+      amounts := array_append(amounts, charged[place]);
+    END LOOP;
     INSERT INTO ledger_transactions (kind, account_id, api_key_id, request_id, model_id)
     VALUES ('charge', hold.account_id, hold.api_key_id, p_request, hold.model_id) RETURNING id INTO posted;
     -- Beyond the end of the shorter lists are nulls: these entries are the house's. Not `unnest` of the lists, whose length
@@ -155,25 +127,25 @@ BEGIN
            currencies[place], amounts[place], skus[place], shares[place], unit_prices[place]
       FROM generate_subscripts(currencies, 1) AS place;
   END IF;
-  UPDATE balances SET diem_nano = diem_nano - diem_charged, diem_held_nano = diem_held_nano - hold.diem_nano,
-         bundled_nano = bundled_nano - bundled_charged, bundled_held_nano = bundled_held_nano - hold.bundled_nano,
-         usd_nano = usd_nano - usd_charged, usd_held_nano = usd_held_nano - hold.usd_nano
+  UPDATE balances SET diem_nano = diem_nano - charged[1], diem_held_nano = diem_held_nano - hold.diem_nano,
+         bundled_nano = bundled_nano - charged[2], bundled_held_nano = bundled_held_nano - hold.bundled_nano,
+         usd_nano = usd_nano - charged[3], usd_held_nano = usd_held_nano - hold.usd_nano
    WHERE account_id = hold.account_id;
   -- DIEM of a day that is over does not come back.
-  IF diem_left > 0 AND hold.diem_epoch < balance.diem_epoch THEN
-    PERFORM ledger_post('expiry', hold.account_id, 'allowance', 'DIEM', -diem_left, NULL,
+  IF unspent[1] > 0 AND hold.diem_epoch < balance.diem_epoch THEN
+    PERFORM ledger_post('expiry', hold.account_id, 'allowance', 'DIEM', -unspent[1], NULL,
                         'the allowance of ' || hold.diem_epoch || ' has ended');
   END IF;
   IF hold.diem_nano + hold.bundled_nano + hold.usd_nano > 0 THEN
     UPDATE key_spend SET
       held_usd_nano = held_usd_nano - hold.bundled_nano - hold.usd_nano,
       held_diem_nano = held_diem_nano - hold.diem_nano,
-      day_usd_nano = CASE WHEN day_start = today THEN day_usd_nano ELSE 0 END + bundled_charged + usd_charged,
-      day_diem_nano = CASE WHEN day_start = today THEN day_diem_nano ELSE 0 END + diem_charged,
-      month_usd_nano = CASE WHEN month_start = this_month THEN month_usd_nano ELSE 0 END + bundled_charged + usd_charged,
-      month_diem_nano = CASE WHEN month_start = this_month THEN month_diem_nano ELSE 0 END + diem_charged,
-      lifetime_usd_nano = lifetime_usd_nano + bundled_charged + usd_charged,
-      lifetime_diem_nano = lifetime_diem_nano + diem_charged,
+      day_usd_nano = CASE WHEN day_start = today THEN day_usd_nano ELSE 0 END + charged[2] + charged[3],
+      day_diem_nano = CASE WHEN day_start = today THEN day_diem_nano ELSE 0 END + charged[1],
+      month_usd_nano = CASE WHEN month_start = this_month THEN month_usd_nano ELSE 0 END + charged[2] + charged[3],
+      month_diem_nano = CASE WHEN month_start = this_month THEN month_diem_nano ELSE 0 END + charged[1],
+      lifetime_usd_nano = lifetime_usd_nano + charged[2] + charged[3],
+      lifetime_diem_nano = lifetime_diem_nano + charged[1],
       day_start = today, month_start = this_month
     WHERE api_key_id = hold.api_key_id;
   END IF;
