@@ -14,6 +14,7 @@ const doors = [
   '^libs/modalities/src/catalog[.]ts$',
   '^libs/modalities/src/[^/]+/(contract|api|worker)/index[.]ts$',
   `^libs/(common|${middle}|${upper})/src/index[.]ts$`,
+  '^libs/(accounts|billing|jobs|model-registry|rate-limit)/src/api/index[.]ts$',
   '^libs/model-registry/src/manifest/index[.]ts$',
   '^libs/inference/src/host/index[.]ts$',
 ];
@@ -147,6 +148,17 @@ module.exports = {
       comment: 'The HTTP side knows OpenAI, never tensors.',
       from: { path: apiSide, pathNot: tests },
       to: { path: '^libs/inference/', reachable: true },
+    },
+    {
+      name: 'only-the-api-speaks-http',
+      severity: 'error',
+      comment:
+        'Controllers and their documents bring the whole framework, which the other processes would load at each start.',
+      from: { path: ['^apps/(ops|worker|cli|local)/', '^libs/modalities/src/catalog[.]ts$'], pathNot: tests },
+      to: {
+        path: ['^libs/[^/]+/src/api/', '^libs/modalities/src/[^/]+/api/', '^libs/platform/src/http/'],
+        reachable: true,
+      },
     },
     {
       name: 'worker-side-never-reaches-prisma',

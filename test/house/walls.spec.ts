@@ -18,6 +18,7 @@ const skeleton: Record<string, string> = {
   'libs/platform/src/metrics/index.ts': "import 'prom-client';\nimport '#common';\nexport const metrics = 1;",
   'libs/queue/src/index.ts': "import 'bullmq';\nimport '#common';\nexport const queue = 1;",
   'libs/accounts/src/index.ts': "export * from './account.repository.js';",
+  'libs/accounts/src/api/index.ts': "import '../account.repository.js';\nexport const controller = 1;",
   'libs/accounts/src/account.repository.ts': "import '#platform/prisma';\nexport const accounts = 1;",
   'libs/model-registry/src/index.ts': "export * from './model.repository.js';",
   'libs/model-registry/src/model.repository.ts': "import '#platform/prisma';\nexport const models = 1;",
@@ -37,7 +38,7 @@ const skeleton: Record<string, string> = {
   'libs/modalities/src/chat/worker/index.ts':
     "import '../contract/index.js';\nimport '#inference/host';\nexport const worker = 1;",
   'libs/modalities/src/image/contract/index.ts': 'export const image = 1;',
-  'apps/api/src/main.ts': "import '#modalities/chat/api';\nimport '#accounts';\nexport const main = 1;",
+  'apps/api/src/main.ts': "import '#modalities/chat/api';\nimport '#accounts/api';\nexport const main = 1;",
   'apps/ops/src/main.ts': "import '#jobs';\nexport const main = 1;",
   'apps/api/src/http/form.ts': "import '@fastify/busboy';\nexport const form = 1;",
   'apps/worker/src/main.ts':
@@ -74,6 +75,7 @@ const offences: Record<string, { file: string; text: string }> = {
     text: "import '../../queue/src/index.js';",
   },
   'api-side-never-reaches-inference': { file: 'apps/api/src/tensor.ts', text: "import './tensor-friend.js';" },
+  'only-the-api-speaks-http': { file: 'apps/ops/src/talkative.ts', text: "import './talkative-friend.js';" },
   'worker-side-never-reaches-prisma': { file: 'apps/worker/src/sql.ts', text: "import '#accounts';" },
   'host-door-never-reaches-onnxruntime': { file: 'apps/worker/src/session.ts', text: "import '#inference';" },
   'queries-in-repositories': { file: 'libs/accounts/src/account.service.ts', text: "import '#platform/prisma';" },
@@ -94,6 +96,7 @@ const offences: Record<string, { file: string; text: string }> = {
 const accomplices: Record<string, string> = {
   'libs/common/src/ring.ts': "import './ring-back.js';",
   'apps/api/src/tensor-friend.ts': "import '#inference/host';",
+  'apps/ops/src/talkative-friend.ts': "import '#accounts/api';",
 };
 
 const packages = [

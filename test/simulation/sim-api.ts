@@ -1,14 +1,7 @@
 import { JobQuote, type ModelPrice, ReservationRefused, ReservationStep, SettlementStep } from '#billing';
 import { PlatformError } from '#common';
-import {
-  AdmissionService,
-  JobCloser,
-  JobExchange,
-  JobsRepository,
-  JobsService,
-  PayloadCipher,
-  UnwantedJobs,
-} from '#jobs';
+import { AdmissionService, JobCloser, JobsRepository, JobsService, PayloadCipher, UnwantedJobs } from '#jobs';
+import { JobExchange } from '#jobs/api';
 import { meterJob } from '#modalities';
 import { simChatJob } from './sim-job.js';
 import { silentLogger } from './silent-logger.js';

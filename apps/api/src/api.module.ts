@@ -1,7 +1,8 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { RouterModule } from '@nestjs/core';
 import { ModelRegistryService } from '#model-registry';
-import { DownloadService, inferenceServices } from '#jobs';
+import { DownloadService } from '#jobs';
+import { inferenceServices } from '#jobs/api';
 import { Readiness } from '#platform/health';
 import { Metrics } from '#platform/metrics';
 import { accountProviders } from './account-services.js';

@@ -1,9 +1,9 @@
 import type { Type } from '@nestjs/common';
-import { ApiKeysController, Web3KeysController } from '#accounts';
-import { BillingController } from '#billing';
-import { DownloadController } from '#jobs';
-import { ModelsController } from '#model-registry';
-import { RateLimitsController } from '#rate-limit';
+import { ApiKeysController, Web3KeysController } from '#accounts/api';
+import { BillingController } from '#billing/api';
+import { DownloadController } from '#jobs/api';
+import { ModelsController } from '#model-registry/api';
+import { RateLimitsController } from '#rate-limit/api';
 import type { ControllersOf } from '#modalities';
 import { AudioController } from '#modalities/audio/api';
 import { ChatController } from '#modalities/chat/api';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { InferenceServices } from '#jobs';
+import type { InferenceServices } from '#jobs/api';
 import type { ResolveRequest } from '#model-registry';
 import type { ApiConfig } from '#platform/config';
 import type { RequestCaller } from '#platform/http';

@@ -1,4 +1,4 @@
-import { assertModelPrivacy, type InferenceServices } from '#jobs';
+import { assertModelPrivacy, type InferenceServices } from '#jobs/api';
 import type { Metrics } from '#platform/metrics';
 import type { ApiServices } from './api-services.js';
 import { openaiError } from './http/error-envelope.js';

@@ -7,7 +7,8 @@ import type { ApiConfig } from '#platform/config';
 import type { Logger } from '#platform/logging';
 import type { Metrics } from '#platform/metrics';
 import type { PrismaService } from '#platform/prisma';
-import { type LimitFacts, openRateLimits, type RateLimits, RateLimitsService, windowOf } from '#rate-limit';
+import { openRateLimits, type RateLimits, windowOf } from '#rate-limit';
+import { type LimitFacts, RateLimitsService } from '#rate-limit/api';
 
 /** What holds callers to their limits, and what they may read of it. */
 export interface LimitServices {

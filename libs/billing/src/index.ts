@@ -9,7 +9,6 @@ export * from './price-list.js';
 export * from './pricing.js';
 export * from './recent-balances.js';
 export * from './reservation.step.js';
-export { BillingController } from './api/billing.controller.js';
 export { KeyUsageRepository, type KeySpending } from './usage/key-usage.repository.js';
 export * from './usage/usage-analytics.service.js';
 export * from './usage/usage-history.service.js';

@@ -9,7 +9,6 @@ export * from './jobs.service.js';
 export * from './media/index.js';
 export * from './outcome.processor.js';
 export * from './payload-cipher.js';
-export * from './requests/index.js';
 export * from './secret-box.js';
 export * from './sweeps/index.js';
 export * from './token-correction.js';

@@ -1,5 +1,3 @@
-export * from './api/model.response.js';
-export { ModelsController } from './api/models.controller.js';
 export * from './placement/placement.js';
 export * from './placement/placement-keeper.js';
 export { PlacementRepository } from './placement/placement.repository.js';

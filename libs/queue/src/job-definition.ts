@@ -1,3 +1,6 @@
+// The decorators of payloads write to it.
+import 'reflect-metadata';
+
 /** A class whose instances class-validator can check. */
 export type PayloadClass<T extends object> = new () => T;
 

@@ -14,5 +14,3 @@ export * from './store/limit-window.js';
 export * from './store/open-limit-store.js';
 export { PostgresLimitStore } from './store/postgres-limit.repository.js';
 export * from './token-reservation.js';
-export { RateLimitsController } from './api/rate-limits.controller.js';
-export * from './api/rate-limits.service.js';

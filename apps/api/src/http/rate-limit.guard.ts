@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { RecentBalances } from '#billing';
 import { BudgetSpent } from '#common';
-import { type AdmittedUse, balanceHeaders, type ModelDemand } from '#jobs';
+import { type AdmittedUse, balanceHeaders, type ModelDemand } from '#jobs/api';
 import { callerOf, type RequestCaller, type RouteSettings } from '#platform/http';
 import { limitClassOf, type LimitVerdict, type RateLimiter } from '#rate-limit';
 import type { RefuseStranger } from './auth.guard.js';

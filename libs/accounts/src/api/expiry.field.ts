@@ -1,17 +1,7 @@
 import { CheckedField } from '#platform/http';
+import { expiryForms, expiryMoment } from '../keys/expiry-moment.js';
 
 const wording = 'must be "", a date such as 2027-01-31, or a time such as 2027-01-31T12:00:00Z';
-const forms = [/^\d{4}-\d{2}-\d{2}$/, /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{3})?Z$/];
-
-/** The moment a text means, a date being its first moment in UTC; null for what is no such text, or no such day. */
-export function expiryMoment(text: string): Date | null {
-  if (!forms.some((form) => form.test(text))) return null;
-  const date = new Date(text);
-  // 31 February is a March day to some parsers.
-  return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(text.slice(0, 19).replace('Z', ''))
-    ? date
-    : null;
-}
 
 function expiryProblem(value: unknown): string | null {
   if (value === '') return null;
@@ -24,7 +14,7 @@ function expiryProblem(value: unknown): string | null {
 export function ExpiryField(options: { description: string; nullable?: boolean }): PropertyDecorator {
   const variants = [
     { type: 'string', enum: [''] },
-    ...forms.map(({ source }) => ({ type: 'string', pattern: source })),
+    ...expiryForms.map(({ source }) => ({ type: 'string', pattern: source })),
   ];
   return CheckedField({
     ...options,

@@ -1,4 +1,3 @@
 export { DownloadLinksRepository } from './download-links.repository.js';
-export * from './download.controller.js';
 export * from './download.service.js';
 export * from './forget-links.sweep.js';

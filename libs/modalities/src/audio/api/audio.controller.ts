@@ -2,6 +2,7 @@ import { Controller, HttpCode, Inject, Post, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { JobQuote } from '#billing';
 import { PlatformError } from '#common';
+import type { MediaJobKey } from '#jobs';
 import {
   balanceHeaders,
   completeMedia,
@@ -10,11 +11,10 @@ import {
   inferenceServices,
   keyOfMedia,
   type LimitedExchange,
-  type MediaJobKey,
   modelHeaders,
   queueMedia,
   sendMedia,
-} from '#jobs';
+} from '#jobs/api';
 import { needsFfmpeg } from '#media';
 import { Access, Billed, callerOf, LimitedByModel, validateWire } from '#platform/http';
 import {

@@ -1,5 +1,5 @@
 import { PlatformError } from '#common';
-import type { InferenceServices, ModelAsker } from '#jobs';
+import type { InferenceServices, ModelAsker } from '#jobs/api';
 import type { ResolvedModel } from '#model-registry';
 import type { ModelManifest } from '#model-registry/manifest';
 import { type SoundFormat, soundFormats, usualPromptCharacters } from '../contract/index.js';

@@ -13,7 +13,7 @@ import {
   type JobExchange,
   modelHeaders,
   openExchange,
-} from '#jobs';
+} from '#jobs/api';
 import { Billed, callerOf, goneSignal, LimitedByModel, validateWire } from '#platform/http';
 import type { ResolvedModel } from '#model-registry';
 import type { ModelManifest, TextConstraints, TextPricing } from '#model-registry/manifest';

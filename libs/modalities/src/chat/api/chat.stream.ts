@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify';
 import { PlatformError, type TokenUsage } from '#common';
-import { CallerGone } from '#jobs';
+import { CallerGone } from '#jobs/api';
 import { sseData, SseWriter, type SseWriterOptions } from '#platform/http';
 import type { ChatEvent } from '../contract/chat.events.js';
 import { type ChatAnswerHead, ChatChunkPresenter } from './chat.presenter.js';

@@ -1,5 +1,5 @@
 import { PlatformError } from '#common';
-import type { InferenceServices } from '#jobs';
+import type { InferenceServices } from '#jobs/api';
 import { additionalInputs, type ImageJobPayload, type PicturePricing, unitOfPicture } from '../contract/index.js';
 import type { EditImageRequest, MultiEditImageRequest, WirePicture } from '../contract/image.request.js';
 import { assertOperation, editFormat, plainPayload, promptLimitOf, sizeLike } from './edit-payloads.js';

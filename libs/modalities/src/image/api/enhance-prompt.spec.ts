@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { RewriteOptions } from '#jobs';
+import type { RewriteOptions } from '#jobs/api';
 import { enhancePrompt, type PromptWish } from './enhance-prompt.js';
 import type { ImageExchange } from './run-image.js';
 

@@ -1,4 +1,4 @@
-import type { InferenceServices } from '#jobs';
+import type { InferenceServices } from '#jobs/api';
 import { callerOf } from '#platform/http';
 import { enhancementNano, enhancementUnit, type PictureUnits } from '../contract/index.js';
 import type { ImageExchange } from './run-image.js';

@@ -1,7 +1,7 @@
 import { Controller, Inject, Post, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { PlatformError } from '#common';
-import { CallerGone, type InferenceServices, inferenceServices } from '#jobs';
+import { CallerGone, type InferenceServices, inferenceServices } from '#jobs/api';
 import { Billed, goneSignal, LimitedByModel, Multipart, readBody } from '#platform/http';
 import {
   BackgroundRemoveImageRequest,

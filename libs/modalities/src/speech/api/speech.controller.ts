@@ -13,7 +13,7 @@ import {
   type JobExchange,
   modelHeaders,
   openExchange,
-} from '#jobs';
+} from '#jobs/api';
 import { audioContentTypes } from '#media';
 import type { ModelManifest } from '#model-registry/manifest';
 import { Billed, callerOf, goneSignal, LimitedByModel, validateWire } from '#platform/http';

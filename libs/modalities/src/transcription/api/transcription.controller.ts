@@ -1,7 +1,7 @@
 import { Controller, Inject, Post, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { PlatformError } from '#common';
-import { CallerGone, type InferenceServices, inferenceServices, modelHeaders } from '#jobs';
+import { CallerGone, type InferenceServices, inferenceServices, modelHeaders } from '#jobs/api';
 import { Billed, callerOf, goneSignal, LimitedByModel, Multipart, readBody } from '#platform/http';
 import { mostFileBytes, TranscriptionRequest } from '../contract/transcription.request.js';
 import { VideoTranscriptionRequest } from '../contract/video-transcription.request.js';

@@ -2,6 +2,7 @@ import { Controller, HttpCode, Inject, Post, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { JobQuote } from '#billing';
 import { displayNanos, PlatformError } from '#common';
+import type { MediaJobKey } from '#jobs';
 import {
   balanceHeaders,
   completeMedia,
@@ -10,11 +11,10 @@ import {
   inferenceServices,
   keyOfMedia,
   type LimitedExchange,
-  type MediaJobKey,
   modelHeaders,
   queueMedia,
   sendMedia,
-} from '#jobs';
+} from '#jobs/api';
 import { Billed, callerOf, goneSignal, LargeBody, LimitedByModel, validateWire } from '#platform/http';
 import { quoteVideo, videoJob, type VideoPricing } from '../contract/index.js';
 import {

@@ -1,0 +1,1 @@
+export { BillingController } from './billing.controller.js';

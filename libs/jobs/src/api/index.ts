@@ -1,0 +1,2 @@
+export { DownloadController } from './download.controller.js';
+export * from '../requests/index.js';

@@ -1,0 +1,1 @@
+export { ModelsController } from './models.controller.js';
