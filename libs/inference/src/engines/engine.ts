@@ -17,4 +17,8 @@ export type EngineEvent = TextGenerationEvent | TaskEvent;
 export type Engine = TextGenerationEngine | TaskEngine;
 
 /** Receives the events of one step: pairs of request id and event, in order. */
-export type EngineSink = (events: [id: string, event: EngineEvent][]) => void;
+export interface EngineSink {
+  (events: [id: string, event: EngineEvent][]): void;
+  /** Resolves when what it was given has left the process; absent where it arrives at once. */
+  readonly delivered?: () => Promise<void>;
+}

@@ -48,6 +48,24 @@ describe('the engine that runs tasks one after another', () => {
     expect(engine.stats()).toMatchObject({ running: 0, waiting: 0, stepsTotal: 3 });
   });
 
+  it('begins a task when the result of the one before has been handed over', async () => {
+    const began: string[] = [];
+    const handOvers: (() => void)[] = [];
+    const delivered = () => new Promise<void>((resolve) => handOvers.push(resolve));
+    const sink = Object.assign(() => undefined, { delivered });
+    const handlers = { begin: async ({ name }: { name: string }) => ({ place: began.push(name) }) };
+    const engine = new QueuedTaskEngine({ handlers, sink });
+    const turn = () => new Promise((resolve) => setImmediate(resolve));
+    for (const name of ['a', 'b']) engine.submit({ id: name, task: 'begin', input: { name } });
+    await turn();
+    expect(began).toEqual(['a']);
+    handOvers.shift()?.();
+    await turn();
+    expect(began).toEqual(['a', 'b']);
+    handOvers.shift()?.();
+    await engine.close();
+  });
+
   it('ends a running task at its next breath and a waiting one at once', async () => {
     const { engine, until } = setUp();
     engine.submit({ id: 'a', task: 'double', input: { numbers: Array.from({ length: 500 }, () => 1) } });

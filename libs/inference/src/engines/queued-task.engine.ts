@@ -32,7 +32,11 @@ export interface QueuedTaskEngineOptions {
 
 class TaskCancelled extends Error {}
 
-/** Runs tasks one after another: a session computes one thing at a time, and its memory is that of one task. */
+/**
+ * Runs tasks one after another: a session computes one thing at a time, and its memory is that of one task. The next begins
+ * when the result of the last has been handed over: a run blocks the loop, and what had not left by then would wait for
+ * its end.
+ */
 export class QueuedTaskEngine implements TaskEngine {
   private readonly waiting: TaskRequest[] = [];
   private readonly cancelled = new Set<string>();
@@ -85,6 +89,7 @@ export class QueuedTaskEngine implements TaskEngine {
     for (let request = this.waiting.shift(); request !== undefined; request = this.waiting.shift()) {
       this.current = request;
       await this.runOne(request);
+      await this.options.sink.delivered?.();
       this.cancelled.delete(request.id);
     }
     this.current = null;

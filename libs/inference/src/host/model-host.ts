@@ -9,6 +9,8 @@ import type { EngineLoader, LoadedEngine } from './loaded-engine.js';
 /** The child's end of the fork's channel, as `process` offers it. */
 export interface HostChannel {
   send(message: HostMessage): void;
+  /** Resolves when all that was sent has been handed over. */
+  sent(): Promise<void>;
   onCommand(listener: (command: HostCommand) => void): void;
   exit(code: number): void;
 }
@@ -83,10 +85,13 @@ export class ModelHost {
     if (event.type === 'failed') throw PlatformError.fromWire(event.error);
   }
 
-  private readonly deliver: EngineSink = (events) => {
-    if (this.warmedUp === null) return this.passOn(events);
-    for (const [id, event] of events) if (id === warmUpId && isLast(event)) this.warmedUp(event);
-  };
+  private readonly deliver: EngineSink = Object.assign(
+    (events: [id: string, event: EngineEvent][]) => {
+      if (this.warmedUp === null) return this.passOn(events);
+      for (const [id, event] of events) if (id === warmUpId && isLast(event)) this.warmedUp(event);
+    },
+    { delivered: () => this.channel.sent() },
+  );
 
   /** A host whose device failed is of no more use; its death is what the worker acts on. */
   private passOn(events: [id: string, event: EngineEvent][]): void {
@@ -147,11 +152,14 @@ export function serveModelHost(loadEngine: EngineLoader): void {
   process.on('SIGINT', () => undefined);
   process.on('SIGTERM', () => undefined);
   process.on('disconnect', () => process.exit());
+  let sent = Promise.resolve();
   const channel: HostChannel = {
     send: (message) => {
+      if (!process.connected) return;
       // Without a listener a write to a worker that was just killed would be thrown; `disconnect` follows at once.
-      if (process.connected) send(message, undefined, undefined, () => undefined);
+      sent = new Promise((resolve) => send(message, undefined, undefined, () => resolve()));
     },
+    sent: () => sent,
     onCommand: (listener) => void process.on('message', listener),
     // Leaves when the last message has been handed over.
     exit: (code) => {

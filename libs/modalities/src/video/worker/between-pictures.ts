@@ -3,7 +3,7 @@ import type { RgbPixels } from '#inference/host';
 import { decodePicture, resizePixels } from '#media';
 import type { ArtifactStore } from '#storage';
 import type { VideoJobPayload } from '../contract/index.js';
-import type { Film } from './film.js';
+import type { Film, FilmFrame } from './film.js';
 import type { FrameModel } from './frame-model.js';
 
 const mostPictureBytes = 26_214_400;
@@ -27,7 +27,7 @@ export function filmBetween(
 async function* framesBetween(
   { inputs, places, width, height, frames }: VideoJobPayload,
   { artifacts, model }: { artifacts: ArtifactStore; model: FrameModel },
-): AsyncGenerator<Uint8Array> {
+): AsyncGenerator<FilmFrame> {
   const pictureAt = async (index: number): Promise<RgbPixels> => {
     const { bytes } = await artifacts.read(inputs[index] ?? '', mostPictureBytes);
     const pixels = await decodePicture(bytes, { channels: 3, param: 'image_url' });
@@ -35,18 +35,18 @@ async function* framesBetween(
   };
   let from = await pictureAt(0);
   let fromPlace = places[0] ?? 0;
-  for (let frame = 0; frame < Math.min(fromPlace, frames); frame++) yield from.data;
+  for (let frame = 0; frame < Math.min(fromPlace, frames); frame++) yield { pixels: from.data };
   for (let next = 1; next < inputs.length; next++) {
     const to = await pictureAt(next);
     const toPlace = places[next];
     if (toPlace === undefined || toPlace <= fromPlace) throw disordered();
-    yield from.data;
+    yield { pixels: from.data };
     for (let frame = fromPlace + 1; frame < toPlace; frame++) {
-      yield (await model.between(from, to, (frame - fromPlace) / (toPlace - fromPlace))).data;
+      yield { pixels: model.between(from, to, (frame - fromPlace) / (toPlace - fromPlace)) };
     }
     [from, fromPlace] = [to, toPlace];
   }
-  for (let frame = fromPlace; frame < frames; frame++) yield from.data;
+  for (let frame = fromPlace; frame < frames; frame++) yield { pixels: from.data };
 }
 
 function disordered(): PlatformError {

@@ -1,13 +1,18 @@
 import type { MediaSource } from '#media';
 
-/** A video on its way to the encoder; the next frame is made when it is asked for. */
+/** RGB, rows from the top; a promise while the model still works on them. */
+export interface FilmFrame {
+  pixels: Uint8Array | Promise<Uint8Array>;
+}
+
+/** A video on its way to the encoder; the next frame is begun when it is asked for. */
 export interface Film {
   width: number;
   height: number;
   /** Frames per second, exact. */
   fps: { numerator: number; denominator: number };
-  /** RGB, rows from the top. */
-  frames: AsyncIterable<Uint8Array>;
+  /** Asking for one waits for no frame before it: only what is needed to begin it. */
+  frames: AsyncIterable<FilmFrame>;
   /** How many there will be, about. */
   expectedFrames: number;
   /** How much of the work is done when the first frame is asked for, in percent. Default 0. */

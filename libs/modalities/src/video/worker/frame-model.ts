@@ -10,7 +10,7 @@ import type {
   UpscaleInput,
 } from '#inference/host';
 
-/** Asks the model for one frame at a time, so that a job is stopped between two frames. */
+/** Asks the model frame by frame, so that a job is stopped between two frames. */
 export class FrameModel {
   private asked = 0;
 
@@ -20,11 +20,11 @@ export class FrameModel {
     private readonly signal: AbortSignal,
   ) {}
 
-  between(first: RgbPixels, last: RgbPixels, moment: number): Promise<RgbPixels> {
+  between(first: RgbPixels, last: RgbPixels, moment: number): Promise<Uint8Array> {
     return this.askPicture('interpolate', { first, last, moment } satisfies InterpolateInput);
   }
 
-  upscaled(picture: RgbPixels, scale: 2 | 4): Promise<RgbPixels> {
+  upscaled(picture: RgbPixels, scale: 2 | 4): Promise<Uint8Array> {
     return this.askPicture('upscale', { picture, scale } satisfies UpscaleInput);
   }
 
@@ -33,12 +33,12 @@ export class FrameModel {
     return ((await this.ask('animate', input, onProgress)) as AnimateOutput).frames;
   }
 
-  developed(latents: FrameLatents): Promise<RgbPixels> {
+  developed(latents: FrameLatents): Promise<Uint8Array> {
     return this.askPicture('develop', latents);
   }
 
-  private async askPicture(task: string, input: object): Promise<RgbPixels> {
-    return ((await this.ask(task, input)) as PictureOutput).picture;
+  private async askPicture(task: string, input: object): Promise<Uint8Array> {
+    return ((await this.ask(task, input)) as PictureOutput).picture.data;
   }
 
   /** Rejects with the signal's reason when the job was stopped. */

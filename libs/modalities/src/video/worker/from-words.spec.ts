@@ -45,7 +45,7 @@ async function film(asked: TaskRequest[], told: number[] = [], stop?: AbortContr
 }
 
 describe('a film of words', () => {
-  it('asks for the pixels of a frame when the encoder wants them, and for no more', async () => {
+  it('asks for the pixels of a frame when they are wanted, and for no more', async () => {
     const asked: TaskRequest[] = [];
     const told: number[] = [];
     const { frames, ...rest } = await film(asked, told);
@@ -53,8 +53,8 @@ describe('a film of words', () => {
     expect(told).toEqual([40]);
     expect(asked).toEqual([{ id: 'r.0', task: 'animate', input: { ...words, width: 4, height: 2, frames: 3 } }]);
     const greys: (number | undefined)[] = [];
-    for await (const frame of frames) {
-      greys.push(frame[0]);
+    for await (const { pixels } of frames) {
+      greys.push((await pixels)[0]);
       expect(asked).toHaveLength(1 + greys.length);
     }
     expect(greys).toEqual([0, 1, 2]);
@@ -65,7 +65,7 @@ describe('a film of words', () => {
     const { frames } = await film(asked, [], new AbortController());
     const seen: Uint8Array[] = [];
     const watch = async (): Promise<void> => {
-      for await (const frame of frames) seen.push(frame);
+      for await (const { pixels } of frames) seen.push(await pixels);
     };
     await expect(watch()).rejects.toThrow('stopped');
     expect(seen).toHaveLength(2);

@@ -1,5 +1,5 @@
 import type { VideoJobPayload, WordsWish } from '../contract/index.js';
-import type { Film } from './film.js';
+import type { Film, FilmFrame } from './film.js';
 import type { FrameModel } from './frame-model.js';
 
 /** Share of the work that is done before there is a frame, in percent. */
@@ -17,8 +17,8 @@ export async function filmFromWords(
   const latents = await model.animated({ prompt, negativePrompt, width, height, frames, seed }, (fraction) =>
     progress(fraction * denoisingPercent),
   );
-  const developed = async function* (): AsyncGenerator<Uint8Array> {
-    for (const frame of latents) yield (await model.developed(frame)).data;
+  const developed = async function* (): AsyncGenerator<FilmFrame> {
+    for (const frame of latents) yield { pixels: model.developed(frame) };
   };
   return {
     width,

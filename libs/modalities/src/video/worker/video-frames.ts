@@ -1,7 +1,7 @@
 import type { RgbPixels } from '#inference/host';
 import { type MediaTools, probeVideo, readFrames, type VideoProbe } from '#media';
 import type { VideoJobPayload } from '../contract/index.js';
-import type { Film } from './film.js';
+import type { Film, FilmFrame } from './film.js';
 import type { FrameModel } from './frame-model.js';
 
 export interface VideoFramesParts {
@@ -17,9 +17,9 @@ export async function filmUpscaled(payload: VideoJobPayload, parts: VideoFramesP
   const source = await sourceOf(payload, parts);
   const { scale } = payload;
   const { width, height } = source.probe;
-  const upscaled = async function* (): AsyncGenerator<Uint8Array> {
+  const upscaled = async function* (): AsyncGenerator<FilmFrame> {
     for await (const frame of source.frames()) {
-      yield scale === 1 ? frame.data : (await parts.model.upscaled(frame, scale)).data;
+      yield { pixels: scale === 1 ? frame.data : parts.model.upscaled(frame, scale) };
     }
   };
   return { ...source.film, width: width * scale, height: height * scale, frames: upscaled() };
@@ -29,19 +29,19 @@ export async function filmUpscaled(payload: VideoJobPayload, parts: VideoFramesP
 export async function filmDoubled(payload: VideoJobPayload, parts: VideoFramesParts): Promise<Film> {
   const source = await sourceOf(payload, parts);
   const { numerator, denominator } = source.film.fps;
-  const doubled = async function* (): AsyncGenerator<Uint8Array> {
+  const doubled = async function* (): AsyncGenerator<FilmFrame> {
     let before: RgbPixels | null = null;
     for await (const frame of source.frames()) {
       if (before !== null) {
-        yield before.data;
-        yield (await parts.model.between(before, frame, 0.5)).data;
+        yield { pixels: before.data };
+        yield { pixels: parts.model.between(before, frame, 0.5) };
       }
       before = frame;
     }
     // Nothing follows the last frame: it is shown for as long as it was.
     if (before !== null) {
-      yield before.data;
-      yield before.data;
+      yield { pixels: before.data };
+      yield { pixels: before.data };
     }
   };
   return {

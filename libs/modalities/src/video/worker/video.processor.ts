@@ -9,6 +9,7 @@ import type { VideoJobPayload } from '../contract/index.js';
 import { filmBetween } from './between-pictures.js';
 import type { Film } from './film.js';
 import { FrameModel } from './frame-model.js';
+import { framesAhead } from './frames-ahead.js';
 import { filmFromWords } from './from-words.js';
 import { filmDoubled, filmUpscaled } from './video-frames.js';
 
@@ -20,7 +21,14 @@ export interface VideoParts {
 
 const contentType = 'video/mp4';
 
-/** Makes one video frame by frame: what is in flight is a frame or two, however long it becomes. */
+/** What makes the frames of one video, and ends with the job or when no more of them are wanted. */
+interface FrameMaking {
+  model: FrameModel;
+  signal: AbortSignal;
+  end: () => void;
+}
+
+/** Makes one video frame by frame: what is in flight is a few frames, however long it becomes. */
 export class VideoProcessor {
   constructor(private readonly parts: VideoParts) {}
 
@@ -31,8 +39,10 @@ export class VideoProcessor {
     const { payload } = envelope;
     const { runner, media } = this.parts;
     media.require();
-    const model = new FrameModel(runner, envelope.requestId, signal);
-    const artifactId = await this.make(job, model);
+    const ended = new AbortController();
+    const ends = AbortSignal.any([signal, ended.signal]);
+    const model = new FrameModel(runner, envelope.requestId, ends);
+    const artifactId = await this.make(job, { model, signal: ends, end: () => ended.abort() });
     return {
       usage: { ...noTokens, units: payload.units },
       cancelled: false,
@@ -41,29 +51,33 @@ export class VideoProcessor {
     };
   }
 
-  private async make(job: RunningJob<VideoJobPayload>, model: FrameModel): Promise<string> {
+  private async make(job: RunningJob<VideoJobPayload>, making: FrameMaking): Promise<string> {
     const { payload } = job.envelope;
     const { artifacts, media } = this.parts;
+    const { model, signal } = making;
     if (payload.words) {
       const progress = (percent: number): void => job.progress(percent);
-      return await this.write(job, await filmFromWords(payload, payload.words, { model, progress }));
+      return await this.write(job, await filmFromWords(payload, payload.words, { model, progress }), making);
     }
-    if (payload.operation === 'between') return await this.write(job, filmBetween(payload, { artifacts, model }));
+    if (payload.operation === 'between') {
+      return await this.write(job, filmBetween(payload, { artifacts, model }), making);
+    }
     const [input = ''] = payload.inputs;
     return await artifacts.withFile(input, async (path) => {
       const make = payload.operation === 'upscale' ? filmUpscaled : filmDoubled;
-      return await this.write(job, await make(payload, { media, model, signal: job.signal, path }));
+      return await this.write(job, await make(payload, { media, model, signal, path }), making);
     });
   }
 
-  private async write(job: RunningJob<VideoJobPayload>, film: Film): Promise<string> {
+  private async write(job: RunningJob<VideoJobPayload>, film: Film, { end }: FrameMaking): Promise<string> {
     const { artifacts, media } = this.parts;
     const { signal, envelope } = job;
     const { resultId } = envelope.payload;
     const { width, height, fps, audio } = film;
     return await media.withFolder(async (folder) => {
       const path = join(folder, 'film.mp4');
-      await writeVideo(media, path, told(film, job), { width, height, fps, signal, ...(audio && { audio }) });
+      const frames = told(framesAhead(film.frames, end), film, job);
+      await writeVideo(media, path, frames, { width, height, fps, signal, ...(audio && { audio }) });
       const content = createReadStream(path);
       const { id } =
         resultId === null
@@ -76,7 +90,8 @@ export class VideoProcessor {
 
 /** Passes the frames on and tells how far they are; the last percent is for what follows them. */
 async function* told(
-  { frames, expectedFrames, donePercent = 0 }: Film,
+  frames: AsyncIterable<Uint8Array>,
+  { expectedFrames, donePercent = 0 }: Film,
   job: RunningJob<VideoJobPayload>,
 ): AsyncGenerator<Uint8Array> {
   let count = 0;
