@@ -193,6 +193,7 @@ module.exports = {
     oneOwner('aws-sdk-in-storage', '@aws-sdk|@smithy', '^libs/storage/'),
     oneOwner('undici-at-the-doors', 'undici', '^libs/(egress|model-store)/'),
     oneOwner('busboy-in-the-parser', '@fastify/busboy|busboy', '^apps/api/src/http/'),
+    oneOwner('class-validator-in-validation', 'class-validator', '^libs/platform/src/validation/'),
     oneOwner('prom-client-in-metrics', 'prom-client', '^libs/platform/src/metrics/'),
     oneOwner('opentelemetry-in-tracing', '@opentelemetry', '^libs/platform/src/tracing/'),
     oneOwner('pacote-in-model-store', 'pacote|@huggingface/hub', '^libs/model-store/'),

@@ -16,6 +16,7 @@ const skeleton: Record<string, string> = {
   'libs/common/src/index.ts': 'export const one = 1;',
   'libs/platform/src/prisma/index.ts': "import '@prisma/client';\nexport const prisma = 1;",
   'libs/platform/src/metrics/index.ts': "import 'prom-client';\nimport '#common';\nexport const metrics = 1;",
+  'libs/platform/src/validation/index.ts': "import 'class-validator';\nexport const rules = 1;",
   'libs/queue/src/index.ts': "import 'bullmq';\nimport '#common';\nexport const queue = 1;",
   'libs/accounts/src/index.ts': "export * from './account.repository.js';",
   'libs/accounts/src/api/index.ts': "import '../account.repository.js';\nexport const controller = 1;",
@@ -85,6 +86,7 @@ const offences: Record<string, { file: string; text: string }> = {
   'aws-sdk-in-storage': { file: 'libs/jobs/src/bucket.ts', text: "import '@aws-sdk/client-s3';" },
   'undici-at-the-doors': { file: 'libs/jobs/src/caller.ts', text: "import 'undici';" },
   'busboy-in-the-parser': { file: 'libs/jobs/src/form.ts', text: "import '@fastify/busboy';" },
+  'class-validator-in-validation': { file: 'libs/jobs/src/rule.ts', text: "import 'class-validator';" },
   'prom-client-in-metrics': { file: 'libs/jobs/src/gauge.ts', text: "import 'prom-client';" },
   'opentelemetry-in-tracing': { file: 'libs/queue/src/span.ts', text: "import '@opentelemetry/api';" },
   'pacote-in-model-store': { file: 'libs/jobs/src/tarball.ts', text: "import 'pacote';" },
@@ -101,7 +103,7 @@ const accomplices: Record<string, string> = {
 
 const packages = [
   ...['bullmq', 'onnxruntime-node', 'sharp', 'prom-client', 'pacote', '@prisma/client', 'openai'],
-  ...['@aws-sdk/client-s3', 'undici', '@fastify/busboy', '@opentelemetry/api'],
+  ...['@aws-sdk/client-s3', 'undici', '@fastify/busboy', '@opentelemetry/api', 'class-validator'],
 ];
 
 /** Writes a house into a new folder and answers what the walls say about it. */

@@ -1,7 +1,7 @@
-import { UnrecoverableError } from 'bullmq';
 import { type Clock, PlatformError } from '#common';
 import type { ClaimBus } from './affinity/claim-bus.js';
 import { KeptJobs } from './affinity/kept-jobs.js';
+import { UnrecoverableError } from './bull-library.js';
 import { type BullJob, BullWorker, openWorker } from './bull-queue.js';
 import type { BusCancels } from './cancel-bus.js';
 import { refusalOf, type WorkerHearsay } from './delivery-checks.js';

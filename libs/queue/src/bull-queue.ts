@@ -4,15 +4,15 @@ import {
   type JobJson,
   type JobProgress,
   type Processor,
-  Queue,
-  Worker,
+  type Queue as BullMQQueue,
   type WorkerOptions,
 } from 'bullmq';
+import { Queue, Worker } from './bull-library.js';
 import { patiently, storeCall, storeUnavailable } from './store-call.js';
 import type { Store, StoreConnection } from './store.js';
 
 /** BullMQ's classes over either store. */
-export type BullQueue<Data> = Queue<Data, void, string, Data, void, string, IQueueBackend, StoreConnection>;
+export type BullQueue<Data> = BullMQQueue<Data, void, string, Data, void, string, IQueueBackend, StoreConnection>;
 export type BullJob<Data> = Job<Data, void, string>;
 type BullWorkerOptions = Omit<WorkerOptions<StoreConnection>, 'connection' | 'prefix'>;
 type Warn = (message: string, error: unknown) => void;

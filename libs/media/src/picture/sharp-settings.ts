@@ -1,4 +1,8 @@
-import sharp, { type Sharp } from 'sharp';
+import { createRequire } from 'node:module';
+import type { Sharp } from 'sharp';
+
+// Required, not imported: an `import` of CommonJS parses each of its files once more, at each start of each process.
+const sharp = createRequire(import.meta.url)('sharp') as typeof import('sharp').default;
 
 // Pictures come and go; a cache of them would only be memory that never falls.
 sharp.cache(false);

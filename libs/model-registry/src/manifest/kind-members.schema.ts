@@ -11,7 +11,7 @@ import {
   IsString,
   Min,
   ValidateNested,
-} from 'class-validator';
+} from '#platform/validation';
 import type { ModelType } from './manifest.js';
 
 /* Members of `model_spec` that only one kind of model has (contract, section 9.1). */

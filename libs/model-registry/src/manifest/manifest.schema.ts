@@ -14,7 +14,7 @@ import {
   MaxLength,
   Min,
   ValidateNested,
-} from 'class-validator';
+} from '#platform/validation';
 import { CapabilitiesSchema } from './capabilities.schema.js';
 import { constraintsSchemaOf } from './constraints.schema.js';
 import { kindMembersSchemaOf } from './kind-members.schema.js';

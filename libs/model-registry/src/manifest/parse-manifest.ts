@@ -1,6 +1,6 @@
 import 'reflect-metadata';
 import { plainToInstance } from 'class-transformer';
-import { validateSync, type ValidationError } from 'class-validator';
+import { validateSync, type ValidationError } from '#platform/validation';
 import { parseDocument } from 'yaml';
 import { PlatformError } from '#common';
 import { noCapabilities } from './capabilities.schema.js';

@@ -1,4 +1,4 @@
-import { IsNumber, Min } from 'class-validator';
+import { IsNumber, Min } from '#platform/validation';
 
 /** Every leaf of a pricing shape: the same price in both currencies. */
 export class PriceSchema {

@@ -1,5 +1,5 @@
 import { Type } from 'class-transformer';
-import { IsInt, IsNumber, IsOptional, Min, ValidateNested } from 'class-validator';
+import { IsInt, IsNumber, IsOptional, Min, ValidateNested } from '#platform/validation';
 import type { ModelType } from './manifest.js';
 import { PriceSchema } from './price.schema.js';
 import { IsRecordOf } from './record-of.validator.js';

@@ -1,5 +1,5 @@
 import { plainToInstance } from 'class-transformer';
-import { validateSync, ValidateBy, type ValidationArguments } from 'class-validator';
+import { validateSync, ValidateBy, type ValidationArguments } from '#platform/validation';
 
 /**
  * The value is an object whose every member, under any name, is valid as `schema`: `{ "2K": { usd: 1, diem: 1 } }`.

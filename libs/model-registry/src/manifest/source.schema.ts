@@ -10,7 +10,7 @@ import {
   Matches,
   Min,
   ValidateNested,
-} from 'class-validator';
+} from '#platform/validation';
 
 /** A relative path that stays inside its folder: no `..`, no leading slash, no backslash. */
 export const innerPathPattern = /^(?!\/)(?!.*(?:^|\/)\.\.(?:\/|$))[^\\\0]+$/;

@@ -3,7 +3,7 @@ import {
   ValidatorConstraint,
   type ValidationArguments,
   type ValidatorConstraintInterface,
-} from 'class-validator';
+} from '../validation/index.js';
 import { LimitsConfig } from './limits.config.js';
 import { ApiHostVariable, ApiPortVariable, FfmpegVariable } from './shared.variables.js';
 import { BooleanVariable, IntegerVariable, ListVariable, TextVariable } from './variable.js';

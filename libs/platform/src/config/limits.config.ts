@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { Validate, ValidatorConstraint, type ValidatorConstraintInterface } from 'class-validator';
+import { Validate, ValidatorConstraint, type ValidatorConstraintInterface } from '../validation/index.js';
 import { DatabaseConfig } from './base.config.js';
 import { BooleanVariable, IntegerVariable, ListVariable } from './variable.js';
 

@@ -1,5 +1,5 @@
 import { plainToInstance } from 'class-transformer';
-import { validateSync } from 'class-validator';
+import { validateSync } from '../validation/index.js';
 import { readSecretFiles } from './secret-files.js';
 import { type Environment, variablesOf, type VariableDescription } from './variable.js';
 

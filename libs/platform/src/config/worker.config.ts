@@ -4,7 +4,7 @@ import {
   ValidatorConstraint,
   type ValidationArguments,
   type ValidatorConstraintInterface,
-} from 'class-validator';
+} from '../validation/index.js';
 import { QueueConfig } from './base.config.js';
 import { type MemoryBudgetSetting, parseMemoryBudget } from './memory-budget.js';
 import { FfmpegVariable, ProvidersVariable } from './shared.variables.js';

@@ -18,8 +18,9 @@ import {
   MinLength,
   registerDecorator,
   type ValidationArguments,
-} from 'class-validator';
-import { nest, type NestedClass } from '../validation/index.js';
+  nest,
+  type NestedClass,
+} from '../validation/index.js';
 
 /*
  * One decorator per field of a wire DTO, so that what is validated and what the OpenAPI document says cannot

@@ -1,5 +1,5 @@
 import { plainToInstance } from 'class-transformer';
-import { getMetadataStorage, type ValidationArguments, ValidationTypes } from 'class-validator';
+import { getMetadataStorage, type ValidationArguments, ValidationTypes } from './rules.js';
 import { type NestedClass, nestingsOf } from './nesting.js';
 
 /*

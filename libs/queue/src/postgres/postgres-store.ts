@@ -1,4 +1,5 @@
-import { type BackendFactory, type IQueueBackend, PostgresQueueBackend } from 'bullmq';
+import type { BackendFactory, IQueueBackend } from 'bullmq';
+import { PostgresQueueBackend } from '../bull-library.js';
 import { pause, backOffMs, storeCall, storeUnavailable } from '../store-call.js';
 import type {
   DelayedQueue,

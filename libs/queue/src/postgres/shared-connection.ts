@@ -1,4 +1,5 @@
 import { Socket } from 'node:net';
+import type { PostgresConnection as BullMQConnection } from 'bullmq';
 import {
   assertSchemaCompatibility,
   LATEST_SCHEMA_VERSION,
@@ -6,7 +7,7 @@ import {
   quoteSchemaName,
   runMigrations,
   SchemaMigrationRequiredError,
-} from 'bullmq';
+} from '../bull-library.js';
 
 /** Connections one process uses for queue operations, besides the one that listens. */
 const poolSize = 8;
@@ -51,7 +52,7 @@ export class SharedPostgresConnection extends PostgresConnection {
 
   /** Breaks the listening connection, in case it hears nothing: BullMQ and the bus then listen on another. */
   renewListener(): void {
-    const breakOff = ({ connection }: Awaited<ReturnType<PostgresConnection['getListenClient']>>) => {
+    const breakOff = ({ connection }: Awaited<ReturnType<BullMQConnection['getListenClient']>>) => {
       if (connection?.stream instanceof Socket) connection.stream.destroy();
     };
     // One that is being opened has its own time limit.
@@ -82,7 +83,7 @@ export class SharedPostgresConnection extends PostgresConnection {
   }
 }
 
-type PoolClient = Awaited<ReturnType<PostgresConnection['pool']['connect']>>;
+type PoolClient = Awaited<ReturnType<BullMQConnection['pool']['connect']>>;
 
 async function currentVersion(client: PoolClient, schema: string): Promise<number> {
   try {

@@ -1,6 +1,7 @@
-import { type BackendFactory, createRedisBackend, type IQueueBackend } from 'bullmq';
+import type { BackendFactory, IQueueBackend } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { PlatformError } from '#common';
+import { createRedisBackend } from '../bull-library.js';
 import { storeCall, storeFull } from '../store-call.js';
 import type {
   DelayedQueue,

@@ -11,7 +11,7 @@ import {
   Min,
   MinLength,
   ValidateNested,
-} from 'class-validator';
+} from '#platform/validation';
 import { defineJob } from '#queue';
 
 /** What results may be written as (contract 7). */

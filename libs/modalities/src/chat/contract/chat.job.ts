@@ -12,7 +12,7 @@ import {
   Max,
   Min,
   ValidateNested,
-} from 'class-validator';
+} from '#platform/validation';
 import { defineJob } from '#queue';
 
 /** One message of the conversation in the one canonical form; content parts are already joined to text. */

@@ -1,4 +1,4 @@
-import { IsIn, IsNumber, IsOptional, IsString, Max, Min } from 'class-validator';
+import { IsIn, IsNumber, IsOptional, IsString, Max, Min } from '#platform/validation';
 import { defineJob } from '#queue';
 
 export const timestampDetails = ['none', 'segment', 'word'] as const;

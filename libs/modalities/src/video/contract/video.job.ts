@@ -12,7 +12,7 @@ import {
   Min,
   MinLength,
   ValidateNested,
-} from 'class-validator';
+} from '#platform/validation';
 import { defineJob } from '#queue';
 
 /**
