@@ -80,7 +80,7 @@ export async function createApplication(services: ApiServices): Promise<NestFast
   const errors = services.metrics.counter('sluice_http_errors_total', 'Errors answered, by code.', ['code']);
   app.useGlobalFilters(new ErrorFilter(routes, logger, (code) => errors.inc({ code })));
   if (config.corsOrigins.length > 0) app.enableCors({ origin: config.corsOrigins, exposedHeaders: exposedHeaders });
-  addDocumentation(server, buildDocument(app));
+  addDocumentation(server, () => buildDocument(app));
   return app;
 }
 

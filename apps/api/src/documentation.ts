@@ -57,15 +57,25 @@ const page = `<!doctype html>
 </html>
 `;
 
-/** `/docs`, `openapi.json` and `openapi.yaml`; every byte comes from this process. */
-export function addDocumentation(server: FastifyInstance, document: OpenAPIObject): void {
-  const json = JSON.stringify(document);
-  const yaml = stringify(document, { aliasDuplicateObjects: false });
+/** What is made when it is first asked for, and kept. */
+function once<T extends object | string>(make: () => T): () => T {
+  let made: T | undefined;
+  return () => (made ??= make());
+}
+
+/**
+ * `/docs`, `openapi.json` and `openapi.yaml`; every byte comes from this process. Most processes are never asked for a
+ * document, so that none is built at the start.
+ */
+export function addDocumentation(server: FastifyInstance, build: () => OpenAPIObject): void {
+  const document = once(build);
+  const json = once(() => JSON.stringify(document()));
+  const yaml = once(() => stringify(document(), { aliasDuplicateObjects: false }));
   server.get(`${basePath}/openapi.json`, open, (_request, reply) =>
-    reply.type('application/json; charset=utf-8').send(json),
+    reply.type('application/json; charset=utf-8').send(json()),
   );
   server.get(`${basePath}/openapi.yaml`, open, (_request, reply) =>
-    reply.type('application/yaml; charset=utf-8').send(yaml),
+    reply.type('application/yaml; charset=utf-8').send(yaml()),
   );
   server.get('/docs', (_request, reply) => reply.type('text/html; charset=utf-8').send(page));
   const folder = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));

@@ -1,4 +1,4 @@
-import { Agent, type Dispatcher, request as send } from 'undici';
+import type { Dispatcher } from 'undici';
 import { PlatformError } from '#common';
 import { type Dialer, systemDialer } from './dialer.js';
 import { refusedUrl } from './egress-error.js';
@@ -89,6 +89,8 @@ export class Egress {
 
   private async ask(url: URL, request: RemoteRequest, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
     const addresses = await this.addressesOf(url, request.param ?? null, signal);
+    // Many installations never fetch anything, and the client of the web is a tenth of a second at each start.
+    const { Agent, request: send } = await import('undici');
     const socket = await this.dial(url, addresses, signal);
     const agent = new Agent({
       // One request, one connection: it stands already, and there is no second.
