@@ -45,6 +45,17 @@ export class SimDatabase {
     return (await this.monitor.query<Row>({ name: nameOf(text), text, values })).rows;
   }
 
+  /** Outside of the simulated world, for statements that read whole tables: with the plans that are good for those. */
+  get prismaForAll(): PrismaService {
+    const queries = new Queries(async ({ text, values }) => {
+      await this.monitor.query(`BEGIN; SET LOCAL enable_seqscan = on; SET LOCAL enable_hashjoin = on`);
+      const result = await this.monitor.query({ name: nameOf(text), text, values });
+      await this.monitor.query('COMMIT');
+      return result;
+    });
+    return { $queryRaw: queries.$queryRaw.bind(queries) } as unknown as PrismaService;
+  }
+
   async close(): Promise<void> {
     await Promise.all(this.sessions.map((session) => session.close()));
     await this.monitor.end();

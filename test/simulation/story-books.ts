@@ -50,7 +50,7 @@ SELECT (SELECT COALESCE(json_agg(j), '[]') FROM (
          (SELECT count(*) FROM ledger_transactions t WHERE t.request_id = j.request_id AND t.kind = 'charge') AS charges,
          COALESCE((SELECT -sum(e.amount_nano) FROM ledger_transactions t JOIN ledger_entries e ON e.transaction_id = t.id
                     WHERE t.request_id = j.request_id AND e.amount_nano < 0), 0)::text AS charged
-    FROM jobs j LEFT JOIN holds h ON h.request_id = j.request_id WHERE j.account_id = ANY ($1::uuid[])) j) AS jobs,
+    FROM jobs j LEFT JOIN holds h ON h.request_id = j.request_id WHERE j.request_id = ANY ($2::text[])) j) AS jobs,
   (SELECT json_agg(a) FROM (
   SELECT b.account_id, b.usd_nano::text AS usd, (b.usd_held_nano + b.diem_held_nano)::text AS held,
          (b.diem_nano - b.diem_held_nano)::text AS diem_free, b.diem_allowance_nano::text AS diem_allowance,
@@ -63,8 +63,12 @@ SELECT (SELECT COALESCE(json_agg(j), '[]') FROM (
     FROM balances b JOIN api_keys k ON k.account_id = b.account_id LEFT JOIN key_spend s ON s.api_key_id = k.id
    WHERE b.account_id = ANY ($1::uuid[])) a) AS accounts`;
 
-export async function readStoryBooks(database: SimDatabase, accountIds: readonly string[]): Promise<StoryBooks> {
-  const [row] = await database.look<StoryBooks>(statement, [accountIds]);
+export async function readStoryBooks(
+  database: SimDatabase,
+  accountIds: readonly string[],
+  requests: readonly SimRequest[],
+): Promise<StoryBooks> {
+  const [row] = await database.look<StoryBooks>(statement, [accountIds, requests.map(({ id }) => id)]);
   if (row === undefined) throw new Error('the database did not answer');
   return row;
 }

@@ -10,7 +10,7 @@ import { type QueuedJob, SimStore } from './sim-store.js';
 import { SimWorker } from './sim-worker.js';
 import { auditStory, readStoryBooks } from './story-books.js';
 import { chaosOptions } from './story-events.js';
-import { beginStory, type StoryAccounts } from './story-setup.js';
+import { beginStory, noonMs, type StoryAccounts } from './story-setup.js';
 import { SimProcess, World } from './world.js';
 
 export interface StoryResult {
@@ -75,8 +75,7 @@ const price: ModelPrice = {
   pricing: { input: { usd: 1, diem: 1 }, output: { usd: 2, diem: 2 } },
 };
 
-/** Noon, or half a minute before the day ends. */
-const noonMs = Date.UTC(2026, 0, 15, 12);
+/** Half a minute before the day of `noonMs` ends. */
 const eveningMs = Date.UTC(2026, 0, 15, 23, 59, 30);
 
 /** One interleaving of everything that can happen to a few requests, from the first to the last row. */
@@ -247,7 +246,7 @@ export class Story {
     if (!world.isIdle) world.problem('something still waits at the end');
     const { accountIds } = this.accounts;
     const facts = { requests: this.requests, wasFlushed: platform.store.flushes > 0 };
-    for (const problem of auditStory(await readStoryBooks(this.options.database, accountIds), facts))
+    for (const problem of auditStory(await readStoryBooks(this.options.database, accountIds, this.requests), facts))
       world.problem(problem);
   }
 
