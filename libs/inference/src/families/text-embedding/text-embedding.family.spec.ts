@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(join(folder, '..'), { recursive: true, force: true }));
 
-async function load(familyOptions: HostLoadOptions['familyOptions'] = {}, contextLength = 128) {
+async function load(familyOptions: HostLoadOptions['familyOptions'] = {}, contextLength = 128, threads = 1) {
   const run = new EmbeddingRun();
   const loaded = await loadTextEmbeddingFamily(
     {
@@ -30,7 +30,7 @@ async function load(familyOptions: HostLoadOptions['familyOptions'] = {}, contex
       family: 'text-embedding',
       familyOptions,
       providers: ['cpu'],
-      intraOpThreads: 1,
+      intraOpThreads: threads,
       slots: 4,
       contextLength,
       cacheTokens: 0,
@@ -78,6 +78,18 @@ describe('a model of the family text-embedding', () => {
     }
     // Twenty-four texts in far fewer runs than texts.
     expect(run.engine.stats().stepsTotal).toBeLessThan(reference.texts.length + 12);
+  });
+
+  it.each([
+    { threads: 1, runs: 2 },
+    { threads: 2, runs: 1 },
+    { threads: 4, runs: 1 },
+  ])('takes $runs runs for 512 tokens where threads are $threads', async ({ threads, runs }) => {
+    const { run } = await load({}, 128, threads);
+    // 64 tokens each, first and last included.
+    await run.embed(Array.from({ length: 8 }, () => 'river '.repeat(62)));
+    expect(run.engine.stats().stepsTotal).toBe(runs);
+    await run.engine.close();
   });
 
   it('cuts vectors and makes them of length 1 again', async () => {

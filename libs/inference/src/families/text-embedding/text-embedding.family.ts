@@ -18,9 +18,9 @@ const offsetPositions: Record<string, number> = { roberta: 2, 'xlm-roberta': 2, 
 
 /**
  * Tokens of one run. On a CPU, more of them gain nothing once the matrices are large, and delay whoever waits for the
- * run to end; a GPU wants many.
+ * run to end; one thread is slower with more than `thread`, whose activations its cache holds. A GPU wants many.
  */
-const batchTokens = { cpu: 512, device: 16_384 };
+const batchTokens = { thread: 256, cpu: 512, device: 16_384 };
 const mostRows = { cpu: 64, device: 1_024 };
 
 const mixingNote = 'its quantised weights mix the texts of a batch: they run one by one, which is slower';
@@ -77,9 +77,10 @@ async function longestText({ directory, contextLength }: HostLoadOptions): Promi
   return Math.min(contextLength, positions - (offsetPositions[type] ?? 0));
 }
 
-function batchLimits({ familyOptions }: HostLoadOptions, provider: string): BatchLimits {
+function batchLimits({ familyOptions, intraOpThreads }: HostLoadOptions, provider: string): BatchLimits {
   const kind = provider === 'cpu' ? 'cpu' : 'device';
-  const { batchTokens: tokens = batchTokens[kind] } = familyOptions;
+  const usual = kind === 'cpu' ? Math.min(batchTokens.cpu, batchTokens.thread * intraOpThreads) : batchTokens.device;
+  const { batchTokens: tokens = usual } = familyOptions;
   if (typeof tokens !== 'number' || !Number.isInteger(tokens) || tokens < 1) {
     throw new PlatformError('INVALID_MANIFEST', 'familyOptions.batchTokens must be a whole number.');
   }
