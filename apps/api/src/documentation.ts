@@ -4,9 +4,10 @@ import { dirname, join } from 'node:path';
 import type { INestApplication } from '@nestjs/common';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
 import type { FastifyInstance } from 'fastify';
-import { stringify } from 'yaml';
+import type * as Yaml from 'yaml';
 import type { RouteSettings } from '#platform/http';
 
+const load = createRequire(import.meta.url);
 const basePath = '/api/v1';
 const open = { config: { access: 'public' } satisfies RouteSettings };
 
@@ -70,7 +71,7 @@ function once<T extends object | string>(make: () => T): () => T {
 export function addDocumentation(server: FastifyInstance, build: () => OpenAPIObject): void {
   const document = once(build);
   const json = once(() => JSON.stringify(document()));
-  const yaml = once(() => stringify(document(), { aliasDuplicateObjects: false }));
+  const yaml = once(() => (load('yaml') as typeof Yaml).stringify(document(), { aliasDuplicateObjects: false }));
   server.get(`${basePath}/openapi.json`, open, (_request, reply) =>
     reply.type('application/json; charset=utf-8').send(json()),
   );
@@ -78,7 +79,7 @@ export function addDocumentation(server: FastifyInstance, build: () => OpenAPIOb
     reply.type('application/yaml; charset=utf-8').send(yaml()),
   );
   server.get('/docs', (_request, reply) => reply.type('text/html; charset=utf-8').send(page));
-  const folder = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
+  const folder = dirname(load.resolve('swagger-ui-dist/package.json'));
   for (const [name, type] of Object.entries(assets)) {
     server.get(`/docs/${name}`, async (_request, reply) =>
       reply

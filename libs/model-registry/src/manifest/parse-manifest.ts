@@ -1,18 +1,23 @@
 import 'reflect-metadata';
+import { createRequire } from 'node:module';
 import { plainToInstance } from 'class-transformer';
 import { validateSync, type ValidationError } from '#platform/validation';
-import { parseDocument } from 'yaml';
+import type * as Yaml from 'yaml';
 import { PlatformError } from '#common';
 import { noCapabilities } from './capabilities.schema.js';
 import { findManifestProblems, type ManifestProblem } from './manifest-rules.js';
 import { type ModelManifest, modelTypes } from './manifest.js';
 import { ManifestSchema } from './manifest.schema.js';
 
+const load = createRequire(import.meta.url);
+
 /**
  * A manifest from its YAML (or JSON, which is YAML). `file` is named in the error. Fails with `INVALID_MANIFEST`
  * that lists every problem with its field path; unknown fields are problems.
  */
 export function parseManifest(text: string, file: string): ModelManifest {
+  // Loaded with the first text: most processes read manifests that were parsed before, and the parser is 70 files.
+  const { parseDocument } = load('yaml') as typeof Yaml;
   const document = parseDocument(text, { prettyErrors: true });
   const syntaxError = document.errors[0];
   if (syntaxError) throw manifestError(file, [{ path: '', message: firstLine(syntaxError.message) }]);
