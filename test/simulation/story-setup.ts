@@ -87,8 +87,6 @@ END $$;
 
 CREATE INDEX sim_transactions_of_request ON ledger_transactions (request_id) WHERE request_id IS NOT NULL;
 CREATE INDEX sim_transactions_by_reference ON ledger_transactions (account_id) WHERE reference IS NOT NULL;
--- Production reads balances by the text of their id.
-CREATE INDEX sim_balances_by_text ON balances ((account_id::text));
 
 -- Those that no other table names first: what is logged may not name what is not.
 DO $$

@@ -1,3 +1,4 @@
+import { isUuid } from '#common';
 import type { PrismaService } from '#platform/prisma';
 import type { Account, AccountTier, ApiKeyKind, ApiKeyRecord, KeySettings, ModelPrivacy } from './api-key.js';
 
@@ -75,8 +76,9 @@ export class AccountsRepository {
 
   /** False when there is no such key, or it was revoked before. */
   async revokeKey(id: string): Promise<boolean> {
+    if (!isUuid(id)) return false;
     const count = await this.prisma.$executeRaw`
-      UPDATE api_keys SET revoked_at = now() WHERE id::text = ${id} AND revoked_at IS NULL`;
+      UPDATE api_keys SET revoked_at = now() WHERE id = ${id}::uuid AND revoked_at IS NULL`;
     return count > 0;
   }
 
@@ -90,15 +92,17 @@ export class AccountsRepository {
 
   /** Null when there is no such account. */
   async findAccount(id: string): Promise<Account | null> {
+    if (!isUuid(id)) return null;
     const [account] = await this.prisma.$queryRaw<Account[]>`
-      SELECT id::text AS id, name, tier::text AS tier, created_at AS "createdAt" FROM accounts WHERE id::text = ${id}`;
+      SELECT id::text AS id, name, tier::text AS tier, created_at AS "createdAt" FROM accounts WHERE id = ${id}::uuid`;
     return account ?? null;
   }
 
   /** False when there is no such account. */
   async setTier(id: string, tier: AccountTier): Promise<boolean> {
+    if (!isUuid(id)) return false;
     const count = await this.prisma.$executeRaw`
-      UPDATE accounts SET tier = ${tier}::account_tier WHERE id::text = ${id}`;
+      UPDATE accounts SET tier = ${tier}::account_tier WHERE id = ${id}::uuid`;
     return count > 0;
   }
 

@@ -1,4 +1,4 @@
-import type { Currency, NanoUsd } from '#common';
+import { type Currency, isUuid, type NanoUsd } from '#common';
 import type { RawQueries } from '#platform/prisma';
 import type { ChargeLine } from './charge-line.js';
 import type { BalanceBefore, JobQuote, RefusedOutcome, ReservableJob } from './job-quote.js';
@@ -192,6 +192,7 @@ export class LedgerRepository {
 
   /** What can be spent now; DIEM of another day are not, although nobody has booked that yet. */
   async balance(accountId: string): Promise<AccountBalance | null> {
+    if (!isUuid(accountId)) return null;
     const [row] = await this.queries.$queryRaw<AccountBalance[]>`
       SELECT account_id::text AS "accountId",
              CASE WHEN diem_epoch >= ledger_today() THEN diem_nano - diem_held_nano
@@ -199,17 +200,18 @@ export class LedgerRepository {
              bundled_nano - bundled_held_nano AS "bundledNano", usd_nano - usd_held_nano AS "usdNano",
              diem_held_nano + bundled_held_nano + usd_held_nano AS "heldNano",
              ledger_allowance(diem_stake_nano) AS "diemAllowanceNano", diem_stake_nano AS "diemStakeNano"
-        FROM balances JOIN accounts ON accounts.id = balances.account_id WHERE account_id::text = ${accountId}`;
+        FROM balances JOIN accounts ON accounts.id = balances.account_id WHERE account_id = ${accountId}::uuid`;
     return row ?? null;
   }
 
   /** A customer's entries, newest first. */
   async entries(accountId: string, limit: number): Promise<LedgerLine[]> {
+    if (!isUuid(accountId)) return [];
     return this.queries.$queryRaw<LedgerLine[]>`
       SELECT t.id AS "transactionId", t.kind::text AS kind, e.currency::text AS currency, e.amount_nano AS "amountNano",
              e.sku, t.request_id AS "requestId", t.note, t.created_at AS "createdAt"
         FROM ledger_entries e JOIN ledger_transactions t ON t.id = e.transaction_id
-       WHERE e.ledger_account_id IN (SELECT id FROM ledger_accounts WHERE account_id::text = ${accountId})
+       WHERE e.ledger_account_id IN (SELECT id FROM ledger_accounts WHERE account_id = ${accountId}::uuid)
        ORDER BY e.created_at DESC, e.id DESC LIMIT ${limit}::int`;
   }
 

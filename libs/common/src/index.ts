@@ -9,3 +9,4 @@ export * from './request-id.js';
 export * from './store-budget.js';
 export * from './tally.js';
 export * from './usage.js';
+export * from './uuid.js';

@@ -1,4 +1,4 @@
-import { PlatformError } from '#common';
+import { isUuid, PlatformError } from '#common';
 import type { Prisma, PrismaService } from '#platform/prisma';
 import { type ApiKeyKind, type ApiKeyRecord, hashApiKey, type KeySettings, lastSixOf, newApiKey } from '../api-key.js';
 import { ApiKeysRepository } from './api-keys.repository.js';
@@ -23,7 +23,6 @@ export interface ApiKeysOptions {
 
 const mostPerMinute = 20;
 const mostActive = 500;
-const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** What the owner of an account does with its keys. Keys of other accounts, and deleted ones, do not exist here. */
 export class ApiKeysService {
@@ -45,7 +44,7 @@ export class ApiKeysService {
 
   /** Rejects with `NOT_FOUND`. */
   async find(accountId: string, id: string): Promise<UsedKey> {
-    const record = uuid.test(id) ? await this.repository.find(accountId, id) : null;
+    const record = isUuid(id) ? await this.repository.find(accountId, id) : null;
     if (record === null) throw new PlatformError('NOT_FOUND', 'There is no API key with this id.', 'id');
     const usage = await this.options.usage.usageOfKeys([record.id]);
     return { record, usage: usage.get(record.id) ?? unused };
@@ -77,7 +76,7 @@ export class ApiKeysService {
 
   /** Changes what is given and nothing else. Rejects with `INVALID_REQUEST` when the account has no such key. */
   async update(accountId: string, id: string, changes: Partial<KeySettings>): Promise<ApiKeyRecord> {
-    if (!uuid.test(id)) throw unknownKey();
+    if (!isUuid(id)) throw unknownKey();
     const record =
       changes.expiresAt === undefined
         ? await this.repository.update(accountId, id, changes)
@@ -89,7 +88,7 @@ export class ApiKeysService {
 
   /** Ends a key everywhere within 5 s. Rejects with `INVALID_REQUEST` when the account has no such key. */
   async delete(accountId: string, id: string): Promise<void> {
-    if (!uuid.test(id) || !(await this.repository.revoke(accountId, id))) throw unknownKey();
+    if (!isUuid(id) || !(await this.repository.revoke(accountId, id))) throw unknownKey();
     this.options.onChange();
   }
 

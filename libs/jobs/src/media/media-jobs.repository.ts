@@ -1,4 +1,4 @@
-import { isErrorCode } from '#common';
+import { isErrorCode, isUuid } from '#common';
 import type { PrismaService } from '#platform/prisma';
 import type { ClosedJob, JobState, JobTransaction } from '../job-states.js';
 import type { MediaDelivery, MediaJob, NewMediaJob } from './media-job.js';
@@ -33,8 +33,6 @@ export interface ProgressNote {
 /** Successful runs of a model that its usual time is taken from. */
 const recentRuns = 200;
 
-const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-
 /** The rows of async jobs. Every time is the database's. */
 export class MediaJobsRepository {
   constructor(private readonly prisma: PrismaService) {}
@@ -65,7 +63,7 @@ export class MediaJobsRepository {
   /** The job of a caller; null for one that is unknown, of another account or of another model. */
   async find({ queueId, accountId, modelId }: MediaJobKey): Promise<MediaJob | null> {
     // Anything else is no id of ours, and an error of the database's.
-    if (!uuid.test(queueId)) return null;
+    if (!isUuid(queueId)) return null;
     const rows = await this.prisma.$queryRaw<MediaJobRow[]>`
       SELECT m.request_id, m.queue_id::text, j.state::text AS state, m.delivery::text AS delivery, m.result_artifacts,
              m.progress_percent::int, j.error_code, m.error_message, m.deleted_at IS NOT NULL AS is_deleted,
