@@ -1,8 +1,7 @@
 import pg from 'pg';
 import type { PrismaService, RawQueries } from '#platform/prisma';
 import { Prisma } from '#platform/prisma';
-import { type Answer, nameOf, type Statement } from './sim-convoy.js';
-import { type Flight, SimSession } from './sim-session.js';
+import { type Flight, nameOf, SimSession, type Statement } from './sim-session.js';
 import type { SimProcess, World } from './world.js';
 
 /** Exchanges statements of the production code for planted ones. */
@@ -50,9 +49,9 @@ export class SimDatabase {
   get prismaForAll(): PrismaService {
     const queries = new Queries(async ({ text, values }) => {
       await this.monitor.query(`BEGIN; SET LOCAL enable_seqscan = on; SET LOCAL enable_hashjoin = on`);
-      const { rows } = await this.monitor.query({ name: nameOf(text), text, values });
+      const result = await this.monitor.query({ name: nameOf(text), text, values });
       await this.monitor.query('COMMIT');
-      return { rows, rowCount: rows.length };
+      return result;
     });
     return { $queryRaw: queries.$queryRaw.bind(queries) } as unknown as PrismaService;
   }
@@ -120,14 +119,14 @@ export class SimDatabase {
     return new Set(rows.map(({ pid }) => pid));
   }
 
-  private async runAlone(world: World, process: SimProcess, statement: Statement): Promise<Answer> {
+  private async runAlone(world: World, process: SimProcess, statement: Statement): Promise<pg.QueryResult> {
     let session: SimSession | null = null;
     const giveBack = async () => {
       if (session !== null) this.idle.push(session);
       session = null;
     };
     try {
-      return await world.step<Answer>(process, {
+      return await world.step<pg.QueryResult>(process, {
         label: summary(statement.text),
         start: () => (session = this.acquire()).run(this.rewritten(statement), iso(world)),
         onLost: giveBack,
@@ -197,10 +196,10 @@ class SimTransaction {
     }
   }
 
-  private async send(statement: Statement): Promise<Answer> {
+  private async send(statement: Statement): Promise<pg.QueryResult> {
     if (this.isGone) throw new Error('the connection was lost');
     try {
-      return await this.world.step<Answer>(this.process, {
+      return await this.world.step<pg.QueryResult>(this.process, {
         label: summary(statement.text),
         start: () => this.begin(this.sessions.rewritten(statement)),
         onLost: () => this.drop(),
@@ -211,7 +210,7 @@ class SimTransaction {
     }
   }
 
-  private begin(statement: Statement): Flight<Answer> {
+  private begin(statement: Statement): Flight<pg.QueryResult> {
     const now = iso(this.world);
     const session = (this.session ??= this.sessions.acquire());
     return session.isInTransaction ? session.run(statement, now) : session.beginAndRun(statement, now);
@@ -244,7 +243,7 @@ class SimTransaction {
 }
 
 class Queries implements RawQueries {
-  constructor(private readonly send: (statement: Statement) => Promise<Answer>) {}
+  constructor(private readonly send: (statement: Statement) => Promise<pg.QueryResult>) {}
 
   async $queryRaw<Rows = unknown>(template: TemplateStringsArray | Prisma.Sql, ...values: unknown[]): Promise<Rows> {
     return (await this.send(statementOf(template, values))).rows as Rows;

@@ -1,6 +1,4 @@
-import type { EventEmitter } from 'node:events';
 import pg from 'pg';
-import { type Answer, Convoy, type Statement } from './sim-convoy.js';
 
 /** A statement on its way: it lands, or it waits for a lock that another session holds. */
 export interface Flight<Result> {
@@ -14,30 +12,89 @@ export interface Flight<Result> {
   readonly landing: Promise<void>;
 }
 
+/** As Prisma reads them: 8-byte integers are bigints. */
+const types: pg.CustomTypesConfig = {
+  getTypeParser: (oid, format) =>
+    (oid === pg.types.builtins.INT8 ? BigInt : pg.types.getTypeParser(oid, format)) as typeof BigInt,
+};
+
+const names = new Map<string, string>();
+
+/** A statement is parsed and planned once per connection. */
+export function nameOf(text: string): string {
+  const known = names.get(text);
+  if (known !== undefined) return known;
+  const name = `sim_${names.size}`;
+  names.set(text, name);
+  return name;
+}
+
+export interface Statement {
+  text: string;
+  values: unknown[];
+}
+
 const begin: Statement = { text: 'BEGIN', values: [] };
 
+/** What a connection needs to offer for statements that travel together. */
+interface Wire {
+  stream: { cork(): void; uncork(): void };
+  parsedStatements: Record<string, string | undefined>;
+  submittedNamedStatements: Record<string, string | undefined>;
+  parse(message: { name: string; text: string; types: number[] }): void;
+  bind(message: { statement: string; values: unknown[] }): void;
+  describe(message: { type: 'P'; name: string }): void;
+  execute(message: object): void;
+}
+
+/** A query with statements ahead of it in the same message: the server is woken once, and answers once. */
+class Convoy extends pg.Query {
+  private readonly ahead: readonly Statement[];
+
+  constructor(
+    ahead: readonly Statement[],
+    { text, values }: Statement,
+    done: (error: Error | null, results?: pg.QueryResult | pg.QueryResult[]) => void,
+  ) {
+    super({ name: nameOf(text), text, values, types, callback: done } as pg.QueryConfig);
+    this.ahead = ahead;
+  }
+
+  override submit = (connection: pg.Connection): void => {
+    const wire = connection as unknown as Wire;
+    wire.stream.cork();
+    for (const { text, values } of this.ahead) {
+      const statement = nameOf(text);
+      const isKnown = wire.parsedStatements[statement] ?? wire.submittedNamedStatements[statement];
+      if (isKnown === undefined) {
+        wire.parse({ name: statement, text, types: [] });
+        wire.submittedNamedStatements[statement] = text;
+      }
+      wire.bind({ statement, values });
+      wire.describe({ type: 'P', name: '' });
+      wire.execute({});
+    }
+    pg.Query.prototype.submit.call(this, connection);
+    wire.stream.uncork();
+  };
+}
+
 /** Functions of the simulation stand before those of the server. */
-const inSimulation = { options: '-c search_path=sim,pg_catalog,public' };
+const inSimulation = { options: '-c search_path=sim,pg_catalog,public', pipeline: true };
 
 /** One connection of a simulated process to the real server. */
 export class SimSession {
   isInTransaction = false;
-  flight: Flight<Answer> | null = null;
+  flight: Flight<pg.QueryResult> | null = null;
   /** Its clock as far as that is certain: what a transaction has set goes with it. */
   private setNow = '';
-  /** Statements that the server knows by their names. */
-  private readonly parsed = new Set<string>();
-  private convoy: Convoy | null = null;
 
   private constructor(
     private readonly client: pg.Client,
     readonly pid: number,
     /** Called when a transaction has ended: nothing else lets go of locks. */
     private readonly onEnded: () => void,
-  ) {
-    const { connection } = client as unknown as { connection: EventEmitter };
-    connection.on('parseComplete', () => this.convoy?.handleParsed());
-  }
+  ) {}
 
   static async open(connection: pg.ClientConfig, onEnded: () => void): Promise<SimSession> {
     const client = new pg.Client({ ...connection, ...inSimulation });
@@ -48,21 +105,21 @@ export class SimSession {
   }
 
   /** One statement, prepared once, in the open transaction or alone. */
-  run(statement: Statement, nowIso: string): Flight<Answer> {
+  run(statement: Statement, nowIso: string): Flight<pg.QueryResult> {
     return this.fly(this.send(this.isInTransaction ? [] : this.clock(nowIso), statement));
   }
 
   /** The first statement of a transaction; its time is that of its beginning. */
-  beginAndRun(statement: Statement, nowIso: string): Flight<Answer> {
+  beginAndRun(statement: Statement, nowIso: string): Flight<pg.QueryResult> {
     this.isInTransaction = true;
     return this.fly(this.send([...this.clock(nowIso), begin], statement));
   }
 
-  commit(): Flight<Answer> {
+  commit(): Flight<pg.QueryResult> {
     return this.fly(this.end('COMMIT'));
   }
 
-  rollback(): Flight<Answer> {
+  rollback(): Flight<pg.QueryResult> {
     this.setNow = '';
     return this.fly(this.end('ROLLBACK'));
   }
@@ -71,7 +128,7 @@ export class SimSession {
     await this.client.end();
   }
 
-  private async end(how: 'COMMIT' | 'ROLLBACK'): Promise<Answer> {
+  private async end(how: 'COMMIT' | 'ROLLBACK'): Promise<pg.QueryResult> {
     const result = await this.send([], { text: how, values: [] });
     this.isInTransaction = false;
     return result;
@@ -84,19 +141,20 @@ export class SimSession {
     return [{ text: `SELECT set_config('sim.now', $1, false)`, values: [nowIso] }];
   }
 
-  private send(ahead: readonly Statement[], statement: Statement): Promise<Answer> {
+  private send(ahead: readonly Statement[], statement: Statement): Promise<pg.QueryResult> {
     return new Promise((resolve, reject) => {
-      this.convoy = new Convoy([...ahead, statement], this.parsed, (error, answer) => {
-        if (answer !== null) return resolve(answer);
+      const convoy = new Convoy(ahead, statement, (error, results) => {
+        const last = Array.isArray(results) ? results.at(-1) : results;
+        if (error === null && last !== undefined) return resolve(last);
         this.setNow = '';
         reject(error ?? new Error('the server did not answer'));
       });
-      this.client.query(this.convoy);
+      this.client.query(convoy);
     });
   }
 
-  private fly(work: Promise<Answer>): Flight<Answer> {
-    const flight: { -readonly [Member in keyof Flight<Answer>]: Flight<Answer>[Member] } = {
+  private fly(work: Promise<pg.QueryResult>): Flight<pg.QueryResult> {
+    const flight: { -readonly [Member in keyof Flight<pg.QueryResult>]: Flight<pg.QueryResult>[Member] } = {
       hasLanded: false,
       result: null,
       error: null,
@@ -118,7 +176,7 @@ export class SimSession {
     return flight;
   }
 
-  private landed(flight: Flight<Answer>): void {
+  private landed(flight: Flight<pg.QueryResult>): void {
     flight.hasLanded = true;
     if (!this.isInTransaction) this.onEnded();
     if (this.flight === flight) this.flight = null;

@@ -4,8 +4,6 @@ import type { SimProcess, StepFault } from './world.js';
 
 interface StoryEvent extends Weighted {
   run(): Promise<void> | void;
-  /** It lets what it sets free run on by itself. */
-  settles?: true;
 }
 
 /**
@@ -26,7 +24,6 @@ export function chaosOptions(story: Story): StoryEvent[] {
   if (story.isQuiet) return [];
   const steps = world.ready.map(({ id }): StoryEvent => ({
     weight: 12,
-    settles: true,
     run: () => world.perform(id, story.choices.pick(faults).fault),
   }));
   return [

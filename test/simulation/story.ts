@@ -113,9 +113,8 @@ export class Story {
     for (; steps < chaosSteps && !this.choices.areOver; steps += 1) {
       const options = chaosOptions(this);
       if (options.length === 0) break;
-      const event = this.choices.pick(options);
-      await event.run();
-      if (event.settles !== true) await this.world.settle();
+      await this.choices.pick(options).run();
+      await this.world.settle();
     }
     await this.end();
     return { problems: this.world.problems, trace: this.world.trace, choices: this.choices.taken, steps };
