@@ -150,30 +150,30 @@ export class JobsRepository {
     return row && toOpenJob(row);
   }
 
-  /** Queued rows that entered the queue over `olderThanMs` ago and still have time, oldest first. */
+  /** Queued rows that entered the queue over `olderThanMs` ago and still have time: the oldest of them. */
   async findQueued(olderThanMs: number, limit: number): Promise<OpenJob[]> {
     const ids = await this.prisma.$queryRaw<{ request_id: string }[]>`
       SELECT request_id FROM jobs
        WHERE state = 'queued' AND enqueued_at < now() - ${olderThanMs}::float8 * interval '1 ms' AND deadline_at > now()
-       ORDER BY enqueued_at LIMIT ${limit}::int`;
+       ORDER BY enqueued_at, request_id LIMIT ${limit}::int`;
     return this.findMany(ids);
   }
 
-  /** Running rows that started over `olderThanMs` ago, oldest first. */
+  /** Running rows that started over `olderThanMs` ago: the oldest of them. */
   async findRunning(olderThanMs: number, limit: number): Promise<OpenJob[]> {
     const ids = await this.prisma.$queryRaw<{ request_id: string }[]>`
       SELECT request_id FROM jobs
        WHERE state = 'running' AND started_at < now() - ${olderThanMs}::float8 * interval '1 ms'
-       ORDER BY started_at LIMIT ${limit}::int`;
+       ORDER BY started_at, request_id LIMIT ${limit}::int`;
     return this.findMany(ids);
   }
 
-  /** Open rows whose deadline passed over `graceMs` ago. */
+  /** Open rows whose deadline passed over `graceMs` ago: the oldest of them. */
   async findOverdue(graceMs: number, limit: number): Promise<OpenJob[]> {
     const ids = await this.prisma.$queryRaw<{ request_id: string }[]>`
       SELECT request_id FROM jobs
        WHERE state IN ('queued', 'running') AND deadline_at < now() - ${graceMs}::float8 * interval '1 ms'
-       ORDER BY deadline_at LIMIT ${limit}::int`;
+       ORDER BY deadline_at, request_id LIMIT ${limit}::int`;
     return this.findMany(ids);
   }
 
@@ -198,10 +198,12 @@ export class JobsRepository {
         FROM jobs WHERE state IN ('queued', 'running') GROUP BY 1, 2, 3`;
   }
 
+  /** The rows of those ids that are there, by id: no plan of the database decides who is first. */
   private async findMany(ids: { request_id: string }[]): Promise<OpenJob[]> {
     if (ids.length === 0) return [];
+    const orderBy = { requestId: 'asc' } as const;
     const where = { requestId: { in: ids.map((row) => row.request_id) } };
-    return (await this.prisma.job.findMany({ where, select: openJobColumns })).map(toOpenJob);
+    return (await this.prisma.job.findMany({ where, select: openJobColumns, orderBy })).map(toOpenJob);
   }
 }
 
