@@ -18,6 +18,9 @@ import type { ConsumerOptions, JobConsumer, MailboxWriter, OutcomeQueue, Progres
 /** How long aborted jobs may take to report their outcome when the worker stops, in ms. */
 const lastWordsMs = 5_000;
 
+/** How long a worker that starts waits for its loop before it offers to come for jobs, in ms. */
+const loopPatienceMs = 2_000;
+
 /** What a consumer needs of its transport. */
 export interface ConsumerParts {
   readonly store: Store;
@@ -79,6 +82,7 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
     this.stops.push(presence.onChange(() => this.abortAbandoned()));
     const worker = this.openWorker();
     await worker.waitUntilReady();
+    await worker.untilTaking(loopPatienceMs);
     this.kept = this.newKeptJobs();
     await this.kept.start();
     this.watchdog?.start();

@@ -8,7 +8,7 @@ import {
   type WorkerOptions,
 } from 'bullmq';
 import { Queue, Worker } from './bull-library.js';
-import { patiently, storeCall, storeUnavailable } from './store-call.js';
+import { patiently, pause, storeCall, storeUnavailable } from './store-call.js';
 import type { Store, StoreConnection } from './store.js';
 
 /** BullMQ's classes over either store. */
@@ -19,6 +19,9 @@ type Warn = (message: string, error: unknown) => void;
 
 // BullMQ's own event stream is not used (its Postgres form loses events), so it is kept as short as it goes.
 const eventStreamLength = 64;
+
+/** Ms between two looks whether a loop has begun. */
+const loopLookMs = 5;
 
 /** The queues a process writes to, each opened at first use. */
 export class BullQueues {
@@ -114,6 +117,16 @@ export class BullWorker<Data> extends Worker<Data, void, string, IQueueBackend, 
   /** True for a job that came by `claim`. */
   static wasClaimed(job: object): boolean {
     return BullWorker.claimed.has(job);
+  }
+
+  /** Whether `claim` can take anything: the loop runs. */
+  get isTaking(): boolean {
+    return this.jobsOfLoop() !== null && this.closing === undefined;
+  }
+
+  /** Resolves when the loop runs, or after `patienceMs`: it begins when BullMQ has looked for jobs of silent workers. */
+  async untilTaking(patienceMs: number): Promise<void> {
+    for (let waitedMs = 0; waitedMs < patienceMs && !this.isTaking; waitedMs += loopLookMs) await pause(loopLookMs);
   }
 
   /**

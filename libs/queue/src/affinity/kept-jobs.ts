@@ -53,7 +53,7 @@ export class KeptJobs {
     const { store, queue, lockMs, clock, hasRoom, onEnd } = this.parts;
     const worker = this.parts.worker();
     if (worker === null) return;
-    if (this.refusing || !hasRoom(this.underWay)) return await this.giveBack(worker, requestId);
+    if (this.refusing || !worker.isTaking || !hasRoom(this.underWay)) return await this.giveBack(worker, requestId);
     this.underWay += 1;
     try {
       const take = (token: string) => store.claim(queue, { jobId: requestId, token, lockMs, nowMs: clock.nowMs() });
