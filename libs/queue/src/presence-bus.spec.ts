@@ -20,8 +20,8 @@ class Wire {
     isConnected: () => true,
   } as unknown as MessageBus;
 
-  others(processId: string): void {
-    this.deliver(JSON.stringify({ ...beatOf(processId), alive: true }));
+  others(processId: string, parts: object = {}): void {
+    this.deliver(JSON.stringify({ ...beatOf(processId), alive: true, ...parts }));
   }
 
   private deliver(text: string): void {
@@ -80,5 +80,32 @@ describe('presence over a wire that falls silent', () => {
     wire.isSilent = true;
     await vi.advanceTimersByTimeAsync(40_000);
     expect(heard()).toEqual([]);
+  });
+});
+
+describe('beats that overtake each other', () => {
+  const claims = () => presence.list().find(({ processId }) => processId === 'worker')?.claims;
+
+  it('leave the newest one standing, whichever comes last', () => {
+    wire.others('worker', { run: 'a', count: 2, claims: ['chat.m'] });
+    wire.others('worker', { run: 'a', count: 1 });
+    expect(claims()).toEqual(['chat.m']);
+    wire.others('worker', { run: 'a', count: 3 });
+    expect(claims()).toBeUndefined();
+  });
+
+  it('show that their process is there', async () => {
+    wire.others('worker', { run: 'a', count: 2 });
+    for (let second = 0; second < 6; second += 1) {
+      await vi.advanceTimersByTimeAsync(1_000);
+      wire.others('worker', { run: 'a', count: 1 });
+    }
+    expect(heard()).toContain('worker');
+  });
+
+  it('are those of one run: a process that has begun anew counts anew', () => {
+    wire.others('worker', { run: 'a', count: 9, claims: ['chat.m'] });
+    wire.others('worker', { run: 'b', count: 1 });
+    expect(claims()).toBeUndefined();
   });
 });

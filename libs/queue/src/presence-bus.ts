@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { Clock } from '#common';
 import type { MessageBus } from './store.js';
 import type { PresenceBeat, PresenceBus } from './presence-beat.js';
@@ -11,8 +12,11 @@ const mostUnderWay = 16;
 
 const overdueAfterBeats = 1.6;
 
-/** A beat on its way; the number tells the sender how long it took. */
-type CountedBeat = PresenceBeat & { count?: number };
+/**
+ * A beat on its way. The number tells the sender how long it took, and others which of two is newer: PostgreSQL takes what is
+ * sent at once over several connections in any order. It begins anew with each run of a process.
+ */
+type CountedBeat = PresenceBeat & { count?: number; run?: string };
 
 /** So long at most is the silence of others laid to our own connection, in ms: by then it was made anew, or is whole. */
 const cutOffAtMostMs = 30_000;
@@ -31,6 +35,8 @@ interface Heard {
   atMs: number;
   /** The beat as text, to notice changes. */
   text: string;
+  count: number;
+  run: string | undefined;
 }
 
 /** Heartbeats over the store's bus. The silence of others counts only while we could have heard them. */
@@ -48,6 +54,7 @@ export class BusPresence implements PresenceBus {
   /** Our own beats that are not back yet, oldest first. */
   private underWay: { count: number; sentAtMs: number }[] = [];
   private beatCount = 0;
+  private readonly run = randomUUID();
   private lastLagMs: number | null = null;
 
   constructor(
@@ -86,7 +93,7 @@ export class BusPresence implements PresenceBus {
     if (this.underWay.length > mostUnderWay) this.underWay.splice(1, 1);
     const claims = [...new Set([...this.claims].map(({ queue }) => queue))];
     const beat = { ...this.describe(), ...(claims.length > 0 && { claims }), alive: true };
-    await this.publish({ ...beat, count: this.beatCount });
+    await this.publish({ ...beat, count: this.beatCount, run: this.run });
   }
 
   /** Null until this process has joined. */
@@ -147,14 +154,20 @@ export class BusPresence implements PresenceBus {
   }
 
   private receive(message: string): void {
-    const { count = 0, ...beat } = JSON.parse(message) as CountedBeat;
+    const { count = 0, run, ...beat } = JSON.parse(message) as CountedBeat;
     const text = JSON.stringify(beat);
     const known = this.heard.get(beat.processId);
     if (!beat.alive) {
       if (known) this.drop([beat.processId]);
       return;
     }
-    this.heard.set(beat.processId, { beat, atMs: this.clock.monotonicMs(), text });
+    const atMs = this.clock.monotonicMs();
+    if (known?.run !== undefined && known.run === run && count < known.count) {
+      // A newer one has overtaken it.
+      known.atMs = atMs;
+      return;
+    }
+    this.heard.set(beat.processId, { beat, atMs, text, count, run });
     this.onBeat(beat);
     if (beat.mailboxAddress !== null) this.goneAddresses.delete(beat.mailboxAddress);
     if (beat.processId === this.describe?.().processId) this.ownBeatCame(count);
@@ -162,7 +175,7 @@ export class BusPresence implements PresenceBus {
     if (known?.text !== text) this.notify();
   }
 
-  /** Those before it will not come any more: the bus keeps their order. */
+  /** Those before it are lost or were overtaken: nobody waits for them. */
   private ownBeatCame(count: number): void {
     const sent = this.underWay.find((each) => each.count === count);
     if (sent !== undefined) this.lastLagMs = this.clock.monotonicMs() - sent.sentAtMs;
