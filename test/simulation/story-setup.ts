@@ -19,8 +19,29 @@ export interface StoryMeans {
   keyLimitNano: NanoUsd | null;
 }
 
+/** The id of one of a story's accounts or keys, by its place from 0. */
+type IdOf = (place: number, story: number) => string;
+
+const accountId: IdOf = (place, story) => uuid(0, place, story);
+const keyId: IdOf = (place, story) => uuid(1, place, story);
+
+/** No story has more accounts. */
+const mostAccounts = 2;
+
 function uuid(kind: number, place: number, story: number): string {
-  return `00000000-0000-4000-8${kind}0${place}-${story.toString(16).padStart(12, '0')}`;
+  return `00000000-0000-4000-8${kind}0${place + 1}-${story.toString(16).padStart(12, '0')}`;
+}
+
+/** Those of the stories 1 to `stories`. */
+function allIds(idOf: IdOf, stories: number): string[] {
+  return Array.from({ length: stories * mostAccounts }, (_, index) =>
+    idOf(index % mostAccounts, Math.floor(index / mostAccounts) + 1),
+  );
+}
+
+/** As PostgreSQL writes a list. */
+function literal(ids: readonly string[]): string {
+  return `{${ids.join(',')}}`;
 }
 
 /** Gives the accounts of one story's own, with a key each, what they have. */
@@ -28,8 +49,8 @@ export async function beginStory(
   database: SimDatabase,
   { story, nowIso, usdNano, stakeNano, keyLimitNano }: StoryMeans & { story: number; nowIso: string },
 ): Promise<StoryAccounts> {
-  const accountIds = usdNano.map((_, place) => uuid(0, place + 1, story));
-  const keyIds = usdNano.map((_, place) => uuid(1, place + 1, story));
+  const accountIds = usdNano.map((_, place) => accountId(place, story));
+  const keyIds = usdNano.map((_, place) => keyId(place, story));
   await database.look('SELECT sim.begin_story($1::uuid[], $2::uuid[], $3::bigint[], $4, $5, $6)', [
     accountIds,
     keyIds,
@@ -54,9 +75,6 @@ $$ SELECT pg_catalog.current_setting('sim.now')::timestamptz $$;
 CREATE FUNCTION sim.clock_timestamp() RETURNS timestamptz LANGUAGE sql STABLE AS
 $$ SELECT pg_catalog.current_setting('sim.now')::timestamptz $$;
 
-CREATE FUNCTION sim.id(kind int, place int, story int) RETURNS uuid LANGUAGE sql IMMUTABLE AS
-$$ SELECT format('00000000-0000-4000-8%s0%s-%s', kind, place, lpad(to_hex(story), 12, '0'))::uuid $$;
-
 -- Defaults are bound to the server's own clock when they are made.
 DO $$
 DECLARE
@@ -77,12 +95,10 @@ DO $$
 BEGIN
   PERFORM set_config('sim.now', '${new Date(noonMs).toISOString()}', true);
   PERFORM set_config('search_path', 'sim,pg_catalog,public', true);
-  INSERT INTO accounts (id, name) SELECT sim.id(0, place, story), 'simulated'
-    FROM generate_series(1, ${stories}) story, generate_series(1, 2) place;
+  INSERT INTO accounts (id, name) SELECT id, 'simulated' FROM unnest('${literal(allIds(accountId, stories))}'::uuid[]) id;
   INSERT INTO api_keys (id, account_id, kind, key_hash, last6)
-  SELECT sim.id(1, place, story), sim.id(0, place, story), 'INFERENCE',
-         decode(md5(sim.id(1, place, story)::text), 'hex'), ''
-    FROM generate_series(1, ${stories}) story, generate_series(1, 2) place;
+  SELECT id, account_id, 'INFERENCE', decode(md5(id::text), 'hex'), ''
+    FROM unnest('${literal(allIds(keyId, stories))}'::uuid[], '${literal(allIds(accountId, stories))}'::uuid[]) AS pairs(id, account_id);
 END $$;
 
 CREATE INDEX sim_transactions_of_request ON ledger_transactions (request_id) WHERE request_id IS NOT NULL;
