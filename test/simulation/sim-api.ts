@@ -12,8 +12,10 @@ import { SimProcess } from './world.js';
 
 export const secretKey = '5'.repeat(64);
 
-/** How long a model may be held by nobody before its answers are given up, in ms; as in the api. */
+/** How long a model may be held by nobody before an answer is given up, in ms; as in the api. */
 const orphanedAfterMs = 2_000;
+/** The same for an answer that can begin, still or again. */
+const queuedPatienceMs = 30_000;
 
 interface OpenExchange {
   request: SimRequest;
@@ -21,7 +23,8 @@ interface OpenExchange {
   gone: AbortController;
   lost: AbortController;
   deadlineAtMs: number;
-  hasStarted: boolean;
+  /** How long its model may be held by nobody, in ms. */
+  patienceMs: number;
 }
 
 /** An api replica: admission, exchange and cancel are those of production. */
@@ -88,10 +91,10 @@ export class SimApi {
     if (!this.process.runs) return;
     const nowMs = this.platform.world.nowMs();
     const lastHolderMs = Math.max(0, ...this.platform.workers.map(({ process }) => process.heardAtMs));
-    for (const { request, gone, lost, deadlineAtMs, hasStarted } of this.exchanges.values()) {
+    for (const { request, gone, lost, deadlineAtMs, patienceMs } of this.exchanges.values()) {
       if (nowMs >= deadlineAtMs) this.leave(request.id);
       else if (gone.signal.aborted) continue;
-      else if (hasStarted && nowMs - lastHolderMs > lostAfterMs + orphanedAfterMs) lost.abort();
+      else if (nowMs - lastHolderMs > lostAfterMs + patienceMs) lost.abort();
     }
   }
 
@@ -139,16 +142,16 @@ export class SimApi {
     });
     const gone = new AbortController();
     const deadlineAtMs = world.nowMs() + simChatJob.policy.deadlineMs;
-    const open = { request, slot, gone, lost: new AbortController(), deadlineAtMs, hasStarted: false };
+    const open = { request, slot, gone, lost: new AbortController(), deadlineAtMs, patienceMs: Infinity };
     this.exchanges.set(id, open);
-    const watchHolder = () => {
-      open.hasStarted = true;
+    const watch = (patienceMs: number) => {
+      open.patienceMs = patienceMs;
       open.lost = new AbortController();
       return { lost: open.lost.signal, release: () => undefined };
     };
     try {
       const never = new AbortController().signal;
-      const watches = { watchHolder, watchQueue: () => ({ lost: never, release: () => undefined }) };
+      const watches = { watchHolder: () => watch(orphanedAfterMs), watchQueue: () => watch(queuedPatienceMs) };
       const ends = { gone: gone.signal, stopping: never, ...watches, deadlineMs: 3_600_000 };
       const usage = await exchange.run(ends, () => undefined, kind === 'stream' ? undefined : () => undefined);
       if (!this.process.isDead) request.answer = { usage };

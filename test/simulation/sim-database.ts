@@ -10,9 +10,6 @@ export type Rewrite = (text: string) => string;
 /** Statements and transactions that may be under way at once. */
 const sessionCount = 16;
 
-const openJob = `SELECT request_id AS "requestId", modality, model_id AS "modelId", attempt, state::text AS state,
-  reply_to AS "replyTo", stream, deadline_at AS "deadlineAt" FROM jobs`;
-
 /**
  * One real database, and the sessions of the processes of one story. Each statement of the production code is one step
  * of the world; what it sees, locks and waits for is the server's business.
@@ -64,21 +61,12 @@ export class SimDatabase {
   /** What the repositories of one process take for Prisma. */
   prismaFor(world: World, process: SimProcess): PrismaService {
     const single = new Queries((statement) => this.runAlone(world, process, statement));
-    const find = async (where: string, values: unknown[]) =>
-      (await this.runAlone(world, process, { text: `${openJob} ${where}`, values })).rows as object[];
-    const job = {
-      findUnique: async ({ where }: { where: { requestId: string } }) =>
-        (await find('WHERE request_id = $1', [where.requestId]))[0] ?? null,
-      findMany: ({ where }: { where: { requestId: { in: string[] } } }) =>
-        find('WHERE request_id = ANY ($1) ORDER BY request_id', [where.requestId.in]),
-    };
     const prepared = <Result>(work: (transaction: RawQueries) => Promise<Result>) =>
       this.transaction(world, process, work);
     const prisma = {
       $queryRaw: single.$queryRaw.bind(single),
       $executeRaw: single.$executeRaw.bind(single),
       $prepared: prepared,
-      job,
     };
     return prisma as unknown as PrismaService;
   }

@@ -1,5 +1,5 @@
 import type { Caller } from '#accounts';
-import type { PrismaService } from '#platform/prisma';
+import { Prisma, type PrismaService } from '#platform/prisma';
 import type { ReservedTokens } from '#rate-limit';
 import type { AdmittedJob, ClosedJob, JobClosing, JobState, JobTransaction } from './job-states.js';
 
@@ -27,6 +27,8 @@ export interface OpenJob {
   stream: boolean;
   deadlineAtMs: number;
 }
+
+type OpenJobRow = Omit<OpenJob, 'deadlineAtMs'> & { deadlineAt: Date };
 
 /** Open rows of one queue in one state. */
 export interface OpenCount {
@@ -146,35 +148,29 @@ export class JobsRepository {
   }
 
   async find(requestId: string): Promise<OpenJob | null> {
-    const row = await this.prisma.job.findUnique({ where: { requestId }, select: openJobColumns });
-    return row && toOpenJob(row);
+    const [row] = await this.findOpen(Prisma.sql`WHERE request_id = ${requestId}`);
+    return row ?? null;
   }
 
   /** Queued rows that entered the queue over `olderThanMs` ago and still have time: the oldest of them. */
   async findQueued(olderThanMs: number, limit: number): Promise<OpenJob[]> {
-    const ids = await this.prisma.$queryRaw<{ request_id: string }[]>`
-      SELECT request_id FROM jobs
+    return this.findOpen(Prisma.sql`
        WHERE state = 'queued' AND enqueued_at < now() - ${olderThanMs}::float8 * interval '1 ms' AND deadline_at > now()
-       ORDER BY enqueued_at, request_id LIMIT ${limit}::int`;
-    return this.findMany(ids);
+       ORDER BY enqueued_at, request_id LIMIT ${limit}::int`);
   }
 
   /** Running rows that started over `olderThanMs` ago: the oldest of them. */
   async findRunning(olderThanMs: number, limit: number): Promise<OpenJob[]> {
-    const ids = await this.prisma.$queryRaw<{ request_id: string }[]>`
-      SELECT request_id FROM jobs
+    return this.findOpen(Prisma.sql`
        WHERE state = 'running' AND started_at < now() - ${olderThanMs}::float8 * interval '1 ms'
-       ORDER BY started_at, request_id LIMIT ${limit}::int`;
-    return this.findMany(ids);
+       ORDER BY started_at, request_id LIMIT ${limit}::int`);
   }
 
   /** Open rows whose deadline passed over `graceMs` ago: the oldest of them. */
   async findOverdue(graceMs: number, limit: number): Promise<OpenJob[]> {
-    const ids = await this.prisma.$queryRaw<{ request_id: string }[]>`
-      SELECT request_id FROM jobs
+    return this.findOpen(Prisma.sql`
        WHERE state IN ('queued', 'running') AND deadline_at < now() - ${graceMs}::float8 * interval '1 ms'
-       ORDER BY deadline_at, request_id LIMIT ${limit}::int`;
-    return this.findMany(ids);
+       ORDER BY deadline_at, request_id LIMIT ${limit}::int`);
   }
 
   /** Starts the next attempt of a queued row; resolves to its payload, or null when somebody else was first. */
@@ -198,28 +194,14 @@ export class JobsRepository {
         FROM jobs WHERE state IN ('queued', 'running') GROUP BY 1, 2, 3`;
   }
 
-  /** The rows of those ids that are there, by id: no plan of the database decides who is first. */
-  private async findMany(ids: { request_id: string }[]): Promise<OpenJob[]> {
-    if (ids.length === 0) return [];
-    const orderBy = { requestId: 'asc' } as const;
-    const where = { requestId: { in: ids.map((row) => row.request_id) } };
-    return (await this.prisma.job.findMany({ where, select: openJobColumns, orderBy })).map(toOpenJob);
+  /** One statement: a row that somebody changed after it was chosen must not be read as what it has become. */
+  private async findOpen(which: Prisma.Sql): Promise<OpenJob[]> {
+    const rows = await this.prisma.$queryRaw<OpenJobRow[]>(Prisma.sql`
+      SELECT request_id AS "requestId", modality, model_id AS "modelId", attempt, state::text AS state,
+             reply_to AS "replyTo", stream, deadline_at AS "deadlineAt"
+        FROM jobs ${which}`);
+    return rows.map(({ deadlineAt, ...job }) => ({ ...job, deadlineAtMs: deadlineAt.getTime() }));
   }
-}
-
-const openJobColumns = {
-  requestId: true,
-  modality: true,
-  modelId: true,
-  attempt: true,
-  state: true,
-  replyTo: true,
-  stream: true,
-  deadlineAt: true,
-} as const;
-
-function toOpenJob({ deadlineAt, ...job }: Omit<OpenJob, 'deadlineAtMs'> & { deadlineAt: Date }): OpenJob {
-  return { ...job, deadlineAtMs: deadlineAt.getTime() };
 }
 
 function reservedTokensOf({ limit_slot: slot, limit_tokens: tokens }: ClosedRow): ReservedTokens | null {

@@ -187,6 +187,23 @@ describe('ChatExchange', () => {
     expect([seen, calls]).toEqual([['other-delta'], ['started', 'started', 'ended']]);
   });
 
+  it('waits for another worker for a job that can begin anew, but not for ever', async () => {
+    const { slot, calls, lost, noHolder, ends, exchange } = setUp();
+    slot.feed({ type: 'job-started' }, delta);
+    const run = exchange.run(
+      ends,
+      () => lost.abort(),
+      () => undefined,
+    );
+    await new Promise((resolve) => setImmediate(resolve));
+    slot.feed({ type: 'job-started' }, delta);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(calls).toEqual(['started', 'started']);
+    noHolder.abort();
+    await expect(run).rejects.toMatchObject({ code: 'MODEL_OFFLINE' });
+    expect(calls).toEqual(['started', 'started', 'cancel']);
+  });
+
   it('gives up a job that begins anew when its listener cannot', async () => {
     const { slot, calls, ends, exchange } = setUp();
     slot.feed({ type: 'job-started' }, delta, { type: 'job-started' }, delta, finished);

@@ -16,11 +16,11 @@ export interface ExchangeEnds {
   /** The process stops and its grace is over. */
   stopping: AbortSignal;
   /**
-   * Begins to watch whether any live worker holds the model. Called when the job starts: from then on it dies with
-   * its worker, while one that waits is not lost.
+   * Begins to watch whether any live worker holds the model. Called when a job starts that cannot start twice: from
+   * then on it dies with its worker.
    */
   watchHolder: () => HolderLease;
-  /** The same while the job waits to begin: a worker may come back for it, but not for ever. */
+  /** The same for a job that waits to begin, or may begin anew: a worker may come back for it, but not for ever. */
   watchQueue: () => HolderLease;
   /** How long the answer may take, in ms, less what the exchange was told that its request has waited before. */
   deadlineMs: number;
@@ -94,13 +94,13 @@ export class JobExchange<Event extends MailboxEvent> {
     return null;
   }
 
-  private start({ watchHolder }: ExchangeEnds, onRepeat: (() => void) | undefined): void {
+  private start({ watchHolder, watchQueue }: ExchangeEnds, onRepeat: (() => void) | undefined): void {
     if (this.hasDelivered && onRepeat === undefined) throw workerGone();
     if (this.hasDelivered) onRepeat?.();
     this.hasDelivered = false;
     this.job.started();
     // A job that was given back starts again, on a worker that is watched anew.
-    this.follows(watchHolder(), workerGone);
+    this.follows(onRepeat === undefined ? watchHolder() : watchQueue(), workerGone);
   }
 
   private follows(holder: HolderLease, reason: () => PlatformError): void {

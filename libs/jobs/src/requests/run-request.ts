@@ -5,7 +5,7 @@ import type { OpenRequest } from '../admission.service.js';
 import type { InferenceServices } from './inference-services.js';
 import { type ExchangeEnds, JobExchange } from './job-exchange.js';
 
-/** How long a job may wait for a model that no worker holds, in ms: longer than a worker takes to come back. */
+/** How long a job that can begin, still or again, waits for its model, in ms: longer than a worker takes to come back. */
 const queuedPatienceMs = 30_000;
 
 /** How long the end of an exchange waits for its job to be cancelled, in ms; it is cancelled later all the same. */
