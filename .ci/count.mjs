@@ -1,17 +1,18 @@
 // Adds up what the steps and the test reports in a folder say; the last line is the verdict.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describeFailure, readTestReport } from '../scripts/test-report.mjs';
+import { describeFailure, readTestReport, unsteadyTests } from '../scripts/test-report.mjs';
 
 const folder = process.argv[2];
 const lines = readFileSync(join(folder, 'steps.jsonl'), 'utf8').split('\n').filter(Boolean);
 let passedCount = 0;
 const failures = [];
 
-function countTests({ name, passed, report }) {
-  const read = readTestReport(report);
+function countTests({ name, passed, report, again }) {
+  const read = readTestReport(report, again);
   passedCount += read.passed;
   for (const failure of read.failures) failures.push(`${name}: ${describeFailure(failure)}`);
+  for (const test of unsteadyTests(report, again)) console.log(`unsteady  ${name}: ${describeFailure(test)}`);
   for (const skipped of read.skipped) console.log(`skipped  ${name}: ${skipped}`);
   if (!passed && read.failures.length === 0) failures.push(`${name}: ended with an error outside of its tests`);
 }

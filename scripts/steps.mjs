@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { appendFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { describeFailure, readTestReport } from './test-report.mjs';
+import { describeFailure, failedFiles, readTestReport, unsteadyTests } from './test-report.mjs';
 
 /** The checkout, wherever the caller stands. */
 export const root = resolve(dirname(fileURLToPath(import.meta.url)), '..');
@@ -19,30 +19,49 @@ export function runCommand([command, ...args], { env = {}, cwd = root } = {}) {
   });
 }
 
+/** With more files than this in pieces it is no chance, and a second run would only cost time. */
+const mostFilesAgain = 3;
+
 /**
  * Runs every step, also after a failure, and ends with a table that names the tests which failed. Answers the number
  * of failed steps.
  * `.ci/run` names a file in SLUICE_STEP_REPORT and counts the lines written there; `report` is the JSON report of a
- * step that runs tests.
+ * step that runs tests. `again` makes the same step for the files that failed, with a report of its own.
  */
 export async function runSteps(steps) {
   const results = [];
-  for (const { name, command, env, report } of steps) {
-    console.log(`\n== ${name}`);
-    const started = performance.now();
-    const code = await runCommand(command, { env });
-    results.push({ name, code, report, seconds: ((performance.now() - started) / 1000).toFixed(1) });
+  for (const step of steps) {
+    const result = await runStep(step);
+    results.push(result);
     if (process.env.SLUICE_STEP_REPORT) {
-      await appendFile(process.env.SLUICE_STEP_REPORT, `${JSON.stringify({ name, passed: code === 0, report })}\n`);
+      const { name, passed, report, again } = result;
+      await appendFile(process.env.SLUICE_STEP_REPORT, `${JSON.stringify({ name, passed, report, again })}\n`);
     }
   }
   console.log('');
-  for (const { name, code, report, seconds } of results) {
-    console.log(`${code === 0 ? 'passed' : 'FAILED'}  ${name} (${seconds} s)`);
-    const failures = code !== 0 && report ? readTestReport(report).failures : [];
+  for (const { name, passed, report, again, seconds } of results) {
+    console.log(`${passed ? 'passed' : 'FAILED'}  ${name} (${seconds} s)`);
+    if (!report) continue;
+    for (const test of unsteadyTests(report, again)) console.log(`        unsteady: ${describeFailure(test)}`);
+    const failures = passed ? [] : readTestReport(report, again).failures;
     for (const failure of failures) console.log(`        ${describeFailure(failure)}`);
   }
-  return results.filter(({ code }) => code !== 0).length;
+  return results.filter(({ passed }) => !passed).length;
+}
+
+async function runStep({ name, command, env, report, again }) {
+  console.log(`\n== ${name}`);
+  const started = performance.now();
+  let code = await runCommand(command, { env });
+  const result = { name, report, again: undefined };
+  const files = code !== 0 && report && again ? failedFiles(report) : [];
+  if (files.length > 0 && files.length <= mostFilesAgain) {
+    console.log(`\n== ${name}: once more, alone: ${files.join(', ')}`);
+    const second = again(files);
+    code = await runCommand(second.command, { env });
+    result.again = second.report;
+  }
+  return { ...result, passed: code === 0, seconds: ((performance.now() - started) / 1000).toFixed(1) };
 }
 
 /** Reporters of vitest: also a JSON report into the folder SLUICE_TEST_REPORTS, when `.ci/run` names one. */

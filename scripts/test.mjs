@@ -50,6 +50,9 @@ if (!hasRedis) {
   console.log('redis-server is not on the PATH: the suites on Redis are left out, those on Postgres run.');
 }
 
+// Real processes and stores on a machine that others use as well: docs/decisions/second-run.md.
+const hasSecondRun = process.env.SLUICE_SECOND_RUN === 'true';
+
 const env = isQuick ? { SLUICE_FAULTS: 'quick' } : {};
 if (projects.includes('models')) {
   env.SLUICE_TEST_HOME = process.env.SLUICE_TEST_HOME ?? join(homedir(), '.cache', 'sluice-test');
@@ -70,9 +73,16 @@ function canMakeHosts() {
 
 /** One project of vitest.config.ts. */
 function testStep(project) {
-  const { report, reporters } = testReporters(project);
-  const command = [node, tool('vitest/vitest.mjs'), 'run', '--project', project, ...files, ...reporters];
-  return { name: `${project} tests`, command, env, report };
+  const run = (name, chosen) => {
+    const { report, reporters } = testReporters(name);
+    const command = [node, tool('vitest/vitest.mjs'), 'run', '--project', project, ...chosen, ...reporters];
+    return { command, report };
+  };
+  const again =
+    hasSecondRun && project !== 'unit'
+      ? (failed) => run(`${project}-again`, ['--no-file-parallelism', ...failed])
+      : undefined;
+  return { name: `${project} tests`, env, ...run(project, files), again };
 }
 
 const failed = await runSteps([
