@@ -53,8 +53,8 @@ export default defineConfig({
           hookTimeout: 180_000,
           // As above: what tells the tests apart are the platforms that they start.
           isolate: false,
-          // Two platforms at once: most of their time they wait for locks and deadlines.
-          maxWorkers: 2,
+          // Three platforms at once, also on two cores: much of their time they wait for locks and deadlines.
+          maxWorkers: 3,
         },
       },
       {

@@ -111,6 +111,11 @@ describe.each(transports)('models in pools, with the queue on %s', (transport) =
     await expectInvariant(platform);
   });
 
+  if (transport === 'postgres') describeRefusals(sluice);
+});
+
+/** The command line says so before any queue is asked. */
+function describeRefusals(sluice: (...line: string[]) => Promise<FinishedCommand>): void {
   it.each([
     [['place', 'placed'], /--pool/],
     [['place', 'nobody', '--pool', 'text'], /The registry has no model nobody/],
@@ -122,4 +127,4 @@ describe.each(transports)('models in pools, with the queue on %s', (transport) =
     expect([code, stdout]).toEqual([1, '']);
     expect(stderr).toMatch(message);
   });
-});
+}

@@ -53,7 +53,7 @@ export class SimOps {
         lostAfterMs: confirmMs ?? lostAfterMs,
         confirmMs: confirmMs ?? sweepIntervalMs,
       }),
-      new FailAbandonedSweep({ ...common, confirmMs }),
+      new FailAbandonedSweep({ ...common, confirmMs, comebackMs: confirmMs }),
       new ExpireOverdueSweep({ ...common, graceMs: expireGraceMs }),
     ];
   }

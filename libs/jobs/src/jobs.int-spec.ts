@@ -500,11 +500,25 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     await admission().open(opened);
     await jobs.markRunning([opened.requestId]);
     const common = { jobs, closer: new JobCloser(jobs), transport, logger, definitions };
-    const asleep = new FailAbandonedSweep({ ...common, outcomesFlow: () => false, confirmMs: 0 });
+    const atOnce = { ...common, confirmMs: 0, comebackMs: 0 };
+    const asleep = new FailAbandonedSweep({ ...atOnce, outcomesFlow: () => false });
     expect(await asleep.run()).toBe(0);
-    const sweep = new FailAbandonedSweep({ ...common, outcomesFlow: () => true, confirmMs: 0 });
+    const sweep = new FailAbandonedSweep({ ...atOnce, outcomesFlow: () => true });
     await expect.poll(async () => (await sweep.run(), (await row(opened.requestId))?.state)).toBe('failed');
     expect(await row(opened.requestId)).toMatchObject({ error_code: 'DEVICE_LOST', payloads: 0 });
+  });
+
+  it('leaves a whole answer to the next worker that no worker is there for, and not a stream', async () => {
+    const whole = request({ replyTo: transport.mailbox.address });
+    const stream = request({ replyTo: transport.mailbox.address, stream: true });
+    for (const each of [whole, stream]) await admission().open(each);
+    await jobs.markRunning([whole.requestId, stream.requestId]);
+    const common = { jobs, closer: new JobCloser(jobs), transport, logger, definitions };
+    const sweep = new FailAbandonedSweep({ ...common, outcomesFlow: () => true, confirmMs: 0 });
+    await expect.poll(async () => (await sweep.run(), (await row(stream.requestId))?.state)).toBe('failed');
+    expect(await row(whole.requestId)).toMatchObject({ state: 'running' });
+    await transport.producer.remove('echo', whole.modelId, whole.requestId);
+    await expect.poll(async () => (await sweep.run(), (await row(whole.requestId))?.state)).toBe('failed');
   });
 });
 

@@ -42,9 +42,12 @@ const away: readonly ErrorCode[] = ['MODEL_AT_CAPACITY', 'MODEL_OFFLINE', 'SERVI
  */
 export async function findMedia({ mediaJobs, artifacts }: QueuedMediaParts, key: MediaJobKey): Promise<FoundMedia> {
   const job = await known(() => mediaJobs.find(key));
-  if (job === null || job.isDeleted || (job.endedForMs ?? 0) > defaultLifetimeMs) throw notFound();
+  if (job === null || job.isDeleted) throw notFound();
   const isOpen = job.state === 'queued' || job.state === 'running';
-  if (!isOpen && job.state !== 'succeeded') throw failureOf(job);
+  // How long a result is there, the storage knows; a failure has none.
+  if (!isOpen && job.state !== 'succeeded') {
+    throw (job.endedForMs ?? 0) > defaultLifetimeMs ? notFound() : failureOf(job);
+  }
   if (!isOpen && (await artifacts.find(job.resultArtifacts[0] ?? '')) === null) throw notFound();
   const usualMs = await known(() => mediaJobs.usualDurationMs(key.modelId));
   return {

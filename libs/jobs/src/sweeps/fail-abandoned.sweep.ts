@@ -12,54 +12,73 @@ export interface FailAbandonedOptions extends CloseDeadOptions {
   outcomesFlow: () => boolean;
   /** Age at which a running row is looked at, and for how long it must then be without queue entry or worker; default: 6/10 of the longest lock, each. */
   confirmMs?: number;
+  /** The same for a whole answer whose job the queue still holds: the next worker makes it again; default: 45 s. */
+  comebackMs?: number;
   clock?: Clock;
 }
 
 const batch = 500;
+/** Longer than an api waits for such an answer: it cancels by itself, and this is for those of an api that died as well. */
+const usualComebackMs = 45_000;
 const abandoned: Verdict = {
   state: 'failed',
   code: 'DEVICE_LOST',
   message: 'The worker that ran this request is gone.',
 };
 
+/** What is missing of a running job: the queue has `forgotten` it, or it is `orphaned` of every worker with its model. */
+type Loss = 'forgotten' | 'orphaned';
+
 /**
  * Fails running rows that nobody runs: the queue no longer holds the job, or no worker with its model is alive. They are
- * not run again, because the caller may hold half the answer.
+ * not enqueued again, because the caller may hold half the answer.
  */
 export class FailAbandonedSweep implements Sweep {
   readonly name = 'fail-abandoned';
   private readonly sightings: Sightings;
+  private readonly orphans: Sightings;
   private readonly confirmMs: number;
 
   constructor(private readonly options: FailAbandonedOptions) {
-    const longestLockMs = Math.max(...[...options.definitions.values()].map(({ policy }) => policy.lockMs));
+    const { definitions, comebackMs = usualComebackMs, clock } = options;
+    const longestLockMs = Math.max(...[...definitions.values()].map(({ policy }) => policy.lockMs));
     // A worker counts as gone after 4 s of silence: with them it is about a lock, after which it may not come back.
     this.confirmMs = options.confirmMs ?? longestLockMs * 0.6;
-    this.sightings = new Sightings(this.confirmMs, options.clock);
+    this.sightings = new Sightings(this.confirmMs, clock);
+    this.orphans = new Sightings(comebackMs, clock);
   }
 
   async run(): Promise<number> {
     if (!this.options.outcomesFlow()) return 0;
     const running = await this.options.jobs.findRunning(this.confirmMs, batch);
-    const alone: OpenJob[] = [];
-    for (const job of running) if (await this.isAlone(job)) alone.push(job);
-    const confirmed = this.sightings.confirm(alone.map(({ requestId, attempt }) => `${requestId}/${attempt}`));
+    const lost: OpenJob[] = [];
+    const wholeOrphans: OpenJob[] = [];
+    for (const job of running) {
+      const loss = await this.lossOf(job);
+      if (loss === 'orphaned' && !job.stream) wholeOrphans.push(job);
+      else if (loss !== null) lost.push(job);
+    }
     let count = 0;
-    for (const job of alone) {
-      if (!confirmed.has(`${job.requestId}/${job.attempt}`)) continue;
+    for (const job of [...confirmed(this.sightings, lost), ...confirmed(this.orphans, wholeOrphans)]) {
       if (await closeDead(job, abandoned, this.options)) count += 1;
     }
     return count;
   }
 
-  private async isAlone({ modality, modelId, requestId, replyTo }: OpenJob): Promise<boolean> {
+  private async lossOf({ modality, modelId, requestId, replyTo }: OpenJob): Promise<Loss | null> {
     const { transport } = this.options;
-    if (!(await transport.producer.holds(modality, modelId, requestId))) return true;
+    if (!(await transport.producer.holds(modality, modelId, requestId))) return 'forgotten';
     // Nobody waits for it: the next worker runs it again, and until its deadline nothing is lost.
-    if (replyTo === null) return false;
+    if (replyTo === null) return null;
     const hasWorker = transport.presence
       .list()
       .some((beat) => beat.alive && beat.models.some((model) => model.modelId === modelId));
-    return !hasWorker;
+    return hasWorker ? null : 'orphaned';
   }
+}
+
+function confirmed(sightings: Sightings, jobs: OpenJob[]): OpenJob[] {
+  const keyOf = ({ requestId, attempt }: OpenJob) => `${requestId}/${attempt}`;
+  const keys = sightings.confirm(jobs.map(keyOf));
+  return jobs.filter((job) => keys.has(keyOf(job)));
 }

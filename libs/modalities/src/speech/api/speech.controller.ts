@@ -151,15 +151,13 @@ export class SpeechController {
   }
 
   /** From admission to the last event, at the worker's pace: a slow reader keeps no model waiting. */
-  private async run({ exchange, relay, manifest, gone }: OpenedSpeech): Promise<void> {
+  private async run({ exchange, relay, manifest, gone, streaming }: OpenedSpeech): Promise<void> {
     const { deadlineMs } = speechJob.policy;
     const ends = exchangeEnds(this.services, { modelId: manifest.id, gone, deadlineMs });
+    // Sound that is on its way to the caller cannot begin anew.
+    const onRepeat = streaming ? undefined : () => void relay.clear();
     try {
-      await exchange.run(
-        ends,
-        (event) => relay.take(event),
-        () => void relay.clear(),
-      );
+      await exchange.run(ends, (event) => relay.take(event), onRepeat);
       relay.end();
     } catch (error) {
       relay.fail(error);

@@ -26,8 +26,8 @@ export interface TakenVideo {
 const mostPictureBytes = 25 * 1024 * 1024;
 /** A data URL is bounded by its body; what we fetch may be larger. */
 const mostVideoBytes = 512 * 1024 * 1024;
-/** Kept for the time limit of a job and a little more, should nobody be left to delete it. */
-const lifetimeMs = 2_400_000;
+/** How long after the deadline of its job a thing is kept, in ms, should nobody be left to delete it. */
+const marginMs = 600_000;
 const pictureTimeoutMs = 30_000;
 const videoTimeoutMs = 180_000;
 const mostFps = 120;
@@ -38,7 +38,7 @@ export class VideoIntake {
 
   constructor(
     private readonly parts: { artifacts: ArtifactStore; egress: Egress; media: MediaTools },
-    private readonly gone: AbortSignal,
+    private readonly options: { gone: AbortSignal; deadlineMs: number },
   ) {}
 
   get artifactIds(): readonly string[] {
@@ -50,7 +50,8 @@ export class VideoIntake {
     const limits = { maxBytes: mostPictureBytes, param };
     const bytes = isDataUrl(text)
       ? decodeInline(text, limits).bytes
-      : (await this.parts.egress.read({ url: text, ...limits, timeoutMs: pictureTimeoutMs, signal: this.gone })).bytes;
+      : (await this.parts.egress.read({ url: text, ...limits, timeoutMs: pictureTimeoutMs, signal: this.options.gone }))
+          .bytes;
     const header = await readPictureHeader(bytes, limits);
     return { artifactId: await this.store(bytes), header };
   }
@@ -65,10 +66,10 @@ export class VideoIntake {
     const limits = { maxBytes: mostVideoBytes, param };
     const content = isDataUrl(text)
       ? decodeInline(text, limits).bytes
-      : (await egress.open({ url: text, ...limits, timeoutMs: videoTimeoutMs, signal: this.gone })).body;
+      : (await egress.open({ url: text, ...limits, timeoutMs: videoTimeoutMs, signal: this.options.gone })).body;
     const artifactId = await this.store(content);
     try {
-      const options = { maxSeconds, maxFps: mostFps, signal: this.gone };
+      const options = { maxSeconds, maxFps: mostFps, signal: this.options.gone };
       return {
         artifactId,
         probe: await artifacts.withFile(artifactId, (path) => probeVideo(media, { path }, options)),
@@ -93,9 +94,9 @@ export class VideoIntake {
     const options = {
       kind: 'input',
       contentType: 'application/octet-stream',
-      lifetimeMs,
+      lifetimeMs: this.options.deadlineMs + marginMs,
       maxBytes: mostVideoBytes,
-      signal: this.gone,
+      signal: this.options.gone,
     } as const;
     const { id } = await this.parts.artifacts.put(content, options);
     this.taken.push(id);

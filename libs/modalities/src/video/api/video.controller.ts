@@ -53,7 +53,7 @@ export class VideoController {
     const wire = validateWire(QuoteVideoRequest, request.body);
     const resolved = await this.services.resolve(wire.model, 'video', request);
     void reply.headers(modelHeaders(resolved));
-    const intake = new VideoIntake(this.services, goneSignal(reply));
+    const intake = this.intake(reply);
     try {
       const { pricing } = await this.services.price(resolved.manifest.id, request.id);
       const units = await quotedUnits(wire, {
@@ -90,7 +90,7 @@ export class VideoController {
     // Before anything is fetched for a result that nobody could write.
     this.services.media.require();
     const { tokenReservation } = await this.services.limit({ request, reply }, { model: manifest });
-    const intake = new VideoIntake(this.services, goneSignal(reply));
+    const intake = this.intake(reply);
     try {
       return await this.admit(request, reply, { plan, intake, model, tokenReservation });
     } finally {
@@ -134,6 +134,11 @@ export class VideoController {
 
   private keyOf(exchange: LimitedExchange, { model, queue_id: queueId }: CompleteVideoRequest): Promise<MediaJobKey> {
     return keyOfMedia(this.services, exchange, { model, queueId, types: ['video'] });
+  }
+
+  private intake(reply: FastifyReply): VideoIntake {
+    const { mediaDeadlineMs: deadlineMs } = this.services.settings;
+    return new VideoIntake(this.services, { gone: goneSignal(reply), deadlineMs });
   }
 
   private async admit(
