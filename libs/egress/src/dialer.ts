@@ -34,6 +34,8 @@ export const systemDialer: Dialer = ({ address, family, port, serverName }, { ti
     };
     signal?.addEventListener('abort', onAbort, { once: true });
     socket.once('error', fail);
+    // Whoever takes the socket listens a turn later; what the peer breaks until then must not end the process.
+    socket.on('error', () => undefined);
     socket.once(ready, () => {
       finish();
       resolve(socket);

@@ -195,10 +195,10 @@ export class AdmissionService {
   private async closeIfWritten(request: OpenRequest, written: Promise<AdmittedJob>): Promise<void> {
     const isWritten = await written.then(
       () => true,
-      () => this.doubtful.has(request.requestId),
+      () => false,
     );
-    this.doubtful.delete(request.requestId);
-    if (isWritten) this.unwanted.closeLater(this.unwantedJob(request));
+    const isDoubtful = this.doubtful.delete(request.requestId) && !isWritten;
+    if (isWritten || isDoubtful) this.unwanted.closeLater({ ...this.unwantedJob(request), isDoubtful });
   }
 
   private newJob(request: OpenRequest, reservedTokens: ReservedTokens | null): NewcomerJob {

@@ -297,6 +297,27 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     expect(await transport.producer.holds('echo', opened.modelId, opened.requestId)).toBe(false);
   });
 
+  it('tells again what it took back, and workers at once, where the queue does not hear it', async () => {
+    const opened = request();
+    await admission().open(opened);
+    await processOutcomes();
+    const cancelled: string[] = [];
+    let failures = 2;
+    const outcomes: Pick<QueueTransport['outcomes'], 'report'> = {
+      report: async (each) => {
+        failures -= 1;
+        if (failures >= 0) throw new Error('the queue is full');
+        await transport.outcomes.report(each);
+      },
+    };
+    const cancelBus = { cancel: async (requestId: string) => void cancelled.push(requestId) };
+    const full = { outcomes: { value: outcomes }, cancelBus: { value: cancelBus } };
+    const over = Object.create(transport, full) as QueueTransport;
+    await new JobsService({ jobs, transport: over, logger }).cancel(opened.requestId);
+    expect(cancelled).toEqual([opened.requestId]);
+    await expect.poll(async () => (await row(opened.requestId))?.state, { timeout: 20_000 }).toBe('cancelled');
+  });
+
   it('outlives a bus that is away when it cancels', async () => {
     const opened = request();
     let hasStarted = false;

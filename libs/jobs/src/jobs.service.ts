@@ -1,6 +1,7 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { noTokens } from '#common';
 import type { Logger } from '#platform/logging';
-import type { QueueTransport } from '#queue';
+import type { Outcome, QueueTransport } from '#queue';
 import type { JobsRepository, OpenJob } from './jobs.repository.js';
 import { StartedJobs } from './started-jobs.js';
 
@@ -9,6 +10,10 @@ export interface JobsServiceOptions {
   transport: QueueTransport;
   logger: Logger;
 }
+
+/** How often the outcome of a job that was taken back is told, and the pause before the next time, in ms, times the tries. */
+const mostReports = 5;
+const reportAgainMs = 500;
 
 /** What an api replica does with the jobs it has admitted. It never closes a row. */
 export class JobsService {
@@ -74,7 +79,7 @@ export class JobsService {
       return false;
     });
     if (!removed) return false;
-    await transport.outcomes.report({
+    const outcome: Outcome = {
       requestId,
       attempt,
       retries: 0,
@@ -83,7 +88,17 @@ export class JobsService {
       usage: noTokens,
       executionMs: 0,
       finishedAtMs: Date.now(),
-    });
-    return true;
+    };
+    // Untold, a sweep would bring the job back: first to workers who know that nobody wants it, and then for money.
+    for (let tries = 1; ; tries += 1) {
+      try {
+        await transport.outcomes.report(outcome);
+        return true;
+      } catch (error) {
+        if (tries === mostReports) throw error;
+        if (tries === 1) await transport.cancelBus.cancel(requestId).catch(() => undefined);
+        await sleep(reportAgainMs * tries, undefined, { ref: false });
+      }
+    }
   }
 }

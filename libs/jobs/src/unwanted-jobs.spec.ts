@@ -18,6 +18,7 @@ describe('jobs that were not taken', () => {
   let outages: number;
   let pauses: number[];
   let nowMs: number;
+  let onPause: (milliseconds: number) => void;
   let unwanted: UnwantedJobs;
 
   const answer = <Result>(result: Result): Promise<Result> => {
@@ -45,6 +46,7 @@ describe('jobs that were not taken', () => {
     outages = 0;
     pauses = [];
     nowMs = 0;
+    onPause = () => undefined;
     unwanted = new UnwantedJobs({
       jobs: { find } as unknown as JobsRepository,
       closer: { close } as unknown as JobCloser,
@@ -56,6 +58,7 @@ describe('jobs that were not taken', () => {
       pause: async (milliseconds) => {
         pauses.push(milliseconds);
         nowMs += milliseconds;
+        onPause(milliseconds);
       },
     });
   });
@@ -90,6 +93,17 @@ describe('jobs that were not taken', () => {
     unwanted.closeLater(job);
     await expect.poll(() => removed).toEqual(['r']);
     expect(closed).toEqual([]);
+  });
+
+  it('are looked for again where the server may still be committing them, and then no more', async () => {
+    rows.clear();
+    onPause = (milliseconds) => void (milliseconds === 10_000 && rows.set('r', 1));
+    unwanted.closeLater({ ...job, isDoubtful: true });
+    await expect.poll(() => closed).toEqual(['r/1']);
+    expect(pauses).toEqual([5_000, 10_000]);
+    onPause = () => undefined;
+    unwanted.closeLater({ ...job, isDoubtful: true });
+    await expect.poll(() => pauses.slice(2)).toEqual([5_000, 10_000, 15_000, 30_000]);
   });
 
   it('are left to the sweep past their deadline', async () => {

@@ -12,6 +12,8 @@ export interface UnwantedJob {
   modelId: string;
   /** Ms from now after which the sweep has expired it. */
   deadlineMs: number;
+  /** True when the server may still be committing the row: that there is none says nothing yet. */
+  isDoubtful?: boolean;
 }
 
 export interface UnwantedJobsOptions {
@@ -20,13 +22,16 @@ export interface UnwantedJobsOptions {
   transport: QueueTransport;
   logger: Logger;
   clock?: Clock;
-  /** Waits between two tries. */
+  /** Waits between two tries, and between two looks for a row that may come. */
   pause?: (milliseconds: number) => Promise<void>;
 }
 
 /** Wait after a try that failed, doubled up to the longest, in ms: shorter than any sweep takes to look twice. */
 const firstPauseMs = 250;
 const longestPauseMs = 2_000;
+
+/** Pauses before the looks for a row that may still be committed, in ms: a server that stalls for longer is the sweep's. */
+const lookAgainAfterMs = [5_000, 10_000, 15_000, 30_000];
 
 /** Rows closed at once, and rows kept in mind; more than these are left to the sweep. */
 const atOnce = 64;
@@ -36,6 +41,7 @@ const idle = (milliseconds: number) => sleep(milliseconds, undefined, { ref: fal
 
 interface Waiting extends UnwantedJob {
   untilMs: number;
+  looks: number;
 }
 
 /**
@@ -67,12 +73,12 @@ export class UnwantedJobs {
   }
 
   /** For a database that is away: returns at once. */
-  closeLater(job: UnwantedJob): void {
+  closeLater(job: UnwantedJob, looks = 0): void {
     if (this.waiting.size >= mostWaiting) {
       this.options.logger.error({ requestId: job.requestId }, 'a row that nobody wants is left to the sweep');
       return;
     }
-    this.waiting.set(job.requestId, { ...job, untilMs: this.clock.monotonicMs() + job.deadlineMs });
+    this.waiting.set(job.requestId, { ...job, looks, untilMs: this.clock.monotonicMs() + job.deadlineMs });
     if (!this.isRunning) void this.run();
   }
 
@@ -91,9 +97,10 @@ export class UnwantedJobs {
   }
 
   /** False when it must be tried again. */
-  private async tryAgain({ requestId, untilMs }: Waiting): Promise<boolean> {
+  private async tryAgain({ looks, untilMs, ...job }: Waiting): Promise<boolean> {
+    const { requestId } = job;
     try {
-      await this.closeRow(requestId);
+      if (!(await this.closeRow(requestId)) && job.isDoubtful === true) this.lookAgain(job, looks);
     } catch (error) {
       if (this.clock.monotonicMs() < untilMs) return false;
       this.options.logger.error({ requestId, error }, 'a row that nobody wants is left to the sweep');
@@ -101,14 +108,22 @@ export class UnwantedJobs {
     return this.waiting.delete(requestId);
   }
 
-  /** Whichever attempt it is by now; of no effect when there is no such row, or it is closed. */
-  private async closeRow(requestId: string): Promise<void> {
+  private lookAgain(job: UnwantedJob, looks: number): void {
+    const { pause = idle } = this.options;
+    const pauseMs = lookAgainAfterMs[looks];
+    if (pauseMs !== undefined) void pause(pauseMs).then(() => this.closeLater(job, looks + 1));
+  }
+
+  /** Whichever attempt it is by now. Resolves to whether there is such a row; of no effect when there is none. */
+  private async closeRow(requestId: string): Promise<boolean> {
     const { jobs, closer } = this.options;
     const state = { state: 'failed', errorCode: 'SERVICE_UNAVAILABLE', usage: null, executionMs: 0 } as const;
-    if ((await closer.close({ requestId, ...state, attempt: 1 })) !== null) return;
-    for (let row = await jobs.find(requestId); row !== null && isOpen(row.state); row = await jobs.find(requestId)) {
+    if ((await closer.close({ requestId, ...state, attempt: 1 })) !== null) return true;
+    let row = await jobs.find(requestId);
+    for (; row !== null && isOpen(row.state); row = await jobs.find(requestId)) {
       await closer.close({ requestId, ...state, attempt: row.attempt });
     }
+    return row !== null;
   }
 }
 

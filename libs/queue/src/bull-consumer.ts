@@ -34,6 +34,7 @@ export interface ConsumerParts {
   readonly warn: (message: string, error?: unknown) => void;
   /** Jobs of a queue that anybody could take now. */
   readonly countWaiting: (modality: string, modelId: string) => Promise<number>;
+  readonly onClosed: () => void;
 }
 
 type OpenWorker = ReturnType<typeof openWorker<JobEnvelope>>;
@@ -103,6 +104,7 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
     }
     this.kept?.close();
     for (const stop of this.stops) stop();
+    this.parts.onClosed();
   }
 
   private get queue(): string {

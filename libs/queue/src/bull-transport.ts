@@ -78,11 +78,21 @@ export class BullTransport implements QueueTransport {
     const { store, outcomes, cancelBus: cancels, presence, progress, claims, clock, warn } = this;
     const countWaiting = (modality: string, modelId: string) => this.producer.countReady(modality, modelId);
     const consumer = new BullConsumer(
-      { store, outbox: this.mailbox.outbox, outcomes, cancels, presence, progress, claims, clock, warn, countWaiting },
+      {
+        ...{ store, outbox: this.mailbox.outbox, outcomes, cancels, presence, progress, claims, clock, warn },
+        countWaiting,
+        onClosed: () => this.consumers.delete(consumer),
+      },
       options,
     );
     this.consumers.add(consumer);
-    await consumer.start();
+    try {
+      await consumer.start();
+    } catch (error) {
+      // Half of it may take jobs already, and nobody else could ever close it.
+      await consumer.close(0);
+      throw error;
+    }
     return consumer;
   }
 

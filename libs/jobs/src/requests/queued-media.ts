@@ -81,8 +81,9 @@ export async function sendMedia(
       )
     : stream;
   const raw: ServerResponse = reply.raw;
-  // A caller who leaves lets the rest go unread.
+  // A caller who leaves lets the rest go unread; one who had left before this moment, all of it.
   raw.once('close', () => stream.destroy());
+  body.once('close', () => stream.destroy());
   void reply.status(200).type(record.contentType).header('content-length', record.bytes).send(body);
 }
 

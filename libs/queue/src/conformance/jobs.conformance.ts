@@ -1,5 +1,6 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { PlatformError } from '#common';
+import { ClaimBus } from '../affinity/claim-bus.js';
 import type { JobEnvelope } from '../job-definition.js';
 import type { JobReport } from '../transport.js';
 import {
@@ -94,6 +95,25 @@ export function describeJobs(world: () => World): void {
       await api.producer.enqueueBulk(echoJob(), envelopes);
       await until(() => outcomes.length === 100);
       expect(runs.toSorted()).toEqual(envelopes.map(({ requestId }) => requestId).toSorted());
+    });
+
+    it('are not taken by a consumer whose start failed halfway, nor by one that was closed', async () => {
+      const { api, worker } = await world().openPair();
+      await worker.presence.join(() => beat('worker', null));
+      const takers: string[] = [];
+      const taking = (name: string) => async () => (takers.push(name), done);
+      const hear = vi.spyOn(ClaimBus.prototype, 'hear').mockRejectedValueOnce(new Error('the store is away'));
+      await expect(consume(worker, taking('half'))).rejects.toThrow('away');
+      hear.mockRestore();
+      const second = await consume(worker, taking('second'));
+      const outcomes = await collectOutcomes(api);
+      for (let job = 0; job < 5; job += 1) await api.producer.enqueue(echoJob(), envelopeFor(api));
+      await until(() => outcomes.length === 5);
+      await second.close(0);
+      await api.producer.enqueue(echoJob(), envelopeFor(api));
+      await sleep(300);
+      expect(await api.producer.counts('echo', 'tiny-1.5')).toMatchObject({ waiting: 1 });
+      expect(new Set(takers)).toEqual(new Set(['second']));
     });
 
     it('are dropped with REQUEST_TIMEOUT when they expired in the queue', async () => {

@@ -14,6 +14,8 @@ const answerWithinMs = 4_000;
 interface Channel {
   readonly collector: PartCollector;
   readonly listeners: Set<(text: string) => void>;
+  /** Resolves when the server knows that we listen; whoever comes second must not believe it before. */
+  readonly heard: Promise<unknown>;
 }
 
 /** LISTEN on the process's one listening connection, NOTIFY through its pool. */
@@ -50,14 +52,23 @@ export class PostgresBus implements MessageBus {
 
   async subscribe(channel: string, listener: (text: string) => void): Promise<() => void> {
     const name = this.name(channel);
-    const known = this.channels.get(name);
-    const { listeners } = known ?? { listeners: new Set() };
-    listeners.add(listener);
-    if (!known) {
-      this.channels.set(name, { collector: new PartCollector(), listeners });
-      await (await this.listeningClient()).query(`LISTEN "${name}"`);
+    const entry = this.channels.get(name) ?? this.open(name);
+    entry.listeners.add(listener);
+    try {
+      await entry.heard;
+    } catch (error) {
+      entry.listeners.delete(listener);
+      if (this.channels.get(name) === entry) this.channels.delete(name);
+      throw error;
     }
-    return () => listeners.delete(listener);
+    return () => entry.listeners.delete(listener);
+  }
+
+  private open(name: string): Channel {
+    const heard = this.listeningClient().then((client) => client.query(`LISTEN "${name}"`));
+    const entry = { collector: new PartCollector(), listeners: new Set<(text: string) => void>(), heard };
+    this.channels.set(name, entry);
+    return entry;
   }
 
   isConnected(): boolean {

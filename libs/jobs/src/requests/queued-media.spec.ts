@@ -1,0 +1,46 @@
+import { EventEmitter } from 'node:events';
+import { Readable } from 'node:stream';
+import type { FastifyReply } from 'fastify';
+import { describe, expect, it } from 'vitest';
+import type { MediaJob } from '../media/media-job.js';
+import { type QueuedMediaParts, sendMedia } from './queued-media.js';
+
+function setUp() {
+  const stream = Readable.from([Buffer.from('film')], { objectMode: false });
+  const gone: string[] = [];
+  const record = { contentType: 'video/mp4', bytes: 4 };
+  const parts = {
+    artifacts: { open: async () => ({ record, stream }), delete: async () => void gone.push('artifact') },
+    mediaJobs: { markDeleted: async () => void gone.push('row') },
+  } as unknown as QueuedMediaParts;
+  const sent: Readable[] = [];
+  const reply = {
+    raw: new EventEmitter(),
+    status: () => reply,
+    type: () => reply,
+    header: () => reply,
+    send: (body: Readable) => void sent.push(body),
+  };
+  const job = { requestId: 'r', resultArtifacts: ['a'] } as unknown as MediaJob;
+  const send = () => sendMedia(parts, reply as unknown as FastifyReply, { job, deleteAfter: true });
+  return { stream, gone, sent, send };
+}
+
+describe('a result that is sent and then gone', () => {
+  it('is deleted before its last byte has left', async () => {
+    const { gone, sent, send } = setUp();
+    await send();
+    const chunks: Buffer[] = [];
+    for await (const chunk of sent[0] ?? []) chunks.push(chunk as Buffer);
+    expect([Buffer.concat(chunks).toString(), gone]).toEqual(['film', ['row', 'artifact']]);
+  });
+
+  it('keeps no file open, and stays, where its caller had left before', async () => {
+    const { stream, gone, sent, send } = setUp();
+    await send();
+    // As the server does with the body of an answer whose connection is closed already.
+    sent[0]?.destroy();
+    await expect.poll(() => stream.destroyed).toBe(true);
+    expect(gone).toEqual([]);
+  });
+});
