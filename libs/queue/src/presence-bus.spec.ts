@@ -103,6 +103,16 @@ describe('beats that overtake each other', () => {
     expect(heard()).toContain('worker');
   });
 
+  it('say nothing once their run has said good-bye, and the good-bye nothing of the next run', () => {
+    wire.others('worker', { run: 'a', count: 1 });
+    wire.others('worker', { run: 'a', alive: false });
+    wire.others('worker', { run: 'a', count: 2 });
+    expect(heard()).not.toContain('worker');
+    wire.others('worker', { run: 'b', count: 1 });
+    wire.others('worker', { run: 'a', alive: false });
+    expect(heard()).toContain('worker');
+  });
+
   it('are those of one run: a process that has begun anew counts anew', () => {
     wire.others('worker', { run: 'a', count: 9, claims: ['chat.m'] });
     wire.others('worker', { run: 'b', count: 1 });

@@ -5,7 +5,7 @@ import type { PresenceBeat, PresenceBus } from './presence-beat.js';
 
 const channel = 'presence';
 
-/** Addresses of vanished processes kept, so that a job found later in the queue is known to have no reader. */
+/** Addresses of vanished processes kept, so that a job found later in the queue is known to have no reader; and their runs. */
 const rememberedAddresses = 1_000;
 
 const mostUnderWay = 16;
@@ -44,6 +44,8 @@ export class BusPresence implements PresenceBus {
   private readonly heard = new Map<string, Heard>();
   private readonly listeners = new Set<(beats: PresenceBeat[]) => void>();
   private readonly goneAddresses = new Set<string>();
+  /** Runs that said good-bye. */
+  private readonly endedRuns = new Set<string>();
   private readonly stops: (() => void)[] = [];
   /** Called for every heartbeat, also for one that says nothing new. */
   onBeat: (beat: PresenceBeat) => void = () => undefined;
@@ -143,7 +145,7 @@ export class BusPresence implements PresenceBus {
     for (const stop of this.stops.splice(0)) stop();
     this.listeners.clear();
     if (this.describe === null) return;
-    const goodbye = { ...this.describe(), alive: false };
+    const goodbye = { ...this.describe(), alive: false, run: this.run };
     this.describe = null;
     await this.publish(goodbye);
   }
@@ -158,9 +160,12 @@ export class BusPresence implements PresenceBus {
     const text = JSON.stringify(beat);
     const known = this.heard.get(beat.processId);
     if (!beat.alive) {
-      if (known) this.drop([beat.processId]);
+      if (run !== undefined) this.noteEnd(run);
+      if (known !== undefined && known.run === run) this.drop([beat.processId]);
       return;
     }
+    // A good-bye has overtaken it.
+    if (run !== undefined && this.endedRuns.has(run)) return;
     const atMs = this.clock.monotonicMs();
     if (known?.run !== undefined && known.run === run && count < known.count) {
       // A newer one has overtaken it.
@@ -173,6 +178,12 @@ export class BusPresence implements PresenceBus {
     if (beat.processId === this.describe?.().processId) this.ownBeatCame(count);
     else if (!known) void this.announce();
     if (known?.text !== text) this.notify();
+  }
+
+  private noteEnd(run: string): void {
+    this.endedRuns.add(run);
+    const [oldest] = this.endedRuns;
+    if (this.endedRuns.size > rememberedAddresses && oldest !== undefined) this.endedRuns.delete(oldest);
   }
 
   /** Those before it are lost or were overtaken: nobody waits for them. */

@@ -98,21 +98,26 @@ export class MediaJobsRepository {
     return rows[0]?.ms ?? null;
   }
 
-  /** Marks the jobs as running and moves their progress on, never back; reports of older attempts change nothing. */
+  /**
+   * Marks the jobs as running and moves their progress on, never back; reports of older attempts change nothing. Jobs are
+   * locked before what hangs on them, as those do who close them; what somebody else has in hand is left alone.
+   */
   async noteProgress(notes: readonly ProgressNote[]): Promise<void> {
     await this.prisma.$executeRaw`
       WITH told AS (
         SELECT * FROM unnest(${notes.map(({ requestId }) => requestId)}::text[],
                              ${notes.map(({ attempt }) => attempt)}::int[],
                              ${notes.map(({ percent }) => percent)}::int[]) AS t(request_id, attempt, percent)
+      ), held AS (
+        SELECT j.request_id, j.state, t.percent FROM jobs j JOIN told t USING (request_id)
+         WHERE j.attempt = t.attempt AND j.state IN ('queued', 'running')
+         ORDER BY j.request_id FOR NO KEY UPDATE OF j SKIP LOCKED
       ), started AS (
-        UPDATE jobs j SET state = 'running', started_at = now() FROM told t
-         WHERE j.request_id = t.request_id AND j.attempt = t.attempt AND j.state = 'queued'
+        UPDATE jobs j SET state = 'running', started_at = now() FROM held h
+         WHERE j.request_id = h.request_id AND h.state = 'queued'
       )
-      UPDATE media_jobs m SET progress_percent = t.percent
-        FROM told t JOIN jobs j USING (request_id)
-       WHERE m.request_id = t.request_id AND j.attempt = t.attempt AND m.closed_at IS NULL
-         AND m.progress_percent < t.percent`;
+      UPDATE media_jobs m SET progress_percent = h.percent FROM held h
+       WHERE m.request_id = h.request_id AND m.closed_at IS NULL AND m.progress_percent < h.percent`;
   }
 }
 
