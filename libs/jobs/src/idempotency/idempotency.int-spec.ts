@@ -89,6 +89,35 @@ async function admit(
   });
 }
 
+/** Admits the job of a request, and commits when it is told to. */
+async function admitSlowly(idempotency: IdempotencyService, { requestId }: KeyedRequest): Promise<() => Promise<void>> {
+  const { accountId, apiKeyId } = caller;
+  const place = { modality: 'echo', modelId: 'm', stream: false, replyTo: null, deadlineMs: 60_000 };
+  const job = { requestId, accountId, apiKeyId, modality: 'echo', modelId: 'm' };
+  let commit = (): void => undefined;
+  const committing = new Promise<void>((resolve) => (commit = resolve));
+  let admitted: Promise<void> = Promise.resolve();
+  await new Promise<void>((resolve, reject) => {
+    admitted = jobs.transaction(async (transaction) => {
+      expect(await idempotency.admit(transaction, [{ job, payload: {}, quote: null }])).toEqual([null]);
+      await jobs.insert([{ requestId, caller, ...place, ciphertext: new Uint8Array([1]) }], transaction);
+      resolve();
+      await committing;
+    });
+    admitted.catch(reject);
+  });
+  return async () => {
+    commit();
+    await admitted;
+  };
+}
+
+/** Somebody waits for a lock that somebody else holds. */
+async function waitsForLock(): Promise<void> {
+  const text = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+  await expect.poll(async () => (await client.query(text)).rowCount, { timeout: 20_000 }).toBe(1);
+}
+
 async function close(
   { requestId }: KeyedRequest,
   state: 'succeeded' | 'failed' | 'cancelled',
@@ -164,6 +193,7 @@ describe('an idempotency key', () => {
     const job = { requestId: first.requestId, accountId, apiKeyId, modality: 'echo', modelId: 'm' };
     await jobs.transaction((transaction) => idempotency.admit(transaction, [{ job, payload: {}, quote: null }]));
     await claim.end('failed', { ...answer, status: 402 });
+    expect((await client.query('SELECT FROM idempotency_keys WHERE key = $1', [key])).rows).toEqual([]);
     expect(await service().open(request('another'))).toHaveProperty('claim');
   });
 
@@ -261,6 +291,25 @@ describe('a replica that dies', () => {
     await expect(service().open(request())).rejects.toEqual(lost);
   });
 
+  it('keeps its key when it was not dead, and admits its job at the moment it is judged', async () => {
+    const slow = service({ holdMs: 3_600_000 });
+    const first = request();
+    await slow.open(first);
+    const { accountId, apiKeyId } = caller;
+    const job = { requestId: first.requestId, accountId, apiKeyId, modality: 'echo', modelId: 'm' };
+    // A later step refused it then.
+    await jobs.transaction((transaction) => slow.admit(transaction, [{ job, payload: {}, quote: null }]));
+    await die();
+    const second = request();
+    const held = (await repository.find(second)) ?? expect.fail('nobody has the key');
+    const commit = await admitSlowly(slow, first);
+    const taken = repository.takeOver(second, held, 1_000);
+    await waitsForLock();
+    await commit();
+    expect(await taken).toBe(false);
+    await expect(service().open(request(), () => ({}))).resolves.toHaveProperty('answer');
+  });
+
   it('is not taken for dead while it renews what it holds', async () => {
     const slow = service({ holdMs: 1_000 });
     const claim = claimOf(await slow.open(request()));
@@ -293,5 +342,40 @@ describe('a caller who leaves', () => {
     await claim.end('cut', null);
     await close(first, 'cancelled', 0n);
     expect(await service().open(request())).toHaveProperty('claim');
+  });
+
+  it('before anything was admitted lets the key go, and nothing is admitted for it any more', async () => {
+    const idempotency = service();
+    const [left, stays] = [request(), request('a body', { key: `${key}-2` })];
+    await claimOf(await idempotency.open(left)).end('cut', null);
+    claimOf(await idempotency.open(stays));
+    const second = request();
+    claimOf(await service().open(second));
+    const { accountId, apiKeyId } = caller;
+    const admissions = [left.requestId, stays.requestId, newRequestId('TST')].map((requestId) => ({
+      job: { requestId, accountId, apiKeyId, modality: 'echo', modelId: 'm' },
+      payload: {},
+      quote: null,
+    }));
+    const verdicts = await jobs.transaction((transaction) => idempotency.admit(transaction, admissions));
+    expect(verdicts).toEqual([inUse, null, null]);
+    await expect(admit(idempotency, left, null)).rejects.toEqual(inUse);
+    expect(await jobs.find(left.requestId)).toBeNull();
+  });
+
+  it('while the job is admitted does not free the key', async () => {
+    const idempotency = service();
+    const first = request();
+    const claim = claimOf(await idempotency.open(first));
+    const commit = await admitSlowly(idempotency, first);
+    const ended = claim.end('cut', null);
+    await waitsForLock();
+    await commit();
+    await ended;
+    const { rows } = await client.query('SELECT state FROM idempotency_keys WHERE key = $1', [key]);
+    expect(rows).toEqual([{ state: 'cut' }]);
+    const { requestId } = first;
+    const again = await service().open(request(), ({ queueId }) => ({ queue_id: queueId }));
+    expect(JSON.parse(answerOf(again).body.toString())).toEqual({ queue_id: requestId });
   });
 });

@@ -1,4 +1,4 @@
-import type { PrismaService } from '#platform/prisma';
+import type { PrismaService, RawQueries } from '#platform/prisma';
 import type { JobState, JobTransaction } from '../job-states.js';
 
 /** What the row of a key says of its request; the migration tells the states. */
@@ -79,12 +79,17 @@ export class IdempotencyRepository {
   /** Takes the key from a request that needs it no longer; of any number at once, one succeeds. */
   async takeOver(request: KeyedRequest, from: HeldKey, holdMs: number): Promise<boolean> {
     const { accountId, key, fingerprint, requestId } = request;
-    const count = await this.prisma.$executeRaw`
-      UPDATE idempotency_keys
-         SET request_id = ${requestId}, fingerprint = ${fingerprint}, state = 'claimed', answer = NULL,
-             held_until = now() + ${holdMs}::float8 * interval '1 ms', expires_at = now() + ${lifetime}::interval
-       WHERE account_id = ${accountId}::uuid AND key = ${key}
-         AND request_id = ${from.requestId} AND state = ${from.state}::idempotency_state`;
+    const hadJob = from.job !== null;
+    const count = await this.withKey(
+      request,
+      (last) => last.$executeRaw`
+        UPDATE idempotency_keys
+           SET request_id = ${requestId}, fingerprint = ${fingerprint}, state = 'claimed', answer = NULL,
+               held_until = now() + ${holdMs}::float8 * interval '1 ms', expires_at = now() + ${lifetime}::interval
+         WHERE account_id = ${accountId}::uuid AND key = ${key}
+           AND request_id = ${from.requestId} AND state = ${from.state}::idempotency_state
+           AND (${hadJob}::boolean OR NOT EXISTS (SELECT FROM jobs WHERE jobs.request_id = ${from.requestId}))`,
+    );
     return count === 1;
   }
 
@@ -109,18 +114,23 @@ export class IdempotencyRepository {
 
   /** Gives the key back; where a job was admitted for it, keeps instead how its answer ended. */
   async release(
-    { accountId, key, requestId }: KeyedRequest,
+    request: KeyedRequest,
     ending: 'failed' | 'cut',
     answer: Uint8Array<ArrayBuffer> | null,
   ): Promise<void> {
-    await this.prisma.$executeRaw`
-      WITH freed AS (
-        DELETE FROM idempotency_keys
-         WHERE account_id = ${accountId}::uuid AND key = ${key} AND request_id = ${requestId}
-           AND NOT EXISTS (SELECT FROM jobs WHERE jobs.request_id = idempotency_keys.request_id)
-      )
-      UPDATE idempotency_keys SET state = ${ending}::idempotency_state, answer = ${answer}, held_until = now()
-       WHERE account_id = ${accountId}::uuid AND key = ${key} AND request_id = ${requestId} AND state = 'admitted'`;
+    const { accountId, key, requestId } = request;
+    await this.withKey(
+      request,
+      (last) => last.$executeRaw`
+        WITH freed AS (
+          DELETE FROM idempotency_keys
+           WHERE account_id = ${accountId}::uuid AND key = ${key} AND request_id = ${requestId}
+             AND NOT EXISTS (SELECT FROM jobs WHERE jobs.request_id = idempotency_keys.request_id)
+        )
+        UPDATE idempotency_keys SET state = ${ending}::idempotency_state, answer = ${answer}, held_until = now()
+         WHERE account_id = ${accountId}::uuid AND key = ${key} AND request_id = ${requestId} AND state = 'admitted'
+           AND EXISTS (SELECT FROM jobs WHERE jobs.request_id = idempotency_keys.request_id)`,
+    );
   }
 
   /** Says that the replica of these requests lives. */
@@ -139,6 +149,18 @@ export class IdempotencyRepository {
       DELETE FROM idempotency_keys WHERE (account_id, key) IN
         (SELECT account_id, key FROM idempotency_keys WHERE expires_at <= now()
           ORDER BY expires_at LIMIT ${limit}::int FOR UPDATE SKIP LOCKED)`;
+  }
+
+  /**
+   * Runs the one statement of `write` behind a lock on the key. Whether a request has a job is judged by the statement's
+   * snapshot: taken before the lock, it would be older than the admission that the lock was waited for, and miss its job.
+   */
+  private withKey({ accountId, key }: KeyedRequest, write: (last: RawQueries) => Promise<number>): Promise<number> {
+    return this.prisma.$prepared(async (transaction) => {
+      await transaction.$queryRaw`
+        SELECT FROM idempotency_keys WHERE account_id = ${accountId}::uuid AND key = ${key} FOR UPDATE`;
+      return write(transaction.last);
+    });
   }
 }
 

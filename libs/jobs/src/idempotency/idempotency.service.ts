@@ -3,8 +3,9 @@ import { type NanoUsd, PlatformError } from '#common';
 import type { Logger } from '#platform/logging';
 import type { Admission, AdmissionStep, JobTransaction } from '../job-states.js';
 import type { SecretBox } from '../secret-box.js';
+import { EndedRequests } from './ended-requests.js';
 import type { HeldKey, IdempotencyRepository, KeyedRequest } from './idempotency.repository.js';
-import { answerPlace, KeyClaim } from './key-claim.js';
+import { answerPlace, type ClaimEnding, KeyClaim } from './key-claim.js';
 import { judgeKey } from './key-verdict.js';
 import { type StoredAnswer, unpackAnswer } from './stored-answer.js';
 
@@ -37,6 +38,7 @@ const longestPauseMs = 200;
  */
 export class IdempotencyService implements AdmissionStep {
   private readonly claims = new Map<string, KeyClaim>();
+  private readonly ended = new EndedRequests();
   private readonly waitMs: number;
   private readonly holdMs: number;
   private timer: NodeJS.Timeout | undefined;
@@ -74,13 +76,15 @@ export class IdempotencyService implements AdmissionStep {
     }
   }
 
+  /** Refuses who holds its key no longer: another request took it, or its own claim has ended and let it go. */
   async admit(transaction: JobTransaction, admissions: readonly Admission[]): Promise<(PlatformError | null)[]> {
     const claims = admissions.flatMap(({ job }) => this.claims.get(job.requestId)?.request ?? []);
-    if (claims.length === 0) return admissions.map(() => null);
-    const admitted = await this.options.repository.admit(transaction, claims);
-    return admissions.map(({ job: { requestId } }) =>
-      !this.claims.has(requestId) || admitted.has(requestId) ? null : overtaken(),
-    );
+    const admitted = claims.length === 0 ? null : await this.options.repository.admit(transaction, claims);
+    const asked = new Set(claims.map(({ requestId }) => requestId));
+    return admissions.map(({ job: { requestId } }) => {
+      const holds = asked.has(requestId) ? admitted?.has(requestId) === true : !this.ended.has(requestId);
+      return holds ? null : overtaken();
+    });
   }
 
   /** Gives up what is not written within `graceMs`. */
@@ -125,14 +129,15 @@ export class IdempotencyService implements AdmissionStep {
   private begin(request: KeyedRequest): KeyOpening {
     const { repository, box, logger } = this.options;
     const { requestId } = request;
-    const claim = new KeyClaim(request, { repository, box, logger, onEnd: () => this.forget(requestId) });
+    const claim = new KeyClaim(request, { repository, box, logger, onEnd: (ending) => this.forget(requestId, ending) });
     this.claims.set(requestId, claim);
     this.timer ??= setInterval(() => void this.renew(), this.holdMs / 3).unref();
     return { claim };
   }
 
-  private forget(requestId: string): void {
+  private forget(requestId: string, ending: ClaimEnding): void {
     this.claims.delete(requestId);
+    if (ending !== 'answered') this.ended.add(requestId);
     if (this.claims.size > 0) return;
     clearInterval(this.timer);
     this.timer = undefined;

@@ -18,7 +18,7 @@ export interface KeyClaimParts {
   box: SecretBox;
   logger: Logger;
   /** When the claim is over: nothing renews it any more. */
-  onEnd: () => void;
+  onEnd: (ending: ClaimEnding) => void;
 }
 
 /** The place that an answer is bound to. */
@@ -41,7 +41,7 @@ export class KeyClaim {
    * the key at once. Resolves when that is written or was given up, and never rejects.
    */
   end(ending: ClaimEnding, answer: StoredAnswer | null): Promise<void> {
-    this.ended ??= this.write(ending, answer).finally(this.parts.onEnd);
+    this.ended ??= this.write(ending, answer).finally(() => this.parts.onEnd(ending));
     return this.ended;
   }
 

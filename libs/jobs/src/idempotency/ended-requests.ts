@@ -1,0 +1,21 @@
+/**
+ * The requests whose claims ended without a good answer, the latest of them: what still works on one, because it has not
+ * noticed that its caller left, must not go on as if it had come without a key. A hundred thousand ids are about 10 MB, and
+ * more than a replica loses while one request is on its way to its admission.
+ */
+export class EndedRequests {
+  private readonly ids = new Set<string>();
+
+  constructor(private readonly most = 100_000) {}
+
+  add(requestId: string): void {
+    this.ids.add(requestId);
+    if (this.ids.size <= this.most) return;
+    const [oldest] = this.ids;
+    if (oldest !== undefined) this.ids.delete(oldest);
+  }
+
+  has(requestId: string): boolean {
+    return this.ids.has(requestId);
+  }
+}
