@@ -184,10 +184,11 @@ export class AdmissionService {
       this.doubtful.delete(requestId);
       return job;
     } catch (error) {
+      // A try that was refused says nothing of the one before it, which may have been written.
+      if (isRefusal(error) && !this.doubtful.has(requestId)) throw error;
       // The caller need not wait for a database that is away.
-      if (isRefusal(error)) this.doubtful.delete(requestId);
-      else void this.closeIfWritten(request, written);
-      throw error instanceof PlatformError ? error : unavailable(error);
+      void this.closeIfWritten(request, written);
+      throw error instanceof BudgetSpent ? error : unavailable(error);
     }
   }
 

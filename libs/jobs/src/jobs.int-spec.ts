@@ -498,6 +498,34 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     expect(await row(opened.requestId)).toMatchObject({ error_code: 'SERVICE_UNAVAILABLE', payloads: 0 });
   });
 
+  it('leaves no row open that was written all the same before another try was refused', async () => {
+    const { modelId } = request();
+    const both = [request({ modelId }), request({ modelId })];
+    let tries = 0;
+    const deaf = Object.create(jobs) as JobsRepository;
+    deaf.transaction = async (work) => {
+      const result = await jobs.transaction(work);
+      // The two are one group; then each is tried alone.
+      if (tries === 1) throw new Error('the connection was lost');
+      return result;
+    };
+    const refused = () => new PlatformError('IDEMPOTENCY_KEY_IN_USE', 'Its caller has left.');
+    const step: AdmissionStep = {
+      admit: (_transaction, admissions) => {
+        tries += 1;
+        return Promise.resolve(admissions.map(() => (tries === 1 ? null : refused())));
+      },
+    };
+    const common = { jobs: deaf, closer: new JobCloser(jobs), cipher: new PayloadCipher(secretKey), transport, logger };
+    const service = new AdmissionService({ ...common, queueLimit: 1_000, steps: [step] });
+    const unavailable = { status: 'rejected', reason: { code: 'SERVICE_UNAVAILABLE' } };
+    expect(await Promise.allSettled(both.map((each) => service.open(each)))).toMatchObject([unavailable, unavailable]);
+    expect(tries).toBe(3);
+    for (const { requestId } of both) {
+      await expect.poll(async () => (await row(requestId))?.state, { timeout: 20_000 }).toBe('failed');
+    }
+  });
+
   it('keeps no caller longer than its budget, and no row that is written after it', async () => {
     const opened = request();
     let write: () => void = () => undefined;
