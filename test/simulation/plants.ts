@@ -134,7 +134,7 @@ export const plants: readonly Plant[] = [
   },
   {
     name: 'sweeps believe what they see once',
-    seenAt: 557,
+    seenAt: 812,
     hastySweeps: true,
   },
   {

@@ -4,6 +4,7 @@ import {
   FailAbandonedSweep,
   JobCloser,
   JobsRepository,
+  OutcomeFlow,
   OutcomeProcessor,
   PayloadCipher,
   RequeueLostSweep,
@@ -40,8 +41,9 @@ export class SimOps {
     const jobs = plant?.jobs?.(repository) ?? repository;
     const settlement = new SettlementStep(meterJob);
     const closer = new JobCloser(jobs, [plant?.settlement?.(settlement) ?? settlement], [platform.hearClosing]);
-    this.outcomes = new OutcomeProcessor({ transport, closer, logger: silentLogger, clock: world });
-    const outcomesFlow = () => this.outcomes.hasCaughtUp(2 * sweepIntervalMs);
+    this.outcomes = new OutcomeProcessor({ transport, closer, logger: silentLogger });
+    const flow = new OutcomeFlow(transport.outcomes, { clock: world });
+    const outcomesFlow = () => flow.flows();
     const definitions = new Map([[simChatJob.modality, simChatJob]]);
     const common = { jobs, closer, transport, logger: silentLogger, definitions, outcomesFlow, clock: world };
     const confirmMs = plant?.hastySweeps === true ? 0 : undefined;
@@ -54,7 +56,7 @@ export class SimOps {
         confirmMs: confirmMs ?? sweepIntervalMs,
       }),
       new FailAbandonedSweep({ ...common, confirmMs, comebackMs: confirmMs }),
-      new ExpireOverdueSweep({ ...common, graceMs: expireGraceMs }),
+      new ExpireOverdueSweep({ ...common, graceMs: expireGraceMs, confirmMs: confirmMs ?? sweepIntervalMs }),
     ];
   }
 

@@ -77,6 +77,7 @@ export class SimPlatform {
       },
       presence: { list: () => this.beats() },
       outcomes: {
+        pending: () => world.step(process, { label: 'look at outcomes', start: () => this.store.pending() }),
         // A worker tries until it is told: what is lost on the way is the same as what comes late.
         report: (outcome: Parameters<QueueTransport['outcomes']['report']>[0]) =>
           process.isDead

@@ -1,4 +1,4 @@
-import type { JobDefinition, JobEnvelope, Outcome } from '#queue';
+import type { JobDefinition, JobEnvelope, Outcome, PendingOutcomes } from '#queue';
 import type { SimProcess } from './world.js';
 
 /** How long a process owns outcomes without renewing, in ms; as in `libs/queue`. */
@@ -6,7 +6,7 @@ const outcomeLockMs = 10_000;
 
 /** Pauses before an outcome is tried again, in ms; as in `libs/queue`. */
 const firstRetryMs = 500;
-const longestRetryMs = 4_000;
+const longestRetryMs = 15_000;
 
 export interface QueuedJob {
   envelope: JobEnvelope;
@@ -134,6 +134,15 @@ export class SimStore {
       ({ holder, heldAtMs, dueAtMs }) =>
         dueAtMs <= nowMs && (holder === null || (!holder.runs && nowMs - heldAtMs > outcomeLockMs)),
     );
+  }
+
+  pending(): PendingOutcomes {
+    const isPostponed = ({ holder, failures }: StoredOutcome) => holder === null && failures > 0;
+    const names = (stored: StoredOutcome[]) => stored.map(({ id }) => String(id));
+    return {
+      postponed: names(this.outcomes.filter(isPostponed)),
+      underWay: names(this.outcomes.filter((stored) => !isPostponed(stored))),
+    };
   }
 
   acknowledge(id: number): void {

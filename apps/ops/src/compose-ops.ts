@@ -12,6 +12,7 @@ import {
   JobsRepository,
   MediaClosing,
   MediaJobsRepository,
+  OutcomeFlow,
   OutcomeProcessor,
   PayloadCipher,
   ProgressRecorder,
@@ -31,6 +32,8 @@ import type { ArtifactStore } from '#storage';
 export interface OpsParts {
   config: OpsConfig;
   prisma: PrismaService;
+  /** The database for the proof of the books, whose queries may take long. */
+  proofs: PrismaService;
   transport: QueueTransport;
   logger: Logger;
   metrics: Metrics;
@@ -87,8 +90,9 @@ export function composeOps(parts: OpsParts): OpsProcesses {
     onClosed: ({ modality, modelId, state, errorCode }) =>
       closed.inc({ modality, model: modelId, state, code: errorCode ?? '' }),
   });
-  // A database that was away leaves outcomes waiting; twice the pause gives them the time to be written.
-  const outcomesFlow = () => outcomes.hasCaughtUp(2 * config.sweepIntervalMs);
+  const flow = new OutcomeFlow(transport.outcomes);
+  const outcomesFlow = () => flow.flows();
+  const confirmMs = Math.min(config.sweepIntervalMs, 5_000);
   const common = { jobs, closer, transport, logger, definitions, outcomesFlow };
   const found = metrics.counter('sluice_sweep_rows_total', 'Rows that a sweep repaired.', ['sweep']);
   const failures = metrics.counter('sluice_sweep_failures_total', 'Sweeps that failed.', ['sweep']);
@@ -99,10 +103,10 @@ export function composeOps(parts: OpsParts): OpsProcesses {
         producer: transport.producer,
         cipher: new PayloadCipher(config.secretKey),
         lostAfterMs: config.lostAfterMs,
-        confirmMs: Math.min(config.sweepIntervalMs, 5_000),
+        confirmMs,
       }),
       new FailAbandonedSweep(common),
-      new ExpireOverdueSweep({ ...common, graceMs: expireGraceMs }),
+      new ExpireOverdueSweep({ ...common, graceMs: expireGraceMs, confirmMs }),
       new DeleteExpiredArtifactsSweep(artifacts),
       new ForgetAnswersSweep(new IdempotencyRepository(prisma)),
       new ForgetLinksSweep(new DownloadLinksRepository(prisma)),
@@ -117,12 +121,7 @@ export function composeOps(parts: OpsParts): OpsProcesses {
     outcomes,
     sweeps,
     progress: new ProgressRecorder({ jobs: mediaJobs, transport, logger }),
-    books: new LedgerWatch({
-      ledger: new LedgerService(prisma),
-      metrics,
-      logger,
-      verifyEveryMs: config.ledgerVerifyMs,
-    }),
+    books: watchBooks(parts),
     placements: new PlacementKeeper({
       repository: new PlacementRepository(prisma),
       channel: transport.placements,
@@ -130,6 +129,18 @@ export function composeOps(parts: OpsParts): OpsProcesses {
       logger,
     }),
   };
+}
+
+/** Open holds are counted at every scrape, which must not wait as long as a proof may. */
+function watchBooks({ config, prisma, proofs, metrics, logger }: OpsParts): LedgerWatch {
+  const ledger = new LedgerService(prisma);
+  const proving = new LedgerService(proofs);
+  return new LedgerWatch({
+    ledger: { verify: () => proving.verify(), openHolds: () => ledger.openHolds() },
+    metrics,
+    logger,
+    verifyEveryMs: config.ledgerVerifyMs,
+  });
 }
 
 function registerJobGauges({ transport, metrics }: OpsParts, jobs: JobsRepository): void {

@@ -3,22 +3,17 @@ import { Readiness, registerReadinessGauges, startHealthServer } from '#platform
 import { createLogger } from '#platform/logging';
 import { Metrics, registerQueueFailures } from '#platform/metrics';
 import { MigrationCheck } from '#platform/migrations';
-import { PrismaService } from '#platform/prisma';
 import { createTransport } from '#queue';
 import { openLimitStore } from '#rate-limit';
 import { createArtifactStore } from '#storage';
 import { composeOps } from './compose-ops.js';
+import { openDatabases } from './open-databases.js';
 
 /** Runs ops until SIGTERM or SIGINT; what is in progress ends first. Any number of replicas may run. */
 export async function runOps(config: OpsConfig): Promise<void> {
   const logger = createLogger('ops');
   const stopped = stopSignal();
-  const prisma = new PrismaService({
-    url: config.databaseUrl,
-    applicationName: 'sluice-ops',
-    // A proof of the whole ledger reads every entry.
-    queryTimeoutMs: 600_000,
-  });
+  const { prisma, proofs } = openDatabases({ url: config.databaseUrl });
   const transport = await createTransport({
     url: config.queueUrl,
     namespace: config.namespace,
@@ -36,6 +31,7 @@ export async function runOps(config: OpsConfig): Promise<void> {
   const { outcomes, sweeps, progress, books, placements } = composeOps({
     config,
     prisma,
+    proofs,
     transport,
     logger,
     metrics,
@@ -66,7 +62,7 @@ export async function runOps(config: OpsConfig): Promise<void> {
   await transport.close();
   await artifacts.close();
   await limitStore.close();
-  await prisma.$disconnect();
+  await Promise.all([prisma.$disconnect(), proofs.$disconnect()]);
   await http.close();
   logger.info('ops stopped');
 }

@@ -23,7 +23,13 @@ import { JobsRepository } from './jobs.repository.js';
 import { JobsService } from './jobs.service.js';
 import { OutcomeProcessor } from './outcome.processor.js';
 import { PayloadCipher } from './payload-cipher.js';
-import { ExpireOverdueSweep, FailAbandonedSweep, RequeueLostSweep } from './sweeps/index.js';
+import {
+  ExpireOverdueSweep,
+  FailAbandonedSweep,
+  OutcomeFlow,
+  type RequeueLostOptions,
+  RequeueLostSweep,
+} from './sweeps/index.js';
 
 class EchoPayload {
   @IsString() text!: string;
@@ -157,6 +163,7 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
   ): Promise<OutcomeProcessor> {
     const outcomes: QueueTransport['outcomes'] = {
       report: (each) => transport.outcomes.report(each),
+      pending: () => transport.outcomes.pending(),
       process: (handler) => transport.outcomes.process((each) => (heard(each), handler(each))),
     };
     const over = Object.create(transport, { outcomes: { value: outcomes } }) as QueueTransport;
@@ -181,16 +188,17 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
   const processor = (closing: ClosingStep[] = []) =>
     new OutcomeProcessor({ transport, closer: new JobCloser(jobs, closing), logger });
 
-  const requeue = (confirmMs = 0, lostAfterMs = 0) =>
+  const requeue = (wishes: Partial<RequeueLostOptions> = {}) =>
     new RequeueLostSweep({
       jobs,
       producer: transport.producer,
       cipher: new PayloadCipher(secretKey),
       definitions,
       logger,
-      lostAfterMs,
-      confirmMs,
-      outcomesFlow: () => true,
+      lostAfterMs: 0,
+      confirmMs: 0,
+      outcomesFlow: async () => true,
+      ...wishes,
     });
 
   it('brings a job from admission over a worker to a closed row without its payload', async () => {
@@ -378,7 +386,6 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     const step: ClosingStep = { close: () => Promise.reject(new Error('ledger is away')) };
     const failing = processor([step]);
     await expect(failing.process(outcome(opened.requestId))).rejects.toThrow('ledger');
-    expect(failing.hasCaughtUp(60_000)).toBe(false);
     expect(await row(opened.requestId)).toMatchObject({ state: 'queued', payloads: 1 });
     await processor().process(outcome(opened.requestId));
     expect(await row(opened.requestId)).toMatchObject({ state: 'succeeded', payloads: 0 });
@@ -429,7 +436,7 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     await client.query(`UPDATE jobs SET enqueued_at = now() - interval '1 minute' WHERE request_id = $1`, [
       opened.requestId,
     ]);
-    await Promise.all([requeue(0, 30_000).run(), requeue(0, 30_000).run()]);
+    await Promise.all([requeue({ lostAfterMs: 30_000 }).run(), requeue({ lostAfterMs: 30_000 }).run()]);
     expect(await row(opened.requestId)).toMatchObject({ attempt: 2 });
     const seen: object[] = [];
     await consume(opened.modelId, (job) => Promise.resolve(void seen.push(job.envelope)));
@@ -460,10 +467,10 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     await admission().open(held);
     await admission().open(missing);
     await transport.producer.remove('echo', missing.modelId, missing.requestId);
-    await requeue(60_000).run();
-    await requeue(0).run();
+    await requeue({ confirmMs: 60_000 }).run();
+    await requeue().run();
     expect(await row(held.requestId)).toMatchObject({ attempt: 1 });
-    const patient = requeue(60_000);
+    const patient = requeue({ confirmMs: 60_000 });
     const attemptBefore = (await row(missing.requestId))?.attempt;
     await patient.run();
     expect((await row(missing.requestId))?.attempt).toBe(attemptBefore);
@@ -473,7 +480,8 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     const requestId = newRequestId('TST');
     const slot = transport.mailbox.open(requestId);
     await admission().open(request({ requestId, deadlineMs: 1, replyTo: transport.mailbox.address }));
-    const sweep = () => new ExpireOverdueSweep({ jobs, closer: new JobCloser(jobs), transport, logger, graceMs: 0 });
+    const common = { jobs, closer: new JobCloser(jobs), transport, logger, outcomesFlow: async () => true };
+    const sweep = () => new ExpireOverdueSweep({ ...common, graceMs: 0, confirmMs: 0 });
     await expect.poll(async () => (await sweep().run(), (await row(requestId))?.state)).toBe('expired');
     expect(await row(requestId)).toMatchObject({ error_code: 'REQUEST_TIMEOUT', payloads: 0 });
     for await (const event of slot) {
@@ -550,11 +558,67 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     await jobs.markRunning([opened.requestId]);
     const common = { jobs, closer: new JobCloser(jobs), transport, logger, definitions };
     const atOnce = { ...common, confirmMs: 0, comebackMs: 0 };
-    const asleep = new FailAbandonedSweep({ ...atOnce, outcomesFlow: () => false });
+    const asleep = new FailAbandonedSweep({ ...atOnce, outcomesFlow: async () => false });
     expect(await asleep.run()).toBe(0);
-    const sweep = new FailAbandonedSweep({ ...atOnce, outcomesFlow: () => true });
+    const sweep = new FailAbandonedSweep({ ...atOnce, outcomesFlow: async () => true });
     await expect.poll(async () => (await sweep.run(), (await row(opened.requestId))?.state)).toBe('failed');
     expect(await row(opened.requestId)).toMatchObject({ error_code: 'DEVICE_LOST', payloads: 0 });
+  });
+
+  it('overtakes no outcome that waits to be tried again, whichever replica failed to write it', async () => {
+    const [queued, running, overdue] = [request(), request(), request({ deadlineMs: 1 })];
+    const all = [queued, running, overdue];
+    for (const each of all) {
+      await admission().open(each);
+      await transport.producer.remove('echo', each.modelId, each.requestId);
+    }
+    await jobs.markRunning([running.requestId]);
+    let isAway = true;
+    await processOutcomes([
+      { close: async () => (isAway ? Promise.reject(new Error('database is away')) : undefined) },
+    ]);
+    await Promise.all(all.map(({ requestId }) => transport.outcomes.report(outcome(requestId))));
+    // Another replica, which has just started. What is tried at this moment waits as well.
+    const flow = new OutcomeFlow(transport.outcomes, { slowMs: 0 });
+    const outcomesFlow = () => flow.flows();
+    await expect.poll(outcomesFlow).toBe(false);
+    const common = { jobs, closer: new JobCloser(jobs), transport, logger, definitions, outcomesFlow };
+    const sweeps = [
+      requeue({ outcomesFlow }),
+      new FailAbandonedSweep({ ...common, confirmMs: 0, comebackMs: 0 }),
+      new ExpireOverdueSweep({ ...common, graceMs: 0, confirmMs: 0 }),
+    ];
+    for (const sweep of sweeps) expect(await sweep.run(), sweep.name).toBe(0);
+    isAway = false;
+    for (const { requestId } of all) {
+      await expect.poll(() => row(requestId), { timeout: 20_000 }).toMatchObject({ state: 'succeeded', attempt: 1 });
+    }
+  });
+
+  it('confirms nothing by what it saw before outcomes had to wait or a look failed', async () => {
+    const opened = request();
+    await admission().open(opened);
+    await transport.producer.remove('echo', opened.modelId, opened.requestId);
+    let answer: () => Promise<boolean> = async () => true;
+    let nowMs = 0;
+    const clock = { nowMs: () => nowMs, monotonicMs: () => nowMs };
+    const sweep = requeue({ outcomesFlow: () => answer(), confirmMs: 3_000, clock });
+    const attempts: unknown[] = [];
+    const looks = [
+      async () => true,
+      async () => false,
+      async () => true,
+      async () => Promise.reject(new Error('the queue is away')),
+      async () => true,
+      async () => true,
+    ];
+    for (const look of looks) {
+      answer = look;
+      await sweep.run().catch(() => undefined);
+      attempts.push((await row(opened.requestId))?.attempt);
+      nowMs += 3_000;
+    }
+    expect(attempts).toEqual([1, 1, 1, 1, 1, 2]);
   });
 
   it('leaves a whole answer to the next worker that no worker is there for, and not a stream', async () => {
@@ -563,7 +627,7 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     for (const each of [whole, stream]) await admission().open(each);
     await jobs.markRunning([whole.requestId, stream.requestId]);
     const common = { jobs, closer: new JobCloser(jobs), transport, logger, definitions };
-    const sweep = new FailAbandonedSweep({ ...common, outcomesFlow: () => true, confirmMs: 0 });
+    const sweep = new FailAbandonedSweep({ ...common, outcomesFlow: async () => true, confirmMs: 0 });
     await expect.poll(async () => (await sweep.run(), (await row(stream.requestId))?.state)).toBe('failed');
     expect(await row(whole.requestId)).toMatchObject({ state: 'running' });
     await transport.producer.remove('echo', whole.modelId, whole.requestId);

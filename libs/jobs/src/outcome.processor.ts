@@ -1,4 +1,3 @@
-import { type Clock, systemClock } from '#common';
 import type { Logger } from '#platform/logging';
 import type { Outcome, QueueTransport } from '#queue';
 import type { JobCloser } from './job-closer.js';
@@ -10,7 +9,6 @@ export interface OutcomeProcessorOptions {
   logger: Logger;
   /** After a row was closed, and only for the closing that counted. */
   onClosed?: (job: ClosedJob) => void;
-  clock?: Clock;
 }
 
 /**
@@ -19,12 +17,8 @@ export interface OutcomeProcessorOptions {
  */
 export class OutcomeProcessor {
   private running: { close(): Promise<void> } | undefined;
-  private lastFailureMs = -Infinity;
-  private readonly clock: Clock;
 
-  constructor(private readonly options: OutcomeProcessorOptions) {
-    this.clock = options.clock ?? systemClock;
-  }
+  constructor(private readonly options: OutcomeProcessorOptions) {}
 
   async start(): Promise<void> {
     this.running = await this.options.transport.outcomes.process((outcome) => this.process(outcome));
@@ -33,11 +27,6 @@ export class OutcomeProcessor {
   async close(): Promise<void> {
     await this.running?.close();
     this.running = undefined;
-  }
-
-  /** False for `ms` after an outcome could not be written: until then, an open row says nothing about its job. */
-  hasCaughtUp(ms: number): boolean {
-    return this.clock.monotonicMs() - this.lastFailureMs > ms;
   }
 
   /** Rejects when the database does not take it; the queue then brings it again. */
@@ -52,7 +41,6 @@ export class OutcomeProcessor {
         logger.debug({ requestId, attempt, modality, model: modelId, state, errorCode, executionMs }, 'job closed');
       } else logger.info({ requestId, attempt, status }, 'an outcome came twice, late, or for an attempt given up');
     } catch (error) {
-      this.lastFailureMs = this.clock.monotonicMs();
       logger.warn({ requestId, attempt, error }, 'an outcome could not be written, it will come again');
       throw error;
     }

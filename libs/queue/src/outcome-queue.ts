@@ -1,12 +1,15 @@
 import { type BullJob, type BullQueue, type BullQueues, openWorker } from './bull-queue.js';
 import { settlesWithin } from './store-call.js';
 import type { Store } from './store.js';
-import type { Outcome, OutcomeQueue } from './transport.js';
+import type { Outcome, OutcomeQueue, PendingOutcomes } from './transport.js';
 
 const name = 'outcomes';
 
 /** Outcomes in one job of the queue. */
 const outcomesPerJob = 100;
+
+/** Jobs of each state that a look names. */
+const namesPerLook = 1_000;
 
 /** Reports under way at once: outcomes need no order, and must not wait for a slow one. Fewer are larger, and cost less. */
 const writesAtOnce = 2;
@@ -62,6 +65,16 @@ export class BullOutcomes implements OutcomeQueue {
     return new Promise((resolve, reject) => {
       this.waiting.push({ outcome, resolve, reject });
       if (this.writing < writesAtOnce) void this.write();
+    });
+  }
+
+  async pending(): Promise<PendingOutcomes> {
+    return this.queues.call(name, async (queue) => {
+      // Postgres reads one state after the other: in this order none that moves on meanwhile is missed.
+      const states = ['active', 'delayed', 'wait', 'active'] as const;
+      const ids = await queue.backend.getRanges([...states], 0, namesPerLook - 1, true);
+      const [active = [], postponed = [], waiting = [], activeSince = []] = ids;
+      return { postponed, underWay: [...new Set([...active, ...waiting, ...activeSince])] };
     });
   }
 

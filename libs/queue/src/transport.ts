@@ -167,9 +167,19 @@ export interface Outcome {
   finishedAtMs: number;
 }
 
+/** Outcomes that wait, by names of their batches: one keeps its name until all in it are processed. */
+export interface PendingOutcomes {
+  /** A handler rejected one of these: they are tried again later. */
+  postponed: readonly string[];
+  /** To be handled next, or being handled, for the first time or again. The oldest are named. */
+  underWay: readonly string[];
+}
+
 /** Durable: a reported outcome is processed at least once, whatever dies in between. */
 export interface OutcomeQueue {
   report(outcome: Outcome): Promise<void>;
+  /** What was reported and is not processed yet. One cheap look, which names no more than 1,000 of each kind. */
+  pending(): Promise<PendingOutcomes>;
   /** Runs `handler` for each outcome until closed; a rejection is retried with back-off, without end. */
   process(handler: (outcome: Outcome) => Promise<void>): Promise<{ close(): Promise<void> }>;
 }

@@ -204,7 +204,7 @@ describe('async jobs', () => {
       transport,
       logger,
       definitions: new Map([['film', filmJob]]),
-      outcomesFlow: () => true,
+      outcomesFlow: async () => true,
       confirmMs: 0,
     });
     await sweep.run();

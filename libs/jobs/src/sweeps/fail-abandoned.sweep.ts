@@ -3,13 +3,15 @@ import type { JobDefinition } from '#queue';
 import type { JobsRepository, OpenJob } from '../jobs.repository.js';
 import { closeDead, type CloseDeadOptions, type Verdict } from './close-dead.js';
 import { Sightings } from './sightings.js';
+import { sureLook } from './sure-look.js';
 import type { Sweep } from './sweep.js';
 
 export interface FailAbandonedOptions extends CloseDeadOptions {
   jobs: JobsRepository;
   /** Every kind of job, by modality. */
   definitions: ReadonlyMap<string, JobDefinition<object, object>>;
-  outcomesFlow: () => boolean;
+  /** As `OutcomeFlow.flows`. */
+  outcomesFlow: () => Promise<boolean>;
   /** Age at which a running row is looked at, and for how long it must then be without queue entry or worker; default: 6/10 of the longest lock, each. */
   confirmMs?: number;
   /** The same for a whole answer whose job the queue still holds: the next worker makes it again; default: 45 s. */
@@ -49,20 +51,26 @@ export class FailAbandonedSweep implements Sweep {
   }
 
   async run(): Promise<number> {
-    if (!this.options.outcomesFlow()) return 0;
-    const running = await this.options.jobs.findRunning(this.confirmMs, batch);
-    const lost: OpenJob[] = [];
-    const wholeOrphans: OpenJob[] = [];
-    for (const job of running) {
-      const loss = await this.lossOf(job);
-      if (loss === 'orphaned' && !job.stream) wholeOrphans.push(job);
-      else if (loss !== null) lost.push(job);
-    }
+    const { outcomesFlow } = this.options;
+    const losses = new Map<OpenJob, Loss>();
+    const sightings = [this.sightings, this.orphans];
+    const lost = await sureLook(() => this.findLost(losses), { outcomesFlow, sightings });
+    const isWholeOrphan = (job: OpenJob) => losses.get(job) === 'orphaned' && !job.stream;
+    const confirmed = [
+      ...this.sightings.confirmJobs(lost.filter((job) => !isWholeOrphan(job))),
+      ...this.orphans.confirmJobs(lost.filter(isWholeOrphan)),
+    ];
     let count = 0;
-    for (const job of [...confirmed(this.sightings, lost), ...confirmed(this.orphans, wholeOrphans)]) {
-      if (await closeDead(job, abandoned, this.options)) count += 1;
-    }
+    for (const job of confirmed) if (await closeDead(job, abandoned, this.options)) count += 1;
     return count;
+  }
+
+  private async findLost(losses: Map<OpenJob, Loss>): Promise<OpenJob[]> {
+    for (const job of await this.options.jobs.findRunning(this.confirmMs, batch)) {
+      const loss = await this.lossOf(job);
+      if (loss !== null) losses.set(job, loss);
+    }
+    return [...losses.keys()];
   }
 
   private async lossOf({ modality, modelId, requestId, replyTo }: OpenJob): Promise<Loss | null> {
@@ -75,10 +83,4 @@ export class FailAbandonedSweep implements Sweep {
       .some((beat) => beat.alive && beat.models.some((model) => model.modelId === modelId));
     return hasWorker ? null : 'orphaned';
   }
-}
-
-function confirmed(sightings: Sightings, jobs: OpenJob[]): OpenJob[] {
-  const keyOf = ({ requestId, attempt }: OpenJob) => `${requestId}/${attempt}`;
-  const keys = sightings.confirm(jobs.map(keyOf));
-  return jobs.filter((job) => keys.has(keyOf(job)));
 }

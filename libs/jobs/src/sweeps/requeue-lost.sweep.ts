@@ -4,6 +4,7 @@ import type { JobDefinition, JobProducer } from '#queue';
 import type { JobsRepository, OpenJob } from '../jobs.repository.js';
 import type { PayloadCipher } from '../payload-cipher.js';
 import { Sightings } from './sightings.js';
+import { sureLook } from './sure-look.js';
 import type { Sweep } from './sweep.js';
 
 export interface RequeueLostOptions {
@@ -17,8 +18,8 @@ export interface RequeueLostOptions {
   lostAfterMs: number;
   /** How long it must be missing there. */
   confirmMs: number;
-  /** True while outcomes are being written; when they pile up, an open row says nothing. */
-  outcomesFlow: () => boolean;
+  /** True while outcomes are being written; when they wait, an open row says nothing. */
+  outcomesFlow: () => Promise<boolean>;
   clock?: Clock;
 }
 
@@ -39,12 +40,11 @@ export class RequeueLostSweep implements Sweep {
 
   async run(): Promise<number> {
     const { jobs, lostAfterMs, outcomesFlow } = this.options;
-    if (!outcomesFlow()) return 0;
-    const missing = await this.missingFromQueue(await jobs.findQueued(lostAfterMs, batch));
-    const confirmed = this.sightings.confirm(missing.map(({ requestId }) => requestId));
+    const look = async () => this.missingFromQueue(await jobs.findQueued(lostAfterMs, batch));
+    const missing = await sureLook(look, { outcomesFlow, sightings: [this.sightings], asksAlways: true });
     let requeued = 0;
-    for (const job of missing) {
-      if (confirmed.has(job.requestId) && (await this.requeue(job))) requeued += 1;
+    for (const job of this.sightings.confirmJobs(missing)) {
+      if (await this.requeue(job)) requeued += 1;
     }
     return requeued;
   }

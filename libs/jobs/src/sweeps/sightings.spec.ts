@@ -10,5 +10,7 @@ describe('Sightings', () => {
     expect(sightings.confirm(['a'])).toEqual(new Set());
     nowMs = 100;
     expect(sightings.confirm(['a', 'b'])).toEqual(new Set(['a']));
+    sightings.forget();
+    expect(sightings.confirm(['a'])).toEqual(new Set());
   });
 });

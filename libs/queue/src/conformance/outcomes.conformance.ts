@@ -30,6 +30,30 @@ export function describeOutcomes(world: () => World): void {
       expect(seen.filter((id) => id === 'r7')).toHaveLength(3);
     });
 
+    it('are pending for every process until they are processed: under way, or postponed', async () => {
+      const { api, worker } = await world().openPair();
+      const nothing = { postponed: [], underWay: [] };
+      expect(await worker.outcomes.pending()).toEqual(nothing);
+      await api.outcomes.report(outcomeOf('r1'));
+      const { postponed, underWay } = await worker.outcomes.pending();
+      expect(postponed).toEqual([]);
+      expect(underWay).toHaveLength(1);
+      const held = deferred<void>();
+      let tries = 0;
+      await api.outcomes.process(async () => {
+        tries += 1;
+        if (tries <= 2) throw new Error('database is away');
+        await held.promise;
+      });
+      let later: readonly string[] = [];
+      await until(async () => (later = (await worker.outcomes.pending()).postponed).length > 0);
+      expect(later).toEqual(underWay);
+      await until(() => tries === 3);
+      expect(await worker.outcomes.pending()).toEqual({ postponed: [], underWay });
+      held.resolve();
+      await until(async () => (await worker.outcomes.pending()).underWay.length === 0);
+    });
+
     it('survive a processor that dies with them', async () => {
       const outcomeLockMs = 1_500;
       const { api } = await world().openPair({ outcomeLockMs });

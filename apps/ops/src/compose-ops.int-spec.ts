@@ -1,0 +1,68 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import pg from 'pg';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { OpsConfig } from '#platform/config';
+import { createLogger } from '#platform/logging';
+import { Metrics } from '#platform/metrics';
+import { createTransport, type QueueTransport } from '#queue';
+import { openLimitStore } from '#rate-limit';
+import { createArtifactStore } from '#storage';
+import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
+import { composeOps } from './compose-ops.js';
+import { openDatabases } from './open-databases.js';
+
+describe('ops', () => {
+  let database: TestDatabase;
+  let transport: QueueTransport;
+  let home: string;
+
+  beforeEach(async () => {
+    database = await createMigratedDatabase();
+    transport = await createTransport({
+      url: database.url,
+      namespace: 'ops',
+      clientName: 'ops',
+      warn: () => undefined,
+    });
+    home = await mkdtemp(path.join(tmpdir(), 'sluice-ops-'));
+  });
+
+  afterEach(async () => {
+    await transport.close();
+    await database.drop();
+    await rm(home, { recursive: true });
+  });
+
+  it('gives up a query of its sweeps that gets no answer, and lets the proof of the books take its time', async () => {
+    const timing = { sweepIntervalMs: 50, lostAfterMs: 100, ledgerVerifyMs: 900_000 };
+    const config = Object.assign(new OpsConfig(), { ...timing, secretKey: '5c'.repeat(32) });
+    const metrics = new Metrics('ops', { processMetrics: false });
+    const logger = createLogger('ops', { level: 'silent' });
+    const { prisma, proofs } = openDatabases({ url: database.url, queryTimeoutMs: 200 });
+    const artifacts = createArtifactStore({ home });
+    const limitStore = await openLimitStore({ redisUrl: null, prisma, namespace: 'ops', warn: () => undefined });
+    const { sweeps, books } = composeOps({ config, prisma, proofs, transport, logger, metrics, artifacts, limitStore });
+    // Whoever asks for rows of jobs waits now, as for a server that has vanished.
+    const holder = new pg.Client({ connectionString: database.url });
+    await holder.connect();
+    await holder.query('BEGIN; LOCK TABLE jobs IN ACCESS EXCLUSIVE MODE');
+    try {
+      books.start();
+      sweeps.start();
+      const failed = /^sluice_sweep_failures_total\{sweep="expire-overdue"[^}]*\} [1-9]/m;
+      await expect.poll(() => metrics.render(), { timeout: 20_000 }).toMatch(failed);
+      await holder.query('COMMIT');
+      await books.close();
+      expect(await metrics.render()).toMatch(/^sluice_money_proved_timestamp_seconds\{[^}]*\} 1\d{9}/m);
+    } finally {
+      await holder.end();
+      await sweeps.close();
+      await books.close();
+      await artifacts.close();
+      await limitStore.close();
+      await Promise.all([prisma.$disconnect(), proofs.$disconnect()]);
+    }
+  });
+});
