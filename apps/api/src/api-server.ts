@@ -17,7 +17,7 @@ import { addFramingGuard } from './http/framing.guard.js';
 import { addIdempotency } from './http/idempotency.js';
 import { addJsonParser } from './http/json.parser.js';
 import { addMultipartParser } from './http/multipart.parser.js';
-import { addRateLimits, refuseStranger } from './http/rate-limit.guard.js';
+import { addRateLimits, holdReplay, refuseStranger } from './http/rate-limit.guard.js';
 import { addRequestTracking } from './http/request-tracking.js';
 import { addResponseHeaders } from './http/response-headers.js';
 import { RouteTable } from './http/route-table.js';
@@ -72,8 +72,14 @@ export async function createApplication(services: ApiServices): Promise<NestFast
   addSlowClientGuard(server, config.stalledMs);
   addAuthGuard(server, services, refuseStranger(services.limits.limiter));
   const { limits, balances, budgets } = services;
-  addRateLimits(server, { limiter: limits.limiter, balances, budgets });
-  addIdempotency(server, services);
+  const limited = { limiter: limits.limiter, balances, budgets };
+  addRateLimits(server, limited);
+  const { idempotency } = services;
+  addIdempotency(server, {
+    idempotency,
+    budgets,
+    holdReplay: (request, reply) => holdReplay(limited, request, reply),
+  });
   addJsonParser(server);
   addMultipartParser(server);
   await addCompression(server);

@@ -317,6 +317,23 @@ describe('key limits', () => {
     expect(second.outcome).toBe(outcome);
     if (outcome === 'reserved') await close(second.requestId, null);
   });
+
+  it('a charge that began before midnight does not lead the day of a key back', async () => {
+    await give('USD', usd(10));
+    const apiKeyId = await newKey({ usd: usd(5) });
+    const first = await open(usd(2), { apiKeyId });
+    const late = await open(usd(2), { apiKeyId });
+    await close(first.requestId, [usd(2)]);
+    // As the charge of the new day has left them for one whose transaction is of the day before.
+    await pool.query(`UPDATE key_spend SET day_start = day_start + 1 WHERE api_key_id = $1`, [apiKeyId]);
+    await pool.query(`UPDATE balances SET diem_epoch = diem_epoch + 1 WHERE account_id = $1`, [account]);
+    await close(late.requestId, [usd(1)]);
+    const { rows } = await pool.query<{ spent: string; ahead: number }>(
+      `SELECT day_usd_nano AS spent, day_start - ledger_today() AS ahead FROM key_spend WHERE api_key_id = $1`,
+      [apiKeyId],
+    );
+    expect(rows).toEqual([{ spent: usd(3).toString(), ahead: 1 }]);
+  });
 });
 
 describe('DIEM', () => {

@@ -2,4 +2,5 @@ export { defaultLifetimeMs } from './artifact-clerk.js';
 export * from './artifact-store.js';
 export { type ArtifactKind, type ArtifactRecord, parseArtifactId } from './artifact.js';
 export * from './create-store.js';
+export * from './discard.js';
 export * from './download-links.js';

@@ -47,8 +47,8 @@ CREATE OR REPLACE FUNCTION ledger_close(p_request text, p_attempt integer, p_sta
 DECLARE
   hold holds;
   balance balances;
-  today date := ledger_today();
-  this_month date := date_trunc('month', today)::date;
+  today date;
+  this_month date;
   line record;
   posted bigint;
   line_left bigint;
@@ -72,6 +72,9 @@ BEGIN
   END IF;
   -- The account is locked before the hold, here as in `ledger_reserve`, so that the two never wait for each other.
   balance := ledger_lock(hold.account_id);
+  -- Who began before midnight and waited for somebody of the new day must not lead the account back.
+  today := GREATEST(ledger_today(), balance.diem_epoch);
+  this_month := date_trunc('month', today)::date;
   SELECT * INTO hold FROM holds WHERE request_id = p_request FOR UPDATE;
   IF hold.state <> 'open' THEN
     outcome := 'repeated';

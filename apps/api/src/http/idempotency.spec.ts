@@ -19,6 +19,7 @@ let asked: KeyedRequest[];
 let ended: Ended[];
 let keptAnswer: { answer: StoredAnswer; isCut: boolean } | null;
 let onEnd: () => void;
+let replayRefusal: PlatformError | null;
 
 /** Every request is the first one, unless an answer is kept. */
 const idempotency = {
@@ -47,13 +48,15 @@ beforeEach(async () => {
   ended = [];
   keptAnswer = null;
   onEnd = () => undefined;
+  replayRefusal = null;
   server = fastify();
   server.decorateRequest('caller', null);
   server.addHook('onRequest', async (request, reply) => {
     request.caller = { accountId: 'account', apiKeyId: 'key', kind: 'INFERENCE' } as typeof request.caller;
     void reply.header('cf-ray', request.id);
   });
-  addIdempotency(server, { idempotency, budgets: new StoreBudgets(60_000) });
+  const holdReplay = (): Promise<void> => (replayRefusal === null ? Promise.resolve() : Promise.reject(replayRefusal));
+  addIdempotency(server, { idempotency, budgets: new StoreBudgets(60_000), holdReplay });
   addJsonParser(server);
   server.setErrorHandler((error, _request, reply) => {
     const { code, param } = PlatformError.from(error);
@@ -159,6 +162,14 @@ describe('a request with a key that has an answer', () => {
     expect(Object.fromEntries(response.headers)).toMatchObject({ 'idempotent-replayed': 'true', 'x-a': 'b' });
     expect(response.headers.get('cf-ray')).not.toBeNull();
     expect(ended).toEqual([]);
+  });
+
+  it('is not sent to whoever may not have it now', async () => {
+    keptAnswer = { answer: { status: 200, headers: {}, body: Buffer.from('{}') }, isCut: false };
+    replayRefusal = new PlatformError('RATE_LIMIT_EXCEEDED', 'Too many requests.');
+    const response = await post('/json/1');
+    expect(response.headers.get('idempotent-replayed')).toBeNull();
+    expect(await response.json()).toMatchObject({ code: 'RATE_LIMIT_EXCEEDED' });
   });
 
   it('gets an error behind a stream that was cut', async () => {

@@ -45,14 +45,18 @@ async function replay(reply: FastifyReply, { answer, isCut }: Extract<KeyOpening
   await reply.send(body);
 }
 
+export interface IdempotencyParts {
+  idempotency: IdempotencyService;
+  budgets: StoreBudgets;
+  /** Rejects with what a kept answer may not be sent for: it comes to no model whose limit would count it. */
+  holdReplay: (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
+}
+
 /**
  * `Idempotency-Key` on every route that declares itself `@Billed`, whatever it answers: JSON, bytes or events. Runs
  * when the body has been read and before any handler; without the header it costs a look at the headers.
  */
-export function addIdempotency(
-  server: FastifyInstance,
-  { idempotency, budgets }: { idempotency: IdempotencyService; budgets: StoreBudgets },
-): void {
+export function addIdempotency(server: FastifyInstance, { idempotency, budgets, holdReplay }: IdempotencyParts): void {
   const room = new RecordingRoom();
   server.decorateRequest('fingerprint', null);
   server.decorateRequest('answerTape', null);
@@ -84,6 +88,7 @@ export function addIdempotency(
     const asked = idempotency.open(keyed, settingsOf(request).answerOfJob);
     const opening = await budgets.of(requestId).within(asked, giveBack).catch(asUnavailable);
     if ('answer' in opening) {
+      await holdReplay(request, reply);
       await replay(reply, opening);
       return false;
     }

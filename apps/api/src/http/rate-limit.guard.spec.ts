@@ -1,7 +1,8 @@
-import { fastify, type FastifyInstance } from 'fastify';
+import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { describe, expect, it, vi } from 'vitest';
+import { PlatformError } from '#common';
 import type { RequestCaller } from '#platform/http';
-import { addRateLimits, type RateLimitParts } from './rate-limit.guard.js';
+import { addRateLimits, holdReplay, type RateLimitParts } from './rate-limit.guard.js';
 import { StoreBudgets } from './store-budgets.js';
 
 const known: RequestCaller = {
@@ -56,5 +57,26 @@ describe('the count of failures', () => {
     const { server, failed } = await serve(null);
     await server.inject('/health/503');
     expect(failed).not.toHaveBeenCalled();
+  });
+});
+
+describe('an answer that was kept', () => {
+  const ask = async (refusal: PlatformError | null) => {
+    const admitPlain = vi.fn(async () => ({ headers: { 'x-ratelimit-type': 'user' }, refusal }));
+    const parts = { limiter: { admitPlain }, budgets: new StoreBudgets(1_000) } as unknown as RateLimitParts;
+    const request = { id: 'r', caller: known, limitVerdict: null } as unknown as FastifyRequest;
+    const reply = { headers: vi.fn() };
+    const held = await holdReplay(parts, request, reply as unknown as FastifyReply).catch((error: unknown) => error);
+    return { held, counted: request.limitVerdict !== null, headers: reply.headers.mock.calls, admitPlain };
+  };
+
+  it('counts like a request that runs no model, once', async () => {
+    const { held, counted, headers } = await ask(null);
+    expect([held, counted, headers]).toEqual([undefined, true, [[{ 'x-ratelimit-type': 'user' }]]]);
+  });
+
+  it('is not sent to whoever has asked too often', async () => {
+    const refusal = new PlatformError('RATE_LIMIT_EXCEEDED', 'Too many requests.');
+    expect((await ask(refusal)).held).toBe(refusal);
   });
 });

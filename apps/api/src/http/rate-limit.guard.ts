@@ -73,6 +73,20 @@ async function holdToPlainLimit(
   return await plainVerdict(limiter, caller);
 }
 
+/** Holds an answer that was kept, and runs no model, to the limit of such requests. Rejects with `RATE_LIMIT_EXCEEDED`. */
+export async function holdReplay(
+  { limiter, budgets }: Pick<RateLimitParts, 'limiter' | 'budgets'>,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<void> {
+  if (request.limitVerdict !== null) return;
+  const verdict = await budgets
+    .of(request.id)
+    .within(plainVerdict(limiter, callerOf(request)))
+    .catch(unlessSpent);
+  if (verdict !== null) apply(request, reply, verdict);
+}
+
 /** Null when the store is away: what runs no model does not stand still with it. */
 async function plainVerdict(limiter: RateLimiter, caller: RequestCaller): Promise<LimitVerdict | null> {
   return await limiter.admitPlain(caller).catch(() => null);

@@ -1,6 +1,12 @@
 import { PlatformError } from '#common';
 import type { InferenceServices } from '#jobs/api';
-import { additionalInputs, type ImageJobPayload, type PicturePricing, unitOfPicture } from '../contract/index.js';
+import {
+  additionalInputs,
+  type ImageJobPayload,
+  type PicturePricing,
+  quotePictures,
+  unitOfPicture,
+} from '../contract/index.js';
 import type { EditImageRequest, MultiEditImageRequest, WirePicture } from '../contract/image.request.js';
 import { assertOperation, editFormat, plainPayload, promptLimitOf, sizeLike } from './edit-payloads.js';
 import { enhancePrompt } from './enhance-prompt.js';
@@ -65,6 +71,8 @@ export async function editPictures(
   const resolution = wire.resolution ?? constraints.defaultResolution ?? '1K';
   const quality = constraints.qualities ? (wire.quality ?? constraints.defaultQuality ?? 'high') : null;
   const [base] = taken;
+  const priceOfPicture = unitOfPicture(pricing, { flat: 'inpaint', resolution, quality });
+  const extraUnits = additionalInputs(pricing, taken.length);
   const safeMode = wire.safe_mode ?? true;
   const { prompt, units } = await enhancePrompt(services, exchange, {
     prompt: wire.prompt,
@@ -72,6 +80,7 @@ export async function editPictures(
     kind: 'edit',
     safeMode,
     mostCharacters: promptLimitOf(manifest),
+    picturesNano: quotePictures({ ...extraUnits, [priceOfPicture]: 1 }, pricing),
   });
   const payload: ImageJobPayload = {
     ...plainPayload(
@@ -83,8 +92,8 @@ export async function editPictures(
     prompt,
     format: editFormat(wire.output_format, resolution),
     safeMode,
-    priceOfPicture: unitOfPicture(pricing, { flat: 'inpaint', resolution, quality }),
-    extraUnits: { ...additionalInputs(pricing, taken.length), ...units },
+    priceOfPicture,
+    extraUnits: { ...extraUnits, ...units },
   };
   const { pictures: finished } = await runImage(services, exchange, admitted, payload);
   const [picture] = finished;

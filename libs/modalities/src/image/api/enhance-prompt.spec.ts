@@ -3,7 +3,14 @@ import type { RewriteOptions } from '#jobs/api';
 import { enhancePrompt, type PromptWish } from './enhance-prompt.js';
 import type { ImageExchange } from './run-image.js';
 
-const plain: PromptWish = { prompt: 'a bird', wanted: true, kind: 'generate', safeMode: true, mostCharacters: 1_500 };
+const plain: PromptWish = {
+  prompt: 'a bird',
+  wanted: true,
+  kind: 'generate',
+  safeMode: true,
+  mostCharacters: 1_500,
+  picturesNano: 20_000_000n,
+};
 
 async function enhance(changes: Partial<PromptWish>, answer: string | null) {
   const asked: (RewriteOptions & { text: string })[] = [];
@@ -26,7 +33,7 @@ describe('a prompt that is to be enhanced', () => {
     const { used, asked, headers } = await enhance({}, 'a red bird, größer');
     expect(used).toEqual({ prompt: 'a red bird, größer', units: { 'prompt-enhancement': 1 } });
     expect(headers).toEqual({ 'x-service-enhanced-prompt': 'a%20red%20bird%2C%20gr%C3%B6%C3%9Fer' });
-    expect(asked).toMatchObject([{ text: 'a bird', deadlineMs: 30_000, holdNano: 40_000_000n }]);
+    expect(asked).toMatchObject([{ text: 'a bird', deadlineMs: 30_000, holdNano: 60_000_000n }]);
     expect(asked[0]?.instruction).toContain('suitable for all ages');
   });
 

@@ -1,3 +1,4 @@
+import type { NanoUsd } from '#common';
 import type { InferenceServices } from '#jobs/api';
 import { callerOf } from '#platform/http';
 import { enhancementNano, enhancementUnit, type PictureUnits } from '../contract/index.js';
@@ -13,6 +14,8 @@ export interface PromptWish {
   safeMode: boolean;
   /** Most characters the model takes. */
   mostCharacters: number;
+  /** What the pictures cost: for whoever cannot pay them as well, nothing is rewritten. */
+  picturesNano: NanoUsd;
 }
 
 /** The prompt to use, and what its rewriting adds to what is used. */
@@ -37,7 +40,7 @@ const modesty = 'Keep it suitable for all ages.';
 export async function enhancePrompt(
   services: Pick<InferenceServices, 'rewrite'>,
   { request, reply, gone }: ImageExchange,
-  { prompt, wanted, kind, safeMode, mostCharacters }: PromptWish,
+  { prompt, wanted, kind, safeMode, mostCharacters, picturesNano }: PromptWish,
 ): Promise<UsedPrompt> {
   const written =
     wanted === true
@@ -47,7 +50,7 @@ export async function enhancePrompt(
           headers: request.headers,
           gone,
           deadlineMs,
-          holdNano: enhancementNano,
+          holdNano: enhancementNano + picturesNano,
         })
       : null;
   if (written === null) return { prompt, units: {} };

@@ -6,12 +6,19 @@ import type { ResolvedModel } from '#model-registry';
 import { Access, Billed, goneSignal, LimitedByModel, validateWire } from '#platform/http';
 import { GenerateImageRequest, SimpleGenerateImageRequest } from '../contract/generate.request.js';
 import type { ImageStyleList } from '../contract/image.response.js';
-import { enhancementUnit, type PicturePricing } from '../contract/index.js';
+import { enhancementUnit, type PicturePricing, quotePictures } from '../contract/index.js';
 import { assertOperation, promptLimitOf } from './edit-payloads.js';
 import { enhancePrompt } from './enhance-prompt.js';
 import { normalizeGenerate } from './image.normalizer.js';
 import { GenerateApiDocument, SimpleGenerateApiDocument, StylesApiDocument } from './image.document.js';
-import { admitImage, findImageModel, type FinishedPictures, type ImageExchange, runImage } from './run-image.js';
+import {
+  admitImage,
+  findImageModel,
+  type FinishedPictures,
+  type ImageExchange,
+  runImage,
+  unitsOf,
+} from './run-image.js';
 import { moderationHeaders, presentAsOpenai, presentPictures } from './image.presenter.js';
 import { stylePresets } from './style-presets.js';
 
@@ -94,6 +101,7 @@ export class GenerateImageController {
       kind: 'generate',
       safeMode: payload.safeMode,
       mostCharacters: promptLimitOf(manifest),
+      picturesNano: quotePictures(unitsOf(payload), pricing),
     });
     if (units[enhancementUnit] === undefined) return await runImage(this.services, exchange, admitted, payload);
     const enhanced = { ...normalizeGenerate({ ...wire, prompt }, manifest, pricing), extraUnits: units };

@@ -2,7 +2,7 @@ import { PlatformError } from '#common';
 import type { Egress } from '#egress';
 import { decodeInline, isDataUrl, type PictureHeader, type PictureLimits, readPictureHeader } from '#media';
 import { UploadedFile } from '#platform/http';
-import type { ArtifactStore } from '#storage';
+import { type ArtifactStore, discard } from '#storage';
 import { mostPictureBytes, type WirePicture } from '../contract/image.request.js';
 
 /** A picture in the storage that is worth a job. */
@@ -43,7 +43,7 @@ export class PictureIntake {
 
   /** Deletes what was taken; for when the job has ended, or never began. */
   async release(): Promise<void> {
-    await Promise.all(this.taken.splice(0).map((id) => this.parts.artifacts.delete(id)));
+    await discard(this.parts.artifacts, this.taken.splice(0));
   }
 
   private async bytesOf(picture: WirePicture, rules: IntakeRules): Promise<Buffer> {

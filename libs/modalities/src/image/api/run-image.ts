@@ -5,12 +5,14 @@ import { balanceHeaders, type InferenceServices, modelHeaders, runRequest } from
 import type { ResolvedModel } from '#model-registry';
 import type { ModelType } from '#model-registry/manifest';
 import { callerOf } from '#platform/http';
+import { discard } from '#storage';
 import {
   type ImageEvent,
   imageJob,
   type ImageJobPayload,
   type PicturePricing,
   type PictureReadyEvent,
+  type PictureUnits,
   quotePictures,
 } from '../contract/index.js';
 
@@ -72,6 +74,11 @@ export async function admitImage(
   return { resolved, tokenReservation, price: await services.price(resolved.manifest.id, request.id) };
 }
 
+/** What a job will have used when all its pictures are there. */
+export function unitsOf({ extraUnits, priceOfPicture, seeds }: ImageJobPayload): PictureUnits {
+  return { ...extraUnits, [priceOfPicture]: seeds.length };
+}
+
 /** From the quote to the last picture. Rejects as `runRequest` does. */
 export async function runImage(
   services: InferenceServices,
@@ -79,8 +86,7 @@ export async function runImage(
   { resolved, price, tokenReservation }: AdmittedModel,
   payload: ImageJobPayload,
 ): Promise<FinishedPictures> {
-  const units = { ...payload.extraUnits, [payload.priceOfPicture]: payload.seeds.length };
-  const quote = new JobQuote(quotePictures(units, price.pricing as PicturePricing | null), price);
+  const quote = new JobQuote(quotePictures(unitsOf(payload), price.pricing as PicturePricing | null), price);
   const job = {
     requestId: request.id,
     caller: callerOf(request),
@@ -116,7 +122,7 @@ async function fetchPicture(
   { artifactId, blurred }: PictureReadyEvent,
 ): Promise<FinishedPicture> {
   const { record, bytes } = await artifacts.read(artifactId, mostResultBytes);
-  await artifacts.delete(artifactId);
+  await discard(artifacts, [artifactId]);
   return { bytes, contentType: record.contentType, blurred };
 }
 

@@ -1,5 +1,5 @@
 import { PlatformError } from '#common';
-import type { ArtifactStore } from '#storage';
+import { type ArtifactStore, discard } from '#storage';
 import type { SpeechEvent } from '../contract/speech.events.js';
 
 type SoundPart = { bytes: Buffer } | { artifactId: string; length: number };
@@ -67,7 +67,10 @@ export class SoundRelay {
   async clear(): Promise<void> {
     const left = this.parts.splice(0);
     this.length = 0;
-    for (const part of left) if ('artifactId' in part) await this.artifacts.delete(part.artifactId);
+    await discard(
+      this.artifacts,
+      left.flatMap((part) => ('artifactId' in part ? [part.artifactId] : [])),
+    );
   }
 
   private push(part: SoundPart): void {
@@ -82,7 +85,7 @@ export class SoundRelay {
       const { stream } = await this.artifacts.open(part.artifactId);
       for await (const bytes of stream as AsyncIterable<Buffer>) yield bytes;
     } finally {
-      await this.artifacts.delete(part.artifactId).catch(() => undefined);
+      await discard(this.artifacts, [part.artifactId]);
     }
   }
 

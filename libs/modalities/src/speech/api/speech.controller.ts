@@ -171,8 +171,8 @@ export class SpeechController {
       unlessStalled(sound, stalledMs, () => reply.raw.destroy()),
       { objectMode: false },
     );
-    // What a reader who left did not take. A failure to delete is no loss: what expires is deleted anyway.
-    reply.raw.once('close', () => void relay.clear().catch(() => undefined));
+    // What a reader who left did not take.
+    reply.raw.once('close', () => void relay.clear());
     void reply.status(200).type(audioContentTypes[payload.format]).send(body);
   }
 }

@@ -1,6 +1,6 @@
 import { PlatformError } from '#common';
 import { type AudioProbe, type MediaContainer, type MediaTools, probeAudio, sniffContainer } from '#media';
-import type { ArtifactContent, ArtifactRecord, ArtifactStore } from '#storage';
+import { type ArtifactContent, type ArtifactRecord, type ArtifactStore, discard } from '#storage';
 import { mostAudioSeconds, quotedSeconds } from '../contract/transcription.meter.js';
 
 /** A recording in the storage that is worth a job. */
@@ -42,7 +42,7 @@ export class RecordingIntake {
     try {
       return { artifactId: record.id, quotedSeconds: await this.secondsOf(record, signal) };
     } catch (error) {
-      await artifacts.delete(record.id);
+      await discard(artifacts, [record.id]);
       throw error;
     }
   }

@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { PlatformError } from '#common';
 import { CallerGone, type InferenceServices, inferenceServices, modelHeaders } from '#jobs/api';
 import { Billed, callerOf, goneSignal, LimitedByModel, Multipart, readBody } from '#platform/http';
+import { discard } from '#storage';
 import { mostFileBytes, TranscriptionRequest } from '../contract/transcription.request.js';
 import { VideoTranscriptionRequest } from '../contract/video-transcription.request.js';
 import { RecordingIntake, type TakenRecording } from './recording-intake.js';
@@ -113,7 +114,7 @@ export class TranscriptionController {
         const { contentType, body } = present(transcript);
         void reply.status(200).type(contentType).send(body);
       } finally {
-        await this.services.artifacts.delete(recording.artifactId);
+        await discard(this.services.artifacts, [recording.artifactId]);
       }
     } catch (error) {
       // Nobody is left to read an answer.

@@ -9,7 +9,7 @@ import {
   readPictureHeader,
   type VideoProbe,
 } from '#media';
-import type { ArtifactContent, ArtifactStore } from '#storage';
+import { type ArtifactContent, type ArtifactStore, discard } from '#storage';
 
 /** A picture in the storage. */
 export interface TakenPicture {
@@ -87,7 +87,7 @@ export class VideoIntake {
 
   /** Deletes what no job has taken over. */
   async release(): Promise<void> {
-    await Promise.all(this.taken.splice(0).map((id) => this.parts.artifacts.delete(id)));
+    await discard(this.parts.artifacts, this.taken.splice(0));
   }
 
   private async store(content: ArtifactContent): Promise<string> {
