@@ -274,6 +274,7 @@ describe('GET /billing/usage-analytics', () => {
     'lookback=week',
     'startDate=2026-01-01',
     'endDate=2026-02-30&startDate=2026-02-01',
+    'startDate=0000-01-01&endDate=0000-01-01',
   ])('refuses %s', async (query) => {
     const response = await get(`/billing/usage-analytics?${query}`);
     expect(response.status).toBe(400);

@@ -19,9 +19,20 @@ export interface AccountServices {
   usageAnalytics: UsageAnalyticsService;
 }
 
+export interface AccountServicesBasis {
+  prisma: PrismaService;
+  accounts: AccountsService;
+  ledger: LedgerService;
+  /** How long `prisma` waits for an answer. */
+  queryTimeoutMs: number;
+}
+
+/** By how much the database gives up a sum before the driver gives up the database. */
+const headStartMs = 2_000;
+
 export function openAccountServices(
-  { secretKey, stakeAllowList, stakeContract }: ApiConfig,
-  { prisma, accounts, ledger }: { prisma: PrismaService; accounts: AccountsService; ledger: LedgerService },
+  { secretKey, stakeAllowList, stakeContract }: Pick<ApiConfig, 'secretKey' | 'stakeAllowList' | 'stakeContract'>,
+  { prisma, accounts, ledger, queryTimeoutMs }: AccountServicesBasis,
 ): AccountServices {
   const apiKeys = new ApiKeysService(prisma, {
     usage: new KeyUsageRepository(prisma),
@@ -34,7 +45,7 @@ export function openAccountServices(
     web3Keys: new Web3KeysService({ prisma, keys: apiKeys, stakes, secretKey }),
     ledger,
     usageHistory: new UsageHistoryService(prisma, secretKey),
-    usageAnalytics: new UsageAnalyticsService(prisma),
+    usageAnalytics: new UsageAnalyticsService(prisma, { timeoutMs: queryTimeoutMs - headStartMs }),
   };
 }
 

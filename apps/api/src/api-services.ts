@@ -36,6 +36,9 @@ import { StoreBudgets } from './http/store-budgets.js';
 import { countAffinity, countDecisions, registerApiMetrics } from './api-metrics.js';
 import { type LimitServices, openLimitServices } from './limit-services.js';
 
+/** How long the database may take to answer; its connection is then given up. */
+const queryTimeoutMs = 10_000;
+
 /** Everything the api's routes stand on, made once per process. */
 export interface ApiServices extends AccountServices, LimitServices {
   config: ApiConfig;
@@ -82,7 +85,7 @@ export async function openServices(config: ApiConfig, logger: Logger): Promise<A
     chargeOf: (requestId) => ledger.chargeOf(requestId),
     logger,
   });
-  const accountServices = openAccountServices(config, { prisma, accounts, ledger });
+  const accountServices = openAccountServices(config, { prisma, accounts, ledger, queryTimeoutMs });
   const { apiKeys } = accountServices;
   const limitServices = await openLimitServices(config, { prisma, ledger, apiKeys, registry, metrics, logger });
   const correction = correctReservedTokens(limitServices.limits.corrector);
@@ -134,7 +137,7 @@ export async function openServices(config: ApiConfig, logger: Logger): Promise<A
 }
 
 function openDatabase({ databaseUrl: url }: ApiConfig): PrismaService {
-  return new PrismaService({ url, applicationName: 'sluice-api', poolSize: 20, queryTimeoutMs: 10_000 });
+  return new PrismaService({ url, applicationName: 'sluice-api', poolSize: 20, queryTimeoutMs });
 }
 
 function readinessOf(

@@ -96,6 +96,29 @@ describe('the keys of an account', () => {
   });
 });
 
+describe('the list of keys', () => {
+  it('ends with the 500 that expired last, however many did', async () => {
+    const { record } = await create('active');
+    const ending = await keys.create(accountId, 'INFERENCE', {
+      ...defaultKeySettings,
+      expiresAt: new Date('2999-01-01'),
+    });
+    await addOldKeys(3, new Date('2026-01-01'));
+    await addOldKeys(300, new Date('2026-01-02'));
+    await addOldKeys(198, new Date('2026-01-03'));
+    const listed = (await keys.list(accountId)).map((used) => used.record);
+    expect(listed).toHaveLength(502);
+    expect(listed.slice(-2)).toEqual([record, ending.record]);
+    const ofFirst = listed.filter(({ expiresAt }) => expiresAt?.getTime() === Date.parse('2026-01-01'));
+    // Of those that expired at one moment, as many as there is room for.
+    expect(ofFirst).toHaveLength(2);
+    for (const { id } of ofFirst) await keys.delete(accountId, id);
+    const next = (await keys.list(accountId)).map((used) => used.record);
+    expect(next.filter(({ expiresAt }) => expiresAt?.getTime() === Date.parse('2026-01-01'))).toHaveLength(1);
+    expect(await keys.find(accountId, ofFirst[0]?.id ?? '').catch(() => null)).toBeNull();
+  });
+});
+
 describe('making keys', () => {
   it('is refused after 20 in a minute, however many ask at once', async () => {
     const results = await Promise.allSettled(Array.from({ length: 30 }, () => create()));

@@ -22,16 +22,35 @@ export const transactionLimits = { maxWait: 10_000, timeout: 10_000 } as const;
 
 const withoutHash = { keyHash: true } as const;
 
+/** Of expired keys; without an end the list would grow for ever with an owner who makes keys that soon expire. */
+const mostExpiredListed = 500;
+
 /** The keys of an account as their owner sees them: a deleted one does not exist. */
 export class ApiKeysRepository {
   constructor(private readonly prisma: PrismaService) {}
 
+  /** All active ones and the 500 that expired last, oldest first. */
   async list(accountId: string): Promise<ApiKeyRecord[]> {
+    const last = await this.lastListed(accountId);
+    const listed = last && [
+      { expiresAt: null },
+      { expiresAt: { gt: last.expiresAt } },
+      { expiresAt: last.expiresAt, id: { gte: last.id } },
+    ];
     return this.prisma.apiKey.findMany({
-      where: { accountId, revokedAt: null },
+      where: { accountId, revokedAt: null, ...(listed && { OR: listed }) },
       omit: withoutHash,
       orderBy: [{ createdAt: 'asc' }, { id: 'asc' }],
     });
+  }
+
+  /** The last of the expired keys that are listed; undefined where all are. */
+  private async lastListed(accountId: string): Promise<{ id: string; expiresAt: Date } | undefined> {
+    const [last] = await this.prisma.$queryRaw<{ id: string; expiresAt: Date }[]>`
+      SELECT id::text AS id, expires_at AS "expiresAt" FROM api_keys
+       WHERE account_id = ${accountId}::uuid AND revoked_at IS NULL AND expires_at <= now()
+       ORDER BY expires_at DESC, id DESC OFFSET ${mostExpiredListed - 1}::int LIMIT 1`;
+    return last;
   }
 
   async find(accountId: string, id: string): Promise<ApiKeyRecord | null> {

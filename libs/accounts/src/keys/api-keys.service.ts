@@ -35,7 +35,7 @@ export class ApiKeysService {
     this.repository = new ApiKeysRepository(prisma);
   }
 
-  /** Oldest first. */
+  /** All active ones and the 500 that expired last, oldest first. */
   async list(accountId: string): Promise<UsedKey[]> {
     const records = await this.repository.list(accountId);
     const usage = await this.options.usage.usageOfKeys(records.map(({ id }) => id));

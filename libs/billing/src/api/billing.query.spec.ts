@@ -79,6 +79,9 @@ describe('the query of analytics', () => {
     [{ startDate: '2026-08-23', endDate: '2026-11-21' }, 'endDate'],
     [{ startDate: '2026-02-30', endDate: '2026-03-01' }, 'startDate'],
     [{ startDate: '20261101', endDate: '2026-11-02' }, 'startDate'],
+    [{ startDate: '0000-01-01', endDate: '0000-01-01' }, 'startDate'],
+    [{ startDate: '1969-12-31', endDate: '1970-01-01' }, 'startDate'],
+    [{ startDate: '2026-11-01', endDate: '0000-01-01' }, 'endDate'],
   ])('is refused as %j', (query, param) => {
     const refusal = expect.objectContaining({ code: 'INVALID_REQUEST', param }) as Error;
     expect(() => readAnalyticsQuery(query, nowMs)).toThrow(refusal);

@@ -1,6 +1,7 @@
 import { queryFault, queryText } from '#platform/http';
 import { datesOf } from '../usage/usage-analytics.service.js';
 import type { UsageDays } from '../usage/usage-analytics.repository.js';
+import { firstYear } from './usage-history.query.js';
 
 const mostDays = 90;
 const oneDayMs = 86_400_000;
@@ -43,6 +44,7 @@ function readDay(query: unknown, name: string): string | undefined {
   const text = queryText(query, name);
   if (text === undefined) return undefined;
   const ms = dayForm.test(text) ? Date.parse(text) : Number.NaN;
-  if (Number.isFinite(ms) && dayOf(ms) === text) return text;
-  throw queryFault(name, `${name} must be a date such as 2026-11-21.`);
+  const isDay = Number.isFinite(ms) && dayOf(ms) === text;
+  if (isDay && Number(text.slice(0, 4)) >= firstYear) return text;
+  throw queryFault(name, `${name} must be a date such as 2026-11-21, from ${firstYear} on.`);
 }

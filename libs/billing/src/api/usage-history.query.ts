@@ -9,7 +9,8 @@ const pageSizes = { least: 10, most: 1_000 } as const;
 const filterNames = ['currency', 'startTimestamp', 'endTimestamp', 'pageSize'] as const;
 const timestamp = /^(\d{4}-\d{2}-\d{2})[Tt ](\d{2}:\d{2}:\d{2})(?:\.(\d{1,9}))?([Zz]|[+-]\d{2}:\d{2})$/;
 const longestTimestamp = 40;
-const firstYear = 1970;
+/** PostgreSQL knows no year 0, and nothing was charged before this one. */
+export const firstYear = 1970;
 
 /** What the address of `GET /billing/usage-history` asks for: a new history, or the page behind a cursor. */
 export type HistoryQuery = { filter: UsageFilter } | { cursor: string };
