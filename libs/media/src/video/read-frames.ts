@@ -13,6 +13,7 @@ export interface VideoProbe extends VideoTrack {
 }
 
 export interface VideoLimits {
+  /** Longest video by its header. */
   maxSeconds: number;
   /** Longest side as shown, in pixels. Default 4096. */
   maxSide?: number;
@@ -49,6 +50,8 @@ export interface ReadFramesOptions {
   height?: number;
   /** Frames per second that come out: others are dropped or doubled. Default: as they are. */
   fps?: number;
+  /** With `fps`: how long the video was said to be. Default: what its header says. */
+  claimedSeconds?: number;
   limits: VideoLimits;
   signal?: AbortSignal;
   /** Longest time for all of it, in ms. Default an hour. */
@@ -68,7 +71,7 @@ const defaultTimeoutMs = 3_600_000;
 
 /**
  * The frames of a video in order, upright. Holds two frames or so, however long the video is. Fails as `probeVideo`
- * does, and with `INVALID_VIDEO_FORMAT` where the video turns out damaged.
+ * does, and with `INVALID_VIDEO_FORMAT` where the video turns out damaged or, read at a rate, longer than was claimed.
  */
 export async function* readFrames(
   tools: MediaTools,
@@ -77,6 +80,7 @@ export async function* readFrames(
 ): AsyncGenerator<VideoFrame, void, undefined> {
   const { limits, signal, timeoutMs = defaultTimeoutMs } = options;
   const probe = await probeVideo(tools, source, { ...limits, signal });
+  const { fps, claimedSeconds = probe.durationSeconds } = options;
   const width = options.width ?? probe.width;
   const height = options.height ?? probe.height;
   const { ffmpeg } = tools.require();
@@ -84,25 +88,24 @@ export async function* readFrames(
   if (container === null) throw invalidMedia('video', 'is of an unknown format');
   const file = await lendFile(tools, source);
   const filters = [
-    ...(options.fps === undefined ? [] : [`fps=${options.fps}`]),
+    ...(fps === undefined ? [] : [`fps=${fps}`]),
     `scale=${width}:${height}:flags=bicubic`,
     'format=rgb24',
   ];
-  const length = ['-t', String(limits.maxSeconds + 1)];
-  const output = [
-    '-map',
-    '0:v:0',
-    '-vf',
-    filters.join(','),
-    '-fps_mode',
-    options.fps === undefined ? 'passthrough' : 'cfr',
-  ];
+  // As they are, frames come at no rate that tells their time.
+  const openEnd = { frames: Number.POSITIVE_INFINITY, seconds: limits.maxSeconds };
+  const most = fps === undefined ? openEnd : mostOf(claimedSeconds, fps);
+  // Enough of it to show that there is more.
+  const length = ['-t', String(most.seconds + 1)];
+  const output = ['-map', '0:v:0', '-vf', filters.join(','), '-fps_mode', fps === undefined ? 'passthrough' : 'cfr'];
   const args = [...quietly, '-nostdin', ...inputArgs(container, file.path), ...length, ...output, ...rawVideo];
   const tool = new ToolProcess({ program: ffmpeg, args, signal, timeoutMs });
   try {
     let index = 0;
     for await (const data of framesOf(tool.output as AsyncIterable<Buffer>, width * height * 3)) {
       signal?.throwIfAborted();
+      // Some headers lie, and what was claimed is what is paid for.
+      if (index >= most.frames) throw invalidMedia('video', 'plays for longer than its header says');
       yield { index, width, height, data };
       index += 1;
     }
@@ -114,6 +117,16 @@ export async function* readFrames(
     await tool.dispose();
     await file.release();
   }
+}
+
+/**
+ * What a video may hold that claims a length. Honest headers are off by a frame or two, by some tenths of a second, or by
+ * a hundredth of it all; but what claims next to nothing gets next to nothing for it.
+ */
+function mostOf(claimedSeconds: number, fps: number): { frames: number; seconds: number } {
+  const tolerance = Math.min(claimedSeconds / 4, Math.max(0.5, claimedSeconds / 50));
+  const frames = Math.ceil((claimedSeconds + tolerance) * fps) + 2;
+  return { frames, seconds: (frames + 1) / fps };
 }
 
 const rawVideo = ['-f', 'rawvideo', '-pix_fmt', 'rgb24', 'pipe:1'];

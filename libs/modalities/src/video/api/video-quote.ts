@@ -1,21 +1,28 @@
 import { unitsOfMaking, unitsOfUpscaling, type VideoPricing, type VideoUnits } from '../contract/index.js';
 import type { QuoteVideoRequest } from '../contract/video.request.js';
-import type { VideoIntake } from './video-intake.js';
 import type { VideoModel } from './video.model.js';
 import { factorOf } from './video.normalizer.js';
 import { isGiven, refusal } from './video.refusals.js';
 import { openSecondsOf, secondsOf } from './video-seconds.js';
 
-/** What a job of these inputs would use. Rejects with what is wrong with them, by its field. */
-export async function quotedUnits(
-  wire: QuoteVideoRequest,
-  { model, intake, pricing }: { model: VideoModel; intake: VideoIntake; pricing: VideoPricing | null },
-): Promise<VideoUnits> {
-  const sourceSeconds = await secondsOfSource(wire, model, intake);
+export interface QuoteParts {
+  model: VideoModel;
+  pricing: VideoPricing | null;
+  /** Fetches a video and answers how long it is, in seconds; asked at most once, and only for a request without fault. */
+  measure: (url: string) => Promise<number>;
+}
+
+/** What a job of these inputs would use. Rejects with what is wrong with them, by its field, and as `measure` does. */
+export async function quotedUnits(wire: QuoteVideoRequest, parts: QuoteParts): Promise<VideoUnits> {
+  const { model, pricing } = parts;
+  if (isGiven(wire.video_url) && !model.inputs.has('video_url')) {
+    throw refusal(`video_url is not taken by the model ${model.id}`, 'video_url', 'custom');
+  }
   const named = secondsOf(wire.duration);
   if (model.kind === 'upscaler') {
-    const seconds = sourceSeconds ?? named;
-    if (seconds !== null) return unitsOfUpscaling({ seconds, factor: factorOf(wire.upscale_factor, model) });
+    const factor = factorOf(wire.upscale_factor, model);
+    const seconds = (await secondsOfSource(wire, parts)) ?? named;
+    if (seconds !== null) return unitsOfUpscaling({ seconds, factor });
     const message =
       'reference_video_total_duration or video_url is required: the price depends on the length of the source';
     throw refusal(message, 'reference_video_total_duration', 'required');
@@ -24,6 +31,7 @@ export async function quotedUnits(
   if (!model.durations.includes(wire.duration)) {
     throw refusal(`duration must be one of: ${model.durations.join(', ')}`, 'duration', 'invalid_enum_value');
   }
+  const sourceSeconds = await secondsOfSource(wire, parts);
   if (sourceSeconds !== null) return unitsOfMaking(pricing, { seconds: sourceSeconds, resolution: null });
   if (isGiven(wire.resolution) && !model.resolutions.includes(wire.resolution)) {
     throw refusal(`resolution must be one of: ${model.resolutions.join(', ')}`, 'resolution', 'invalid_enum_value');
@@ -35,10 +43,8 @@ export async function quotedUnits(
 /** Null where the request names no source. */
 async function secondsOfSource(
   { video_url: url, reference_video_total_duration: given }: QuoteVideoRequest,
-  model: VideoModel,
-  intake: VideoIntake,
+  { measure }: QuoteParts,
 ): Promise<number | null> {
   if (isGiven(given)) return given;
-  if (!isGiven(url)) return null;
-  return (await intake.takeVideo(url, 'video_url', model.maxSourceSeconds)).probe.durationSeconds;
+  return isGiven(url) ? await measure(url) : null;
 }

@@ -15,6 +15,7 @@ import {
   queueMedia,
   sendMedia,
 } from '#jobs/api';
+import type { ResolvedModel } from '#model-registry';
 import { Billed, callerOf, goneSignal, LargeBody, LimitedByModel, validateWire } from '#platform/http';
 import { quoteVideo, videoJob, type VideoPricing } from '../contract/index.js';
 import {
@@ -32,7 +33,7 @@ import {
   QuoteVideoApiDocument,
   RetrieveVideoApiDocument,
 } from './video.document.js';
-import { videoModel } from './video.model.js';
+import { type VideoModel, videoModel } from './video.model.js';
 import { assertOnline, normalizeVideo, type VideoPlan } from './video.normalizer.js';
 import { presentNeededConsent, presentPolicyFailure } from './video.presenter.js';
 import { isGiven } from './video.refusals.js';
@@ -53,18 +54,11 @@ export class VideoController {
     const wire = validateWire(QuoteVideoRequest, request.body);
     const resolved = await this.services.resolve(wire.model, 'video', request);
     void reply.headers(modelHeaders(resolved));
-    const intake = this.intake(reply);
-    try {
-      const { pricing } = await this.services.price(resolved.manifest.id, request.id);
-      const units = await quotedUnits(wire, {
-        model: videoModel(resolved.manifest),
-        intake,
-        pricing: pricing as VideoPricing | null,
-      });
-      return { quote: displayNanos(quoteVideo(units, pricing as VideoPricing | null)) };
-    } finally {
-      await intake.release();
-    }
+    const model = videoModel(resolved.manifest);
+    const pricing = (await this.services.price(model.id, request.id)).pricing as VideoPricing | null;
+    const measure = (url: string): Promise<number> => this.measure({ request, reply }, { url, model, resolved });
+    const units = await quotedUnits(wire, { model, pricing, measure });
+    return { quote: displayNanos(quoteVideo(units, pricing)) };
   }
 
   @Post('queue')
@@ -136,6 +130,25 @@ export class VideoController {
     return keyOfMedia(this.services, exchange, { model, queueId, types: ['video'] });
   }
 
+  /**
+   * How long a video is, in seconds. To fetch one is work that nobody pays for: it counts like a job of the model, which
+   * a quote without one does not.
+   */
+  private async measure(
+    exchange: LimitedExchange,
+    { url, model, resolved }: { url: string; model: VideoModel; resolved: ResolvedModel },
+  ): Promise<number> {
+    assertOnline(resolved.offline, model.id);
+    this.services.media.require();
+    await this.services.limit(exchange, { model: resolved.manifest });
+    const intake = this.intake(exchange.reply);
+    try {
+      return (await intake.takeVideo(url, 'video_url', model.maxSourceSeconds)).probe.durationSeconds;
+    } finally {
+      await intake.release();
+    }
+  }
+
   private intake(reply: FastifyReply): VideoIntake {
     const { mediaDeadlineMs: deadlineMs } = this.services.settings;
     return new VideoIntake(this.services, { gone: goneSignal(reply), deadlineMs });
@@ -178,6 +191,6 @@ export class VideoController {
 interface AdmissibleVideo {
   plan: VideoPlan;
   intake: VideoIntake;
-  model: ReturnType<typeof videoModel>;
+  model: VideoModel;
   tokenReservation: Awaited<ReturnType<InferenceServices['limit']>>['tokenReservation'];
 }

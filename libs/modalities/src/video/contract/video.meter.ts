@@ -29,6 +29,11 @@ export function unitsOfUpscaling({ seconds, factor }: { seconds: number; factor:
   return { [`upscale.${factor}x`]: milliseconds(seconds) / 1_000 };
 }
 
+/** How long a video is that is billed by these units. */
+export function secondsBilled(units: VideoUnits): number {
+  return Object.values(units).reduce((sum, seconds) => sum + seconds, 0);
+}
+
 /** The price of a job: exactly what `videoChargeLines` bills for the same units. */
 export function quoteVideo(units: VideoUnits, pricing: VideoPricing | null): NanoUsd {
   return lines('', units, pricing).reduce((sum, { amountNano }) => sum + amountNano, 0n);

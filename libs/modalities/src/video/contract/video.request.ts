@@ -54,6 +54,8 @@ export const videoResolutions = [
 ] as const;
 
 const mostPromptCharacters = 20_000;
+/** A day: longer than any model takes. */
+const mostReferenceSeconds = 86_400;
 const modelHelp = 'Model id, trait or alias.';
 const pictureHelp = 'An http URL or a data URL.';
 
@@ -113,7 +115,11 @@ export class QuoteVideoRequest extends VideoPricingFields {
   @TextField({ description: 'The video to work on; its length is measured.', minLength: 1 })
   video_url?: string;
 
-  @NumberField({ description: 'Length of the source in seconds, instead of the source itself.', minimum: 0 })
+  @NumberField({
+    description: 'Length of the source in seconds, instead of the source itself.',
+    minimum: 0,
+    maximum: mostReferenceSeconds,
+  })
   reference_video_total_duration?: number;
 
   @IntegerField({ description: 'Height of the source. No price depends on it today.', minimum: 1 })

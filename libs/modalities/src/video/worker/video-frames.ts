@@ -1,6 +1,6 @@
 import type { RgbPixels } from '#inference/host';
 import { type MediaTools, probeVideo, readFrames, type VideoProbe } from '#media';
-import type { VideoJobPayload } from '../contract/index.js';
+import { secondsBilled, type VideoJobPayload } from '../contract/index.js';
 import type { Film, FilmFrame } from './film.js';
 import type { FrameModel } from './frame-model.js';
 
@@ -12,7 +12,7 @@ export interface VideoFramesParts {
   path: string;
 }
 
-/** Every frame of a video, larger. */
+/** Every frame of a video, larger. Its frames reject with `INVALID_VIDEO_FORMAT` where they go on beyond what is paid for. */
 export async function filmUpscaled(payload: VideoJobPayload, parts: VideoFramesParts): Promise<Film> {
   const source = await sourceOf(payload, parts);
   const { scale } = payload;
@@ -64,10 +64,12 @@ async function sourceOf(payload: VideoJobPayload, { media, signal, path }: Video
   const probe = await probeVideo(media, { path }, { ...limits, signal });
   const { width, height, fps, durationSeconds } = probe;
   const rate = fps.numerator / fps.denominator;
+  // What was quoted by the header is what is paid: no more than that is read.
+  const claimedSeconds = secondsBilled(payload.units);
   const audio = payload.audio && probe.audio !== null ? { audio: { path } } : {};
   return {
     probe,
     film: { width, height, fps, expectedFrames: Math.max(1, Math.round(durationSeconds * rate)), ...audio },
-    frames: () => readFrames(media, { path }, { fps: rate, limits, signal }),
+    frames: () => readFrames(media, { path }, { fps: rate, claimedSeconds, limits, signal }),
   };
 }

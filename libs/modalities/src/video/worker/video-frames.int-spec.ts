@@ -1,0 +1,100 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { TaskRunner, UpscaleInput } from '#inference/host';
+import { MediaTools, probeVideo } from '#media';
+import { unitsOfMaking, unitsOfUpscaling, type VideoJobPayload } from '../contract/index.js';
+import { FrameModel } from './frame-model.js';
+import { filmDoubled, filmUpscaled } from './video-frames.js';
+
+/** Five seconds of ten frames. */
+const film = ['-f', 'lavfi', '-i', 'testsrc=size=32x32:rate=10:duration=5', '-c:v', 'libvpx'];
+const open = {
+  inputs: [],
+  places: [],
+  width: 0,
+  height: 0,
+  fps: 0,
+  frames: 0,
+  scale: 2,
+  audio: true,
+  maxSeconds: 300,
+  resultId: null,
+} as const;
+
+/** The same film with another length in the Duration of its Segment Info: an 8-byte float of milliseconds. */
+function claiming(webm: Buffer, seconds: number): Buffer {
+  const forged = Buffer.from(webm);
+  const place = forged.indexOf(Buffer.from('448988', 'hex'));
+  expect(forged.readDoubleBE(place + 3)).toBe(5_000);
+  forged.writeDoubleBE(seconds * 1_000, place + 3);
+  return forged;
+}
+
+describe('a film whose length is paid by its header', () => {
+  let folder: string;
+  let media: MediaTools;
+  let honest: Buffer;
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'sluice-claims-'));
+    media = await MediaTools.find({ temporaryFolder: join(folder, 'temporary') });
+    const path = join(folder, 'honest.webm');
+    await promisify(execFile)('ffmpeg', ['-loglevel', 'error', ...film, path]);
+    honest = await readFile(path);
+  });
+  afterAll(() => rm(folder, { recursive: true, force: true }));
+
+  /** Makes a film of one whose header claims a length, as it would be quoted; answers how often the model was asked. */
+  async function made(operation: 'upscale' | 'double-rate', claimedSeconds: number) {
+    const path = join(folder, `${claimedSeconds}.webm`);
+    await writeFile(path, claiming(honest, claimedSeconds));
+    const { durationSeconds: seconds } = await probeVideo(media, { path }, { maxSeconds: 300 });
+    expect(seconds).toBeCloseTo(claimedSeconds, 2);
+    let asked = 0;
+    const runner: TaskRunner = {
+      runTask: ({ task, input }) => {
+        asked += 1;
+        const picture = task === 'upscale' ? (input as UpscaleInput).picture : { width: 32, height: 32, data: empty };
+        return Promise.resolve({ cancelled: false, output: { picture } });
+      },
+    };
+    const { signal } = new AbortController();
+    const parts = { media, model: new FrameModel(runner, 'r', signal), signal, path };
+    const units =
+      operation === 'upscale'
+        ? unitsOfUpscaling({ seconds, factor: 2 })
+        : unitsOfMaking(null, { seconds, resolution: null });
+    const payload: VideoJobPayload = { ...open, inputs: ['i'], places: [], operation, units };
+    const make = operation === 'upscale' ? filmUpscaled : filmDoubled;
+    let frames = 0;
+    const reading = (async () => {
+      for await (const { pixels } of (await make(payload, parts)).frames) {
+        await pixels;
+        frames += 1;
+      }
+    })();
+    const code = await reading.then(
+      () => null,
+      (error: unknown) => (error as { code?: string }).code,
+    );
+    return { code, frames, asked };
+  }
+
+  it('is made whole where the header is right, or short by little', async () => {
+    expect(await made('upscale', 5)).toEqual({ code: null, frames: 50, asked: 50 });
+    expect(await made('upscale', 4.6)).toEqual({ code: null, frames: 50, asked: 50 });
+    expect(await made('double-rate', 4.9)).toEqual({ code: null, frames: 100, asked: 49 });
+  });
+
+  it('is refused where it plays on, and the model makes no more than was paid for', async () => {
+    expect(await made('upscale', 0.001)).toEqual({ code: 'INVALID_VIDEO_FORMAT', frames: 3, asked: 3 });
+    expect(await made('upscale', 4)).toMatchObject({ code: 'INVALID_VIDEO_FORMAT', asked: 47 });
+    expect(await made('double-rate', 0.001)).toMatchObject({ code: 'INVALID_VIDEO_FORMAT', asked: 2 });
+  });
+});
+
+const empty = new Uint8Array(32 * 32 * 3);
