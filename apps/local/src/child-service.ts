@@ -11,6 +11,8 @@ export interface ChildServiceOptions {
   log: MergedLog;
   /** How long a stop may take before the process and its children are killed, in ms. */
   stopWithinMs: number;
+  /** Starts the process; may throw. Tests bring one of their own. */
+  launch?: () => ChildProcess;
 }
 
 const parentWatch = new URL('./parent-watch.js', import.meta.url).href;
@@ -28,22 +30,26 @@ export class ChildService {
     return this.options.name;
   }
 
+  /** Never throws: a machine that has no room for a process just now is asked again after a pause. */
   start(): void {
-    const { name, environment, log } = this.options;
-    const main = fileURLToPath(new URL(`../../${name}/src/main.js`, import.meta.url));
-    const child = spawn(process.execPath, ['--enable-source-maps', '--import', parentWatch, main], {
-      env: environment,
-      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-      // Ctrl-C in a terminal reaches the whole foreground group; ours are stopped in order instead.
-      detached: process.platform !== 'win32',
-    });
-    this.child = child;
+    const { name, log, launch = () => spawnService(this.options) } = this.options;
     this.delay.started();
+    try {
+      this.child = launch();
+    } catch (error) {
+      this.child = undefined;
+      return this.startAgain(`could not be started: ${(error as Error).message}`);
+    }
+    const { child } = this;
     for (const stream of [child.stdout, child.stderr]) {
       if (stream) createInterface({ input: stream }).on('line', (line) => log.child(name, line));
     }
-    child.once('error', (error) => log.note(`${name} could not be started: ${error.message}`));
-    child.once('exit', (code, signal) => this.onExit(code, signal));
+    child.on('error', (error) => {
+      // What was never there does not exit either. A later error, of its channel, is followed by its exit.
+      if (child.pid === undefined) this.startAgain(`could not be started: ${error.message}`);
+      else log.note(`${name}: ${error.message}`);
+    });
+    child.once('exit', (code, signal) => this.startAgain(`ended (${signal ?? `code ${code}`})`));
   }
 
   /** Asks the process to end, and kills it and what it forked when that takes too long. */
@@ -76,13 +82,22 @@ export class ChildService {
     }
   }
 
-  private onExit(code: number | null, signal: NodeJS.Signals | null): void {
+  private startAgain(reason: string): void {
     if (this.stopping) return;
     const pauseMs = this.delay.next();
-    const reason = signal ?? `code ${code}`;
-    this.options.log.note(`${this.name} ended (${reason}); it starts again in ${(pauseMs / 1_000).toFixed(1)} s`);
+    this.options.log.note(`${this.name} ${reason}; it starts again in ${(pauseMs / 1_000).toFixed(1)} s`);
     this.restart = setTimeout(() => this.start(), pauseMs);
   }
+}
+
+function spawnService({ name, environment }: ChildServiceOptions): ChildProcess {
+  const main = fileURLToPath(new URL(`../../${name}/src/main.js`, import.meta.url));
+  return spawn(process.execPath, ['--enable-source-maps', '--import', parentWatch, main], {
+    env: environment,
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    // Ctrl-C in a terminal reaches the whole foreground group; ours are stopped in order instead.
+    detached: process.platform !== 'win32',
+  });
 }
 
 function hasEnded(child: ChildProcess): boolean {

@@ -1,6 +1,4 @@
-import { hostname } from 'node:os';
-import { isProcessAlive } from '#common';
-import { withFileLock } from '#model-store';
+import { type FileLockOptions, withFileLock } from '#model-store';
 import { lockFile } from './home.js';
 import type { MergedLog } from './merged-log.js';
 import { StartRefusal } from './start-refusal.js';
@@ -15,10 +13,9 @@ export async function withHome(
   signal: AbortSignal,
   work: () => Promise<void>,
 ): Promise<void> {
-  const onWait = ({ pid, host }: { pid: number; host: string }): void => {
-    const elsewhere = host !== hostname();
-    if (elsewhere || isProcessAlive(pid)) {
-      const where = elsewhere ? `process ${pid} on ${host}` : `process ${pid}`;
+  const onWait: FileLockOptions['onWait'] = ({ pid, host }, whereabouts) => {
+    if (whereabouts !== 'goneHere') {
+      const where = whereabouts === 'elsewhere' ? `process ${pid} on ${host}` : `process ${pid}`;
       throw new StartRefusal(
         `Sluice already runs on ${home} (${where}). Stop it first, or use another home: SLUICE_HOME=… npm start`,
       );

@@ -7,7 +7,7 @@ export * from './convert/index.js';
 export { bytesOf, GraphBuilder, writeOnnxModel, type OnnxGraph, type WriteModelOptions } from './onnx/index.js';
 export * from './installed-models.js';
 export * from './pull/progress-reporter.js';
-export { withFileLock } from './pull/file-lock.js';
+export { type FileLockOptions, withFileLock } from './pull/file-lock.js';
 export { parseSourceUri } from './source/source-uri.js';
 export { draftManifest, type DraftOptions } from './draft-manifest.js';
 export { removeInstalledModel } from './pull/remove-model.js';

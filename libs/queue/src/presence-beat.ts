@@ -16,7 +16,10 @@ export interface HeldModel {
 /** A model that a worker should hold and does not, and why in words. */
 export interface UnheldModel {
   modelId: string;
-  /** `waiting`: it would be held if there were room; the others last until an operator changes something. */
+  /**
+   * `waiting`: it would be held if there were room; the others last until an operator changes something.
+   * `not-installed` is also one whose folder cannot be read.
+   */
   cause: 'too-large' | 'not-installed' | 'waiting';
   reason: string;
 }

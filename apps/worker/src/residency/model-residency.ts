@@ -76,11 +76,11 @@ export class ModelResidency {
     return this.sizes.get(keyOf(model)) ?? (await this.options.machine.estimate(model));
   }
 
-  /** True when a model is larger than a device of this worker. */
-  async isTooLarge(model: InstalledModel): Promise<boolean> {
-    const needs = await this.sizeOf(model);
+  /** False when a model is larger than a device of this worker, and while its folder cannot be read. */
+  async canHold(model: InstalledModel): Promise<boolean> {
+    const needs = await this.sizeOf(model).catch(() => null);
     const budgets = await this.readBudgets();
-    return Object.keys(budgets).some((device) => (needs[device] ?? 0) > (budgets[device] ?? 0));
+    return needs !== null && Object.keys(budgets).every((device) => (needs[device] ?? 0) <= (budgets[device] ?? 0));
   }
 
   async decide(wanted: readonly WantedModel[], held: readonly ServedModel[]): Promise<ResidencyDecision> {
@@ -90,14 +90,21 @@ export class ModelResidency {
     const { residencyMs } = this.options;
     const byId = new Map(held.map((served) => [served.id, served]));
     const strangers = held.filter(({ id }) => !wanted.some(({ model }) => model.manifest.id === id));
+    const broken: UnheldModel[] = [];
+    const wishes = wanted.map((wish) =>
+      this.modelOf(wish, byId.get(wish.model.manifest.id)).catch((error: unknown) => {
+        broken.push(unreadable(wish.model, error));
+        return [];
+      }),
+    );
     const models = [
-      ...(await Promise.all(wanted.map((wish) => this.modelOf(wish, byId.get(wish.model.manifest.id))))),
+      ...(await Promise.all(wishes)).flat(),
       ...(await Promise.all(strangers.map((served) => this.leaver(served)))),
     ];
     const demandMs = Math.max(residencyMs, leastDemandMs);
     const rules = { budgets, lowWater, residencyMs, demandMs };
     const plan = planResidency(models, rules, nowMs);
-    this.explain(plan.refused, plan.waiting);
+    this.explain(plan.refused, plan.waiting, broken);
     for (const id of plan.load) this.missedAtMs.delete(id);
     for (const id of plan.evict) this.evictions.set(id, (this.evictions.get(id) ?? 0) + 1);
     for (const [id, atMs] of this.missedAtMs) if (nowMs - atMs > demandMs) this.missedAtMs.delete(id);
@@ -131,9 +138,11 @@ export class ModelResidency {
 
   private async modelOf({ model, pinned }: WantedModel, served: ServedModel | undefined): Promise<ResidencyModel> {
     const { id } = model.manifest;
+    const size = this.sizeOf(model);
     return {
       id,
-      needs: await this.sizeOf(model),
+      // What is held stays, though nobody could tell how large it is.
+      needs: await (served === undefined ? size : size.catch(() => ({}))),
       pinned,
       missedAtMs: this.missedAtMs.get(id) ?? null,
       wasEvicted: this.evictions.has(id),
@@ -152,6 +161,7 @@ export class ModelResidency {
   private explain(
     refused: readonly { id: string; device: string; needBytes: number; budgetBytes: number }[],
     waiting: readonly string[],
+    broken: readonly UnheldModel[],
   ): void {
     const tooLarge = refused.map(({ id, device, needBytes, budgetBytes }) => ({
       modelId: id,
@@ -165,8 +175,8 @@ export class ModelResidency {
       cause: 'waiting' as const,
       reason: `${id} does not fit beside what is held; it is loaded when it is asked for and others can leave`,
     }));
-    this.unheldModels = [...tooLarge, ...crowded];
-    for (const { reason } of tooLarge) this.tellOnce(reason);
+    this.unheldModels = [...tooLarge, ...crowded, ...broken];
+    for (const { reason } of [...tooLarge, ...broken]) this.tellOnce(reason);
   }
 
   private tellOnce(reason: string): void {
@@ -174,6 +184,12 @@ export class ModelResidency {
     this.told.add(reason);
     this.options.logger.warn(reason);
   }
+}
+
+/** One model whose size cannot be told holds up none of the others; it is looked at again at the next decision. */
+function unreadable({ manifest: { id } }: InstalledModel, error: unknown): UnheldModel {
+  const detail = error instanceof Error ? error.message : String(error);
+  return { modelId: id, cause: 'not-installed', reason: `${id} is not loaded: its folder cannot be read (${detail})` };
 }
 
 function keyOf({ manifest, version }: InstalledModel): string {

@@ -42,7 +42,7 @@ export class WantedModels {
   private async chosen(model: InstalledModel, placements: readonly Placement[]): Promise<Placement[]> {
     if (placements.length === 0) return [];
     const { residency, presence, processId, isHeld } = this.options;
-    const self = { processId, holds: isHeld(model.manifest.id), canHold: !(await residency.isTooLarge(model)) };
+    const self = { processId, holds: isHeld(model.manifest.id), canHold: await residency.canHold(model) };
     return placements.filter((placement) => isChosen(placement, self, presence.list()));
   }
 }

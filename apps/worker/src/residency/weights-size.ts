@@ -4,10 +4,16 @@ import type { InstalledModel } from '../models-folder.js';
 
 const known = new WeakMap<InstalledModel, Promise<number>>();
 
-/** Bytes of everything in a model's folder. An installed model never changes, and is looked at once. */
+/**
+ * Bytes of everything in a model's folder. An installed model never changes, and is looked at once; again only when
+ * its folder could not be read, which rejects.
+ */
 export function weightsBytes(model: InstalledModel): Promise<number> {
-  const bytes = known.get(model) ?? sizeOf(model.directory);
+  const before = known.get(model);
+  if (before !== undefined) return before;
+  const bytes = sizeOf(model.directory);
   known.set(model, bytes);
+  bytes.catch(() => known.delete(model));
   return bytes;
 }
 

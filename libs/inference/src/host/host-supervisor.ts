@@ -120,9 +120,10 @@ export class HostSupervisor implements TextGenerationRunner, TaskRunner {
     return () => this.listeners.delete(listener);
   }
 
-  /** Starts the first child; returns at once. */
+  /** Starts a child; returns at once. One that cannot be launched is tried again, like one that died. */
   start(): void {
-    const host = this.options.launch();
+    const host = this.launch();
+    if (host === null) return;
     this.host = host;
     this.enter('loading', null);
     this.watch(this.timings.loadTimeoutMs, 'loading took too long');
@@ -133,6 +134,16 @@ export class HostSupervisor implements TextGenerationRunner, TaskRunner {
       if (this.host === host) this.hostEnded(reason);
     });
     host.send({ type: 'load', options: this.options.load });
+  }
+
+  /** Null: the machine has no room for a process just now, and the next try is set. */
+  private launch(): HostProcess | null {
+    try {
+      return this.options.launch();
+    } catch (error) {
+      this.hostEnded(`could not be started: ${error instanceof Error ? error.message : String(error)}`);
+      return null;
+    }
   }
 
   async run(request: TextGenerationRequest, options: RunOptions): Promise<RunResult> {

@@ -51,12 +51,29 @@ describe('withFileLock', () => {
   });
 
   it('leaves a lock alone that its living process is too busy to renew', async () => {
-    await writeFile(path, JSON.stringify({ pid: process.pid, host: hostname(), token: 'busy' }));
+    await writeFile(path, JSON.stringify({ pid: process.ppid, host: hostname(), token: 'busy' }));
     const aWhileAgo = new Date(Date.now() - 60_000);
     await utimes(path, aWhileAgo, aWhileAgo);
     const signal = AbortSignal.timeout(50);
     await expect(withFileLock({ path, signal }, () => Promise.resolve())).rejects.toThrow();
     expect(JSON.parse(await readFile(path, 'utf8'))).toMatchObject({ token: 'busy' });
+  });
+
+  it('takes over from a killed process of its own number, as a container has that is started again', async () => {
+    await writeFile(path, JSON.stringify({ pid: process.pid, host: hostname(), token: 'killed' }));
+    const aWhileAgo = new Date(Date.now() - 60_000);
+    await utimes(path, aWhileAgo, aWhileAgo);
+    const signal = AbortSignal.timeout(5_000);
+    expect(await withFileLock({ path, signal }, () => Promise.resolve('mine'))).toBe('mine');
+  });
+
+  it('leaves a lock alone that this very process holds and is too busy to renew', async () => {
+    await withFileLock({ path }, async () => {
+      const aWhileAgo = new Date(Date.now() - 60_000);
+      await utimes(path, aWhileAgo, aWhileAgo);
+      const signal = AbortSignal.timeout(50);
+      await expect(withFileLock({ path, signal }, () => Promise.resolve())).rejects.toThrow();
+    });
   });
 
   it('lets exactly one of many take an abandoned lock over at a time', async () => {

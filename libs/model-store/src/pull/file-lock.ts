@@ -8,8 +8,8 @@ import { isProcessAlive } from '#common';
 export interface FileLockOptions {
   path: string;
   signal?: AbortSignal;
-  /** Called once when somebody else holds the lock. */
-  onWait?: (owner: LockOwner) => void;
+  /** Called once when somebody else holds the lock, or did when it was killed. */
+  onWait?: (owner: LockOwner, whereabouts: Whereabouts) => void;
   /** Between two renewals of the lock. Default 2,000. */
   heartbeatMs?: number;
 }
@@ -18,7 +18,13 @@ export interface FileLockOptions {
  * How many renewals a lock may miss before it counts as abandoned. A process that is gone from here may live in
  * another container of the same host name; one that lives may be busy, or have the number of one that died.
  */
-const missedBeats = { goneHere: 3, elsewhere: 8, aliveHere: 300 };
+const missedBeats: Record<Whereabouts, number> = { goneHere: 3, elsewhere: 8, aliveHere: 300 };
+
+/** Where the process of a lock is: here and alive, no longer here, or on a host that cannot be asked. */
+export type Whereabouts = 'aliveHere' | 'goneHere' | 'elsewhere';
+
+/** Locks that this process holds or waits for. */
+const ownTokens = new Set<string>();
 
 /** Contents of a lock file. */
 export interface LockOwner {
@@ -33,7 +39,20 @@ export interface LockOwner {
  */
 export async function withFileLock<Result>(options: FileLockOptions, work: () => Promise<Result>): Promise<Result> {
   const owner: LockOwner = { pid: process.pid, host: hostname(), token: randomUUID() };
-  await acquire(options, owner);
+  ownTokens.add(owner.token);
+  try {
+    await acquire(options, owner);
+    return await workAndRelease(options, owner, work);
+  } finally {
+    ownTokens.delete(owner.token);
+  }
+}
+
+async function workAndRelease<Result>(
+  options: FileLockOptions,
+  owner: LockOwner,
+  work: () => Promise<Result>,
+): Promise<Result> {
   const heartbeat = setInterval(() => void renew(options.path), options.heartbeatMs ?? 2_000);
   heartbeat.unref();
   try {
@@ -54,7 +73,7 @@ async function acquire(options: FileLockOptions, owner: LockOwner): Promise<void
       await takeAway(options.path, holder);
       continue;
     }
-    if (!waited && holder) options.onWait?.(holder);
+    if (!waited && holder) options.onWait?.(holder, whereabouts(holder));
     waited = true;
     await delay(Math.min(options.heartbeatMs ?? 2_000, 250), undefined, { signal: options.signal });
   }
@@ -88,8 +107,10 @@ async function isAbandoned(options: FileLockOptions, holder: LockOwner | null): 
   return age > missedBeats[whereabouts(holder)] * (options.heartbeatMs ?? 2_000);
 }
 
-function whereabouts(holder: LockOwner | null): keyof typeof missedBeats {
+function whereabouts(holder: LockOwner | null): Whereabouts {
   if (holder?.host !== hostname()) return 'elsewhere';
+  // A container that is started again has the same name and hands out the same numbers: this is the killed one's lock.
+  if (holder.pid === process.pid) return ownTokens.has(holder.token) ? 'aliveHere' : 'goneHere';
   return isProcessAlive(holder.pid) ? 'aliveHere' : 'goneHere';
 }
 

@@ -21,6 +21,10 @@ export interface ExtractRequest {
 export async function extractFiles(request: ExtractRequest): Promise<void> {
   const wanted = new Map(request.files.map((file) => [file.path, file]));
   const writes: Promise<void>[] = [];
+  let fail: (reason: unknown) => void = () => undefined;
+  const failed = new Promise<never>((_, reject) => (fail = reject));
+  // Nobody may be waiting when it rejects; `writes` tell it once more.
+  failed.catch(() => undefined);
   const parser = new Parser({
     strict: true,
     onReadEntry: (entry: ReadEntry) => {
@@ -29,10 +33,13 @@ export async function extractFiles(request: ExtractRequest): Promise<void> {
       const file = entry.type === 'File' ? wanted.get(path) : undefined;
       if (!file) return entry.resume();
       wanted.delete(path);
-      writes.push(writeEntry(entry, file, request));
+      const write = writeEntry(entry, file, request);
+      // At once: entries that the parser keeps back begin while the end of the archive is waited for.
+      write.catch(fail);
+      writes.push(write);
     },
   });
-  await feed(parser, request, writes);
+  await feed(parser, request, failed);
   await Promise.all(writes);
   if (wanted.size > 0) throw pullError(`The package does not hold ${[...wanted.keys()].join(', ')}.`);
 }
@@ -49,8 +56,8 @@ function writeEntry(entry: ReadEntry, file: ManifestFile, request: ExtractReques
   });
 }
 
-/** Feeds the parser with back-pressure; a write that fails stops the reading at once. */
-async function feed(parser: Parser, request: ExtractRequest, writes: Promise<void>[]): Promise<void> {
+/** Feeds the parser with back-pressure; stops at once when `failed` rejects, as the first write that fails makes it. */
+async function feed(parser: Parser, request: ExtractRequest, failed: Promise<never>): Promise<void> {
   const ended = new Promise<void>((resolve, reject) => {
     parser.on('end', resolve);
     parser.on('error', (error: Error) => reject(pullError(`The package cannot be unpacked: ${error.message}.`, error)));
@@ -60,16 +67,9 @@ async function feed(parser: Parser, request: ExtractRequest, writes: Promise<voi
     const wantsMore = parser.write(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength));
     if (!wantsMore) {
       const drained = new Promise<void>((resolve) => parser.once('drain', () => resolve()));
-      await Promise.race([drained, ended, neverUnlessRejected(writes)]);
+      await Promise.race([drained, ended, failed]);
     }
   }
   parser.end();
-  await Promise.race([ended, neverUnlessRejected(writes)]);
-}
-
-/** Rejects with the first failed write; a finished one says nothing about the rest of the archive. */
-function neverUnlessRejected(writes: Promise<void>[]): Promise<never> {
-  return new Promise((_, reject) => {
-    for (const write of writes) write.catch(reject);
-  });
+  await Promise.race([ended, failed]);
 }

@@ -1,0 +1,73 @@
+import type { ChildProcess } from 'node:child_process';
+import { EventEmitter } from 'node:events';
+import { Writable } from 'node:stream';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { ChildService } from './child-service.js';
+import { MergedLog } from './merged-log.js';
+
+/** A process on paper; without a number it is one that the machine had no room for. */
+class PaperChild extends EventEmitter {
+  exitCode: number | null = null;
+  signalCode = null;
+
+  constructor(readonly pid?: number) {
+    super();
+  }
+
+  exit(code: number): void {
+    this.exitCode = code;
+    this.emit('exit', code, null);
+  }
+}
+
+function service(launches: (() => PaperChild)[]) {
+  const lines: string[] = [];
+  const stream = new Writable({
+    write(chunk: Buffer, _, done) {
+      lines.push(chunk.toString());
+      done();
+    },
+  });
+  const launch = vi.fn(() => {
+    const next = launches.shift();
+    if (next === undefined) throw new Error('launched too often');
+    return next() as unknown as ChildProcess;
+  });
+  const log = new MergedLog(stream as unknown as NodeJS.WriteStream);
+  return { lines, launch, service: new ChildService({ name: 'api', environment: {}, log, stopWithinMs: 1, launch }) };
+}
+
+const noMemory = () => {
+  throw new Error('spawn ENOMEM');
+};
+
+describe('ChildService', () => {
+  beforeEach(() => void vi.useFakeTimers());
+  afterEach(() => void vi.useRealTimers());
+
+  it('tries again, ever later, when a restart finds no room for a process', async () => {
+    const [first, absent, last] = [new PaperChild(1), new PaperChild(), new PaperChild(2)];
+    const { service: api, launch, lines } = service([() => first, () => absent, noMemory, () => last]);
+    api.start();
+    first.exit(1);
+    await vi.advanceTimersByTimeAsync(500);
+    expect(launch).toHaveBeenCalledTimes(2);
+    absent.emit('error', new Error('spawn EAGAIN'));
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(launch).toHaveBeenCalledTimes(3);
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect(launch).toHaveBeenCalledTimes(4);
+    expect(lines.join('')).toMatch(/code 1\).*0\.5 s[^]*EAGAIN.*1\.0 s[^]*ENOMEM.*2\.0 s/);
+    last.emit('error', new Error('channel closed'));
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(launch).toHaveBeenCalledTimes(4);
+  });
+
+  it('starts nothing any more once it is stopped', async () => {
+    const { service: api, launch } = service([noMemory]);
+    api.start();
+    await api.stop();
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(launch).toHaveBeenCalledTimes(1);
+  });
+});

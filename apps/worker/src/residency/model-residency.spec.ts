@@ -1,0 +1,69 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createLogger } from '#platform/logging';
+import { deterministicManifest } from '#test/deterministic-model';
+import { PaperMachine } from '#test/paper-machine';
+import type { InstalledModel } from '../models-folder.js';
+import { ModelResidency } from './model-residency.js';
+import { weightsBytes } from './weights-size.js';
+
+let home: string;
+
+beforeEach(async () => {
+  home = await mkdtemp(join(tmpdir(), 'sluice-sizes-'));
+});
+afterEach(() => rm(home, { recursive: true }));
+
+const modelOf = (id: string): InstalledModel => ({
+  manifest: deterministicManifest(id),
+  directory: join(home, id),
+  version: '1',
+});
+
+async function writeWeights({ directory }: InstalledModel): Promise<void> {
+  await mkdir(directory);
+  await writeFile(join(directory, 'model.onnx'), 'weights');
+}
+
+/** A machine that looks at the files. */
+class ReadingMachine extends PaperMachine {
+  override async estimate(model: InstalledModel) {
+    return { cpu: await weightsBytes(model) };
+  }
+}
+
+describe('a model whose folder cannot be read', () => {
+  it('is looked at again', async () => {
+    const model = modelOf('one');
+    await expect(weightsBytes(model)).rejects.toThrow('ENOENT');
+    await writeWeights(model);
+    expect(await weightsBytes(model)).toBe('weights'.length);
+    await rm(model.directory, { recursive: true });
+    expect(await weightsBytes(model)).toBe('weights'.length);
+  });
+
+  it('is not loaded and holds up no other, says so once, and comes when it can be read', async () => {
+    const lines: string[] = [];
+    const logger = createLogger('worker', { level: 'silent' });
+    logger.warn = (line: unknown) => void lines.push(String(line));
+    const residency = new ModelResidency({ machine: new ReadingMachine(100), residencyMs: 1, logger });
+    const [broken, whole] = [modelOf('broken'), modelOf('whole')];
+    await writeWeights(whole);
+    const decide = () =>
+      residency.decide(
+        [broken, whole].map((model) => ({ model, pinned: false })),
+        [],
+      );
+    expect(await decide()).toEqual({ load: [whole], evict: [] });
+    expect(await decide()).toEqual({ load: [whole], evict: [] });
+    expect(residency.unheld).toMatchObject([{ modelId: 'broken', cause: 'not-installed' }]);
+    expect(await residency.canHold(broken)).toBe(false);
+    expect(lines).toEqual([expect.stringContaining('broken is not loaded')]);
+    await writeWeights(broken);
+    expect(await decide()).toEqual({ load: [broken, whole], evict: [] });
+    expect(residency.unheld).toEqual([]);
+    expect(await residency.canHold(broken)).toBe(true);
+  });
+});
