@@ -26,6 +26,7 @@ export function deterministicColour({ prompt, seed }: Pick<GenerateInput, 'promp
 }
 
 export class DeterministicPainter implements TaskEngine {
+  readonly oneAtATime = true;
   private readonly cancelled = new Set<string>();
   private work: Promise<void> = Promise.resolve();
   private steps = 0;

@@ -28,6 +28,7 @@ export function saidSentences(notesFolder: string): string[] {
 }
 
 export class DeterministicSpeaker implements TaskEngine {
+  readonly oneAtATime = true;
   private readonly cancelled = new Set<string>();
   private work: Promise<void> = Promise.resolve();
   private steps = 0;

@@ -38,6 +38,7 @@ class TaskCancelled extends Error {}
  * its end.
  */
 export class QueuedTaskEngine implements TaskEngine {
+  readonly oneAtATime = true;
   private readonly waiting: TaskRequest[] = [];
   private readonly cancelled = new Set<string>();
   private current: TaskRequest | null = null;

@@ -26,6 +26,8 @@ export type TaskEvent =
 
 /** Runs tasks on one loaded model. `submit` never throws: a bad task answers `failed`. */
 export interface TaskEngine {
+  /** Present where the next task begins when the one before has ended, in the order of `submit`. */
+  readonly oneAtATime?: true;
   submit(request: TaskRequest): void;
   /** `task-finished` with `cancelled: true` follows between two runs of the model. Unknown ids are ignored. */
   cancel(id: string): void;

@@ -39,7 +39,15 @@ export type HostMessage =
   /** The process runs; it waits for `load`. */
   | { type: 'hello'; pid: number }
   /** The model is loaded and warm. */
-  | { type: 'ready'; provider: string; providerNote: string | null; slots: number; loadMs: number }
+  | {
+      type: 'ready';
+      provider: string;
+      providerNote: string | null;
+      slots: number;
+      loadMs: number;
+      /** Requests wait for the end of those before: only the first of them can be what a host dies of. */
+      oneAtATime: boolean;
+    }
   | { type: 'load-failed'; error: WireError; detail: string }
   | { type: 'events'; events: [id: string, event: EngineEvent][] }
   /** Every second, also while idle; a host silent for longer than `silentAfterMs` is killed. */

@@ -38,9 +38,12 @@ export abstract class HostRun<Result = unknown> {
     return false;
   }
 
-  /** A run whose caller has seen results cannot be replayed, and a request that killed two hosts is poison. */
-  hostDied(): AfterDeath {
-    this.deaths++;
+  /**
+   * A run whose caller has seen results cannot be replayed, and a request that killed two hosts is poison. One that had
+   * not begun did not kill its host.
+   */
+  hostDied({ hadBegun }: { hadBegun: boolean }): AfterDeath {
+    if (hadBegun) this.deaths++;
     if (this.signal.aborted) this.cancelled();
     else if (this.deaths > 1 || (this.hasDelivered && !this.takeBack())) {
       this.fail(new PlatformError('DEVICE_LOST', 'The model stopped while it worked on this request. Try again.'));

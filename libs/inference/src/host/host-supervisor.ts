@@ -70,7 +70,8 @@ type OpenRun = Pick<HostRun, keyof HostRun>;
 /**
  * The worker's side of one model host: keeps a child with the model running and routes requests to it. A child
  * that dies, or falls silent and is killed, takes along only what it worked on: requests that have delivered
- * nothing run again on its successor, once; the others fail with `DEVICE_LOST`.
+ * nothing run again on its successor, once; the others fail with `DEVICE_LOST`. What only waited for its turn is not
+ * blamed for the death.
  */
 export class HostSupervisor implements TextGenerationRunner, TaskRunner {
   private readonly timings: HostTimings;
@@ -83,6 +84,7 @@ export class HostSupervisor implements TextGenerationRunner, TaskRunner {
   private runCount = 0;
   private failures = 0;
   private readyAtMs = 0;
+  private oneAtATime = false;
   private restartCount = 0;
   private lastReport: HostReport | null = null;
   private whenLeft: (() => void) | null = null;
@@ -235,8 +237,10 @@ export class HostSupervisor implements TextGenerationRunner, TaskRunner {
     }
   }
 
-  private becameReady({ provider, providerNote, slots, loadMs }: Extract<HostMessage, { type: 'ready' }>): void {
+  private becameReady(message: Extract<HostMessage, { type: 'ready' }>): void {
+    const { provider, providerNote, slots, loadMs } = message;
     this.readyAtMs = performance.now();
+    this.oneAtATime = message.oneAtATime;
     this.lastReport = { provider, providerNote, slots, loadMs, stats: null, residentBytes: 0, loopLagMs: 0 };
     if (this.currentState !== 'loading') return;
     this.enter('ready', null);
@@ -283,8 +287,11 @@ export class HostSupervisor implements TextGenerationRunner, TaskRunner {
     this.failures++;
     this.restartCount++;
     this.enter('restarting', `${reason}; next try in ${delayMs} ms`);
+    const [oldest] = this.runs.values();
     for (const run of this.runs.values()) {
-      if (!wasReady || run.hostDied() === 'run-again') run.waitAtMost(this.timings.failoverWaitMs);
+      // Runs stand in the order in which they were submitted, which is that of a host that does one at a time.
+      const hadBegun = !this.oneAtATime || run === oldest;
+      if (!wasReady || run.hostDied({ hadBegun }) === 'run-again') run.waitAtMost(this.timings.failoverWaitMs);
     }
     setTimeout(() => {
       if (this.currentState === 'restarting') this.start();

@@ -68,8 +68,10 @@ export class ModelHost {
       this.loaded = loaded;
       await this.warmUp(loaded);
       this.startBeating(loaded);
-      const { provider, providerNote, slots } = loaded;
-      this.channel.send({ type: 'ready', provider, providerNote, slots, loadMs: performance.now() - startedAt });
+      const { engine, provider, providerNote, slots } = loaded;
+      const oneAtATime = 'oneAtATime' in engine && engine.oneAtATime === true;
+      const loadMs = performance.now() - startedAt;
+      this.channel.send({ type: 'ready', provider, providerNote, slots, loadMs, oneAtATime });
     } catch (error) {
       const detail = error instanceof Error ? error.message : String(error);
       this.channel.send({ type: 'load-failed', error: PlatformError.from(error, 'INFERENCE_FAILED').toWire(), detail });

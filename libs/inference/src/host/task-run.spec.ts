@@ -13,16 +13,16 @@ function begin(repeatable: boolean) {
 describe('a task whose host dies after it has delivered a part', () => {
   it('fails where the part would come twice', async () => {
     const { run } = begin(false);
-    expect(run.hostDied()).toBe('ended');
+    expect(run.hostDied({ hadBegun: true })).toBe('ended');
     await expect(run.result).rejects.toMatchObject({ code: 'DEVICE_LOST' });
   });
 
   it('runs again where that does no harm, once', async () => {
     const { run, parts } = begin(true);
-    expect(run.hostDied()).toBe('run-again');
+    expect(run.hostDied({ hadBegun: true })).toBe('run-again');
     run.accept([{ type: 'task-part', part: { at: 1 } }]);
     expect(parts).toHaveLength(2);
-    expect(run.hostDied()).toBe('ended');
+    expect(run.hostDied({ hadBegun: true })).toBe('ended');
     await expect(run.result).rejects.toMatchObject({ code: 'DEVICE_LOST' });
   });
 });

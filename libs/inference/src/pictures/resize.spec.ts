@@ -14,6 +14,14 @@ describe('resizing', () => {
     },
   );
 
+  it('never holds more in between than both pictures, however thin one is', () => {
+    const tall = { channels: 1, width: 1, height: 4_000_000, data: new Float32Array(4_000_000).fill(7) };
+    // Columns first would be 4,000,000 rows of 1,000,000 floats.
+    const wide = resizePlanes(tall, 1_000_000, 1);
+    expect([wide.width, wide.height, wide.data.length]).toEqual([1_000_000, 1, 1_000_000]);
+    for (const place of [0, 500_000, 999_999]) expect(wide.data[place]).toBeCloseTo(7, 1);
+  });
+
   it('keeps planes apart', () => {
     const picture = { width: 2, height: 1, data: Uint8Array.of(10, 20, 30, 10, 20, 30) };
     expect([...resizePlanes(samplePlanes(picture), 3, 2).data]).toEqual([

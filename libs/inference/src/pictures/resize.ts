@@ -18,24 +18,38 @@ interface Taps {
 
 /**
  * Resizes with a triangle filter that widens when the picture shrinks, so that nothing between the samples is lost; the
- * `bilinear` of Pillow with antialiasing.
+ * `bilinear` of Pillow with antialiasing. What it holds in between is never larger than both pictures: the other order
+ * would make a picture of 1 by 16,000,000 hundreds of times as large before it shrinks.
  */
 export function resizePlanes(source: Planes, width: number, height: number): Planes {
-  if (source.width === width && source.height === height) return source;
+  const isFlattened = width > source.width && height < source.height;
+  return isFlattened
+    ? resizeColumns(resizeRows(source, height), width)
+    : resizeRows(resizeColumns(source, width), height);
+}
+
+function resizeColumns(source: Planes, width: number): Planes {
+  if (source.width === width) return source;
+  const { channels, height } = source;
   const columns = taps(source.width, width);
-  const rows = taps(source.height, height);
-  const { channels } = source;
-  const wide = new Float32Array(channels * source.height * width);
-  for (let row = 0; row < channels * source.height; row++) {
+  const data = new Float32Array(channels * height * width);
+  for (let row = 0; row < channels * height; row++) {
     for (let x = 0; x < width; x++) {
       const start = row * source.width + (columns.first[x] as number);
       let sum = 0;
       for (let tap = 0; tap < columns.count; tap++) {
         sum += (source.data[start + tap] as number) * (columns.weights[x * columns.count + tap] as number);
       }
-      wide[row * width + x] = sum;
+      data[row * width + x] = sum;
     }
   }
+  return { channels, width, height, data };
+}
+
+function resizeRows(source: Planes, height: number): Planes {
+  if (source.height === height) return source;
+  const { channels, width } = source;
+  const rows = taps(source.height, height);
   const data = new Float32Array(channels * height * width);
   for (let channel = 0; channel < channels; channel++) {
     for (let y = 0; y < height; y++) {
@@ -44,7 +58,8 @@ export function resizePlanes(source: Planes, width: number, height: number): Pla
       for (let tap = 0; tap < rows.count; tap++) {
         const weight = rows.weights[y * rows.count + tap] as number;
         const from = start + tap * width;
-        for (let x = 0; x < width; x++) data[to + x] = (data[to + x] as number) + (wide[from + x] as number) * weight;
+        for (let x = 0; x < width; x++)
+          data[to + x] = (data[to + x] as number) + (source.data[from + x] as number) * weight;
       }
     }
   }

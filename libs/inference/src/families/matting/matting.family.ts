@@ -5,6 +5,7 @@ import type { MatteInput, MatteOutput } from '../../pictures/picture-tasks.js';
 import { emptyPicture } from '../../pictures/pixel-grid.js';
 import { type Planes, resizePlanes, samplePlanes } from '../../pictures/resize.js';
 import { OrtSession } from '../../runtime/ort-session.js';
+import { modnetSize } from './modnet-size.js';
 
 /** What one network of this kind wants its picture to be like, and how its answer is read. */
 interface MattingNetwork {
@@ -15,17 +16,9 @@ interface MattingNetwork {
   stretched: boolean;
 }
 
-const modnetShortSide = 512;
-const modnetDivisor = 32;
-
-/** MODNet (https://arxiv.org/abs/2011.11961): shorter side 512, both sides multiples of 32; the answer is the matte. */
+/** MODNet (https://arxiv.org/abs/2011.11961): the answer is the matte. */
 const modnet: MattingNetwork = {
-  sizeFor: ({ width, height }) => {
-    const scale = modnetShortSide / Math.min(width, height);
-    const fit = (side: number): number =>
-      Math.max(modnetDivisor, Math.floor((side * scale) / modnetDivisor) * modnetDivisor);
-    return { width: fit(width), height: fit(height) };
-  },
+  sizeFor: modnetSize,
   mean: [0.5, 0.5, 0.5],
   deviation: [0.5, 0.5, 0.5],
   stretched: false,

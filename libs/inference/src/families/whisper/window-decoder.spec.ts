@@ -128,6 +128,27 @@ describe('the text of a window', () => {
     expect(text.tokens).toHaveLength(80);
   });
 
+  it.each([true, false])(
+    'stays within the places of the model behind a long prompt, with timestamps: %s',
+    async (timestamps) => {
+      let state = 1;
+      const { decoder, fed } = decoderOf(() => {
+        state = (state * 48_271) % 2_147_483_647;
+        return { [state % 12]: 60 };
+      });
+      const tokens = tokensOf({
+        settings: { max_target_positions: 40 },
+        promptTokens: (_: string | null, most: number) => [ids.start, ...new Array<number>(most).fill(3)],
+      });
+      const text = await new WindowDecoder(decoder, tokens).write(
+        { ...wish, prompt: 'long', timestamps, temperature: 0.1 },
+        context,
+      );
+      expect(fed.flat().length).toBe(40);
+      expect(text.tokens).toHaveLength(timestamps ? 17 : 16);
+    },
+  );
+
   it('is silence where it is unlikely and the model hears nobody', async () => {
     expect(isSilence({ avgLogprob: -1.5, noSpeechProb: 0.8 } as never)).toBe(true);
     expect(isSilence({ avgLogprob: -0.5, noSpeechProb: 0.8 } as never)).toBe(false);

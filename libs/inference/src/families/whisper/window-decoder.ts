@@ -41,6 +41,8 @@ const loopCheckEvery = 12;
 
 /** Writes the text of windows, token by token. */
 export class WindowDecoder {
+  /** Most tokens that the model has a place for: prompt, start and text together. */
+  private readonly positions: number;
   /** Most tokens of a window's text, and of its prompt. */
   private readonly room: number;
 
@@ -48,7 +50,8 @@ export class WindowDecoder {
     private readonly decoder: MergedDecoder,
     private readonly tokens: WhisperTokens,
   ) {
-    this.room = Math.floor((tokens.settings.max_target_positions ?? 448) / 2);
+    this.positions = tokens.settings.max_target_positions ?? 448;
+    this.room = Math.floor(this.positions / 2);
   }
 
   /** The language that is most likely spoken; null for models of English alone. */
@@ -90,7 +93,9 @@ export class WindowDecoder {
     logits = logits.subarray((fed.length - 1) * size);
     const written: number[] = [];
     let logprobs = 0;
-    while (written.length < this.room) {
+    // Behind a long prompt the start tokens leave less than half of the places.
+    const most = Math.min(this.room, this.positions - fed.length);
+    while (written.length < most) {
       rules.apply(logits, written);
       const { id, logprob } = chooseToken(logits, temperature, random);
       logprobs += logprob;

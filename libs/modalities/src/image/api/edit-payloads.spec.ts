@@ -52,6 +52,15 @@ it.each([
     { width: 4096, height: 2048 },
     { width: 1408, height: 704 },
   ],
+  // A side that is raised to the divisor takes from the other one.
+  [
+    { width: 1, height: 65_536 },
+    { width: 64, height: 16_384 },
+  ],
+  [
+    { width: 500_000, height: 60 },
+    { width: 16_384, height: 64 },
+  ],
 ])('the size of a picture that is drawn anew is near its own: %j', (size, expected) => {
   expect(sizeLike(size, { mostPixels: 1_048_576, divisor: 64 })).toEqual(expected);
 });

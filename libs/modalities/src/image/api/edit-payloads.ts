@@ -59,6 +59,9 @@ export function sizeLike(
   { mostPixels, divisor }: { mostPixels: number; divisor: number },
 ): { width: number; height: number } {
   const shrink = Math.min(1, Math.sqrt(mostPixels / (width * height)));
-  const fit = (side: number): number => Math.max(divisor, Math.floor((side * shrink) / divisor) * divisor);
-  return { width: fit(width), height: fit(height) };
+  const fit = (side: number): number => Math.max(divisor, Math.floor(side / divisor) * divisor);
+  // A thin side is raised to the divisor, at the cost of the other one.
+  const across = fit(Math.min(width, height) * shrink);
+  const along = fit(Math.min(Math.max(width, height) * shrink, mostPixels / across));
+  return width < height ? { width: across, height: along } : { width: along, height: across };
 }

@@ -1,0 +1,119 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import type { HostProcess } from './host-process.js';
+import type { HostCommand, HostLoadOptions, HostMessage } from './host-protocol.js';
+import { HostSupervisor } from './host-supervisor.js';
+import type { TaskResult } from './task-runner.js';
+
+const load = { modelId: 'test' } as HostLoadOptions;
+
+/** A host that is ready as soon as it is told to load; dies and answers when the test says so. */
+class ScriptedHost implements HostProcess {
+  readonly pid = 1;
+  private hear: (message: HostMessage) => void = () => undefined;
+  private ended: (reason: string) => void = () => undefined;
+
+  constructor(private readonly oneAtATime: boolean) {}
+
+  send({ type }: HostCommand): void {
+    if (type === 'drain') this.ended('exit code 0');
+    if (type !== 'load') return;
+    const { oneAtATime } = this;
+    this.hear({ type: 'ready', provider: 'cpu', providerNote: null, slots: 1, loadMs: 0, oneAtATime });
+  }
+
+  onMessage(listener: (message: HostMessage) => void): void {
+    this.hear = listener;
+  }
+
+  onExit(listener: (reason: string) => void): void {
+    this.ended = listener;
+  }
+
+  kill(): void {
+    this.die();
+  }
+
+  die(): void {
+    this.ended('signal SIGSEGV');
+  }
+
+  finish(id: string): void {
+    this.hear({ type: 'events', events: [[id, { type: 'task-finished', cancelled: false, output: { id } }]] });
+  }
+}
+
+describe('a death of a host', () => {
+  const supervisors: HostSupervisor[] = [];
+
+  function begin({ oneAtATime }: { oneAtATime: boolean }) {
+    const hosts: ScriptedHost[] = [];
+    const launch = () => {
+      hosts.push(new ScriptedHost(oneAtATime));
+      return hosts.at(-1) as ScriptedHost;
+    };
+    const supervisor = new HostSupervisor({ load, launch, timings: { firstRestartMs: 1 } });
+    supervisors.push(supervisor);
+    supervisor.start();
+    const ask = (id: string, signal = new AbortController().signal): Promise<TaskResult> => {
+      const result = supervisor.runTask({ id, task: 'draw', input: {} }, { signal });
+      // Tests look at the rejection when they expect one.
+      result.catch(() => undefined);
+      return result;
+    };
+    const die = async () => {
+      const restarted = new Promise<void>((resolve) => {
+        const stop = supervisor.onChange(({ state }) => {
+          if (state !== 'ready') return;
+          stop();
+          resolve();
+        });
+      });
+      hosts.at(-1)?.die();
+      await restarted;
+    };
+    return { ask, die, finish: (id: string) => hosts.at(-1)?.finish(id) };
+  }
+
+  afterEach(async () => {
+    await Promise.all(supervisors.splice(0).map((supervisor) => supervisor.drain(0)));
+  });
+
+  it('counts for the task at work alone, where tasks wait for one another', async () => {
+    const { ask, die, finish } = begin({ oneAtATime: true });
+    const [poison, innocent] = [ask('poison'), ask('innocent')];
+    await die();
+    await die();
+    await expect(poison).rejects.toMatchObject({ code: 'DEVICE_LOST' });
+    finish('innocent#2');
+    expect(await innocent).toEqual({ cancelled: false, output: { id: 'innocent#2' } });
+  });
+
+  it('counts for a task as soon as it is its turn', async () => {
+    const { ask, die, finish } = begin({ oneAtATime: true });
+    const [first, poison] = [ask('first'), ask('poison')];
+    await die();
+    finish('first#1');
+    await first;
+    await die();
+    await die();
+    await expect(poison).rejects.toMatchObject({ code: 'DEVICE_LOST' });
+  });
+
+  it('ends what was cancelled while it waited', async () => {
+    const { ask, die } = begin({ oneAtATime: true });
+    const controller = new AbortController();
+    void ask('first');
+    const waiting = ask('waiting', controller.signal);
+    controller.abort();
+    await die();
+    expect(await waiting).toEqual({ cancelled: true, output: null });
+  });
+
+  it('counts for all where requests are worked on together', async () => {
+    const { ask, die } = begin({ oneAtATime: false });
+    const runs = [ask('a'), ask('b')];
+    await die();
+    await die();
+    for (const run of runs) await expect(run).rejects.toMatchObject({ code: 'DEVICE_LOST' });
+  });
+});

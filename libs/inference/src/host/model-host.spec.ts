@@ -1,0 +1,38 @@
+import { expect, it } from 'vitest';
+import type { Engine } from '../engines/engine.js';
+import { QueuedTaskEngine } from '../engines/queued-task.engine.js';
+import type { HostCommand, HostLoadOptions, HostMessage } from './host-protocol.js';
+import { ModelHost } from './model-host.js';
+
+/** What a host says of an engine once it is loaded; then it leaves. */
+async function readyMessageOf(engine: Engine): Promise<HostMessage> {
+  let command: (command: HostCommand) => void = () => undefined;
+  let left: () => void = () => undefined;
+  const leaving = new Promise<void>((resolve) => (left = resolve));
+  const ready = new Promise<HostMessage>((resolve) => {
+    const channel = {
+      send: (message: HostMessage) => void (message.type === 'ready' && resolve(message)),
+      sent: async () => undefined,
+      onCommand: (listener: typeof command) => void (command = listener),
+      exit: () => left(),
+    };
+    new ModelHost(channel, async () => ({ engine, provider: 'cpu', providerNote: null, slots: 1 })).start();
+  });
+  command({ type: 'load', options: {} as HostLoadOptions });
+  const message = await ready;
+  command({ type: 'drain' });
+  await leaving;
+  return message;
+}
+
+it('a host tells whether its engine does one thing at a time', async () => {
+  const queued = new QueuedTaskEngine({ handlers: {}, sink: () => undefined });
+  expect(await readyMessageOf(queued)).toMatchObject({ type: 'ready', oneAtATime: true });
+  const together = {
+    submit: () => undefined,
+    cancel: () => undefined,
+    stats: () => ({}),
+    close: async () => undefined,
+  };
+  expect(await readyMessageOf(together as unknown as Engine)).toMatchObject({ type: 'ready', oneAtATime: false });
+});
