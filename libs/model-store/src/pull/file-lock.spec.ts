@@ -76,6 +76,18 @@ describe('withFileLock', () => {
     });
   });
 
+  it('leaves an abandoned lock to the waiter that is taking it over, unless that one was killed', async () => {
+    await writeFile(path, JSON.stringify({ pid: deadPid, host: hostname(), token: 'old' }));
+    await writeFile(`${path}.takeover`, '');
+    const aWhileAgo = new Date(Date.now() - 60_000);
+    await utimes(path, aWhileAgo, aWhileAgo);
+    const signal = AbortSignal.timeout(50);
+    await expect(withFileLock({ path, signal }, () => Promise.resolve())).rejects.toThrow();
+    await utimes(`${path}.takeover`, aWhileAgo, aWhileAgo);
+    expect(await withFileLock({ path, heartbeatMs: 5 }, () => Promise.resolve('mine'))).toBe('mine');
+    expect(existsSync(`${path}.takeover`)).toBe(false);
+  });
+
   it('lets exactly one of many take an abandoned lock over at a time', async () => {
     await writeFile(path, JSON.stringify({ pid: deadPid, host: hostname(), token: 'old' }));
     let inside = 0;

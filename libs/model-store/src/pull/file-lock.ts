@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { mkdir, open, readFile, rename, rm, stat, utimes } from 'node:fs/promises';
+import { mkdir, open, readFile, rm, stat, utimes } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { dirname } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -19,6 +19,9 @@ export interface FileLockOptions {
  * another container of the same host name; one that lives may be busy, or have the number of one that died.
  */
 const missedBeats: Record<Whereabouts, number> = { goneHere: 3, elsewhere: 8, aliveHere: 300 };
+
+/** A removal of an abandoned lock that takes longer than this was itself abandoned, in ms. */
+const guardMs = 10_000;
 
 /** Where the process of a lock is: here and alive, no longer here, or on a host that cannot be asked. */
 export type Whereabouts = 'aliveHere' | 'goneHere' | 'elsewhere';
@@ -66,23 +69,23 @@ async function workAndRelease<Result>(
 
 async function acquire(options: FileLockOptions, owner: LockOwner): Promise<void> {
   await mkdir(dirname(options.path), { recursive: true });
-  for (let waited = false; !(await tryCreate(options.path, owner));) {
+  for (let told = false; !(await tryCreate(options.path, owner));) {
     options.signal?.throwIfAborted();
     const holder = await readOwner(options.path);
     if (await isAbandoned(options, holder)) {
-      await takeAway(options.path, holder);
-      continue;
+      if (await takeAway(options)) continue;
+    } else if (!told && holder) {
+      told = true;
+      options.onWait?.(holder, whereabouts(holder));
     }
-    if (!waited && holder) options.onWait?.(holder, whereabouts(holder));
-    waited = true;
     await delay(Math.min(options.heartbeatMs ?? 2_000, 250), undefined, { signal: options.signal });
   }
 }
 
-async function tryCreate(path: string, owner: LockOwner): Promise<boolean> {
+async function tryCreate(path: string, owner?: LockOwner): Promise<boolean> {
   try {
     const handle = await open(path, 'wx');
-    await handle.writeFile(JSON.stringify(owner));
+    if (owner) await handle.writeFile(JSON.stringify(owner));
     await handle.close();
     return true;
   } catch (error) {
@@ -123,18 +126,24 @@ async function ageMs(path: string): Promise<number | null> {
   }
 }
 
-/** Of several waiters one wins the rename; whoever finds that it took a living lock instead puts it back. */
-async function takeAway(path: string, holder: LockOwner | null): Promise<void> {
-  const aside = `${path}.${randomUUID()}`;
-  try {
-    await rename(path, aside);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
-    throw error;
+/**
+ * Removes an abandoned lock; false while another waiter does. One at a time, and after a second look: what stands there
+ * now may be the lock of somebody who was faster.
+ */
+async function takeAway(options: FileLockOptions): Promise<boolean> {
+  const guard = `${options.path}.takeover`;
+  if (!(await tryCreate(guard))) {
+    const age = await ageMs(guard);
+    // Its owner was killed within the few milliseconds that it takes.
+    if (age !== null && age > guardMs) await rm(guard, { force: true });
+    return false;
   }
-  const taken = await readOwner(aside);
-  if (taken?.token === holder?.token) await rm(aside, { force: true });
-  else await rename(aside, path);
+  try {
+    if (await isAbandoned(options, await readOwner(options.path))) await rm(options.path, { force: true });
+    return true;
+  } finally {
+    await rm(guard, { force: true });
+  }
 }
 
 async function renew(path: string): Promise<void> {
