@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { appendFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -49,12 +50,18 @@ export async function runSteps(steps) {
   return results.filter(({ passed }) => !passed).length;
 }
 
+const strayErrorsOf = (report) => `${report}.stray-errors`;
+
 async function runStep({ name, command, env, report, again }) {
   console.log(`\n== ${name}`);
   const started = performance.now();
-  let code = await runCommand(command, { env });
+  let code = await runCommand(command, {
+    env: { ...env, ...(report && { SLUICE_STRAY_ERRORS: strayErrorsOf(report) }) },
+  });
   const result = { name, report, again: undefined };
-  const files = code !== 0 && report && again ? failedFiles(report) : [];
+  // What broke outside of a test is in no file, and no second run of one can say that it is well.
+  const mayRunAgain = code !== 0 && report && again && !existsSync(strayErrorsOf(report));
+  const files = mayRunAgain ? failedFiles(report) : [];
   if (files.length > 0 && files.length <= mostFilesAgain) {
     console.log(`\n== ${name}: once more, alone: ${files.join(', ')}`);
     const second = again(files);
@@ -69,5 +76,6 @@ export function testReporters(name, shown = 'default') {
   const folder = process.env.SLUICE_TEST_REPORTS;
   if (!folder) return { report: undefined, reporters: [`--reporter=${shown}`] };
   const report = resolve(folder, `${name}.json`);
-  return { report, reporters: [`--reporter=${shown}`, '--reporter=json', `--outputFile.json=${report}`] };
+  const kinds = [shown, 'json', resolve(root, 'scripts/stray-errors.reporter.mjs')];
+  return { report, reporters: [...kinds.map((kind) => `--reporter=${kind}`), `--outputFile.json=${report}`] };
 }

@@ -102,12 +102,7 @@ describe('a prompt that is to be enhanced', () => {
     expect(colour).toEqual(deterministicColour({ prompt: enhanced ?? '', seed }));
     expect(await jobsSince(before)).toEqual([
       // Held while it is written, so that nobody gets for nothing what is charged afterwards.
-      {
-        modality: 'chat',
-        state: 'succeeded',
-        held_nano: String(nanoPerPicture + nanoPerEnhancement),
-        charged_nano: '0',
-      },
+      { modality: 'chat', state: 'succeeded', held_nano: String(nanoPerEnhancement), charged_nano: '0' },
       {
         modality: 'image',
         state: 'succeeded',

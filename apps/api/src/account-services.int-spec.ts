@@ -46,6 +46,8 @@ async function sumsUnderWay(): Promise<number> {
 describe('sums of usage that do not end', () => {
   it('leave connections to everybody else, and are given up by the database before the driver gives it up', async () => {
     const holder = await pool.connect();
+    // Its connection is there before there is something to see.
+    await sumsUnderWay();
     try {
       await holder.query('BEGIN');
       await holder.query('LOCK TABLE ledger_entries IN ACCESS EXCLUSIVE MODE');

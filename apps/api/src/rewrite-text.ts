@@ -66,7 +66,6 @@ async function runRewrite(
     onEvent: (event) => {
       if (event.type === 'text-delta' && event.channel === 'content') written += event.text;
     },
-    onRepeat: () => void (written = ''),
   });
   return written.trim() === '' ? null : written.trim();
 }

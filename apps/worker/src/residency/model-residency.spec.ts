@@ -59,11 +59,11 @@ describe('a model whose folder cannot be read', () => {
     expect(await decide()).toEqual({ load: [whole], evict: [] });
     expect(await decide()).toEqual({ load: [whole], evict: [] });
     expect(residency.unheld).toMatchObject([{ modelId: 'broken', cause: 'not-installed' }]);
-    expect(await residency.canHold(broken)).toBe(false);
+    expect(await residency.obstacle(broken)).toMatchObject({ modelId: 'broken', cause: 'not-installed' });
     expect(lines).toEqual([expect.stringContaining('broken is not loaded')]);
     await writeWeights(broken);
     expect(await decide()).toEqual({ load: [broken, whole], evict: [] });
     expect(residency.unheld).toEqual([]);
-    expect(await residency.canHold(broken)).toBe(true);
+    expect(await residency.obstacle(broken)).toBeNull();
   });
 });

@@ -4,7 +4,7 @@ import type { UnheldModel } from '#queue';
 import type { InstalledModel } from '../models-folder.js';
 import type { ServedModel } from '../served-model.js';
 import type { MachineMemory } from './machine-memory.js';
-import { type DeviceBytes, planResidency, type ResidencyModel } from './residency-plan.js';
+import { type DeviceBytes, planResidency, type RefusedModel, type ResidencyModel } from './residency-plan.js';
 
 /** Models may outgrow a budget; then they leave until this share of it is in use. */
 const lowWater = 0.9;
@@ -76,11 +76,22 @@ export class ModelResidency {
     return this.sizes.get(keyOf(model)) ?? (await this.options.machine.estimate(model));
   }
 
-  /** False when a model is larger than a device of this worker, and while its folder cannot be read. */
-  async canHold(model: InstalledModel): Promise<boolean> {
-    const needs = await this.sizeOf(model).catch(() => null);
+  /** Why this worker cannot hold a model: it is larger than a device, or its folder cannot be read; null when it can. */
+  async obstacle(model: InstalledModel): Promise<UnheldModel | null> {
     const budgets = await this.readBudgets();
-    return needs !== null && Object.keys(budgets).every((device) => (needs[device] ?? 0) <= (budgets[device] ?? 0));
+    try {
+      const needs = await this.sizeOf(model);
+      const device = Object.keys(budgets).find((each) => (needs[each] ?? 0) > (budgets[each] ?? 0));
+      if (device === undefined) return null;
+      return tooLarge({
+        id: model.manifest.id,
+        device,
+        needBytes: needs[device] ?? 0,
+        budgetBytes: budgets[device] ?? 0,
+      });
+    } catch (error) {
+      return unreadable(model, error);
+    }
   }
 
   async decide(wanted: readonly WantedModel[], held: readonly ServedModel[]): Promise<ResidencyDecision> {
@@ -158,25 +169,15 @@ export class ModelResidency {
     return { id, needs, pinned: false, missedAtMs: null, wasEvicted: false, held: { ...residency, leaving: true } };
   }
 
-  private explain(
-    refused: readonly { id: string; device: string; needBytes: number; budgetBytes: number }[],
-    waiting: readonly string[],
-    broken: readonly UnheldModel[],
-  ): void {
-    const tooLarge = refused.map(({ id, device, needBytes, budgetBytes }) => ({
-      modelId: id,
-      cause: 'too-large' as const,
-      reason:
-        `${id} is not loaded: it needs about ${formatBytes(needBytes)} on ${device}, and all models of this worker together ` +
-        `may take ${formatBytes(budgetBytes)} (SLUICE_MEMORY_BUDGET)`,
-    }));
+  private explain(refused: readonly RefusedModel[], waiting: readonly string[], broken: readonly UnheldModel[]): void {
+    const excessive = refused.map(tooLarge);
     const crowded = waiting.map((id) => ({
       modelId: id,
       cause: 'waiting' as const,
       reason: `${id} does not fit beside what is held; it is loaded when it is asked for and others can leave`,
     }));
-    this.unheldModels = [...tooLarge, ...crowded, ...broken];
-    for (const { reason } of [...tooLarge, ...broken]) this.tellOnce(reason);
+    this.unheldModels = [...excessive, ...crowded, ...broken];
+    for (const { reason } of [...excessive, ...broken]) this.tellOnce(reason);
   }
 
   private tellOnce(reason: string): void {
@@ -184,6 +185,13 @@ export class ModelResidency {
     this.told.add(reason);
     this.options.logger.warn(reason);
   }
+}
+
+function tooLarge({ id, device, needBytes, budgetBytes }: RefusedModel): UnheldModel {
+  const reason =
+    `${id} is not loaded: it needs about ${formatBytes(needBytes)} on ${device}, and all models of this worker together ` +
+    `may take ${formatBytes(budgetBytes)} (SLUICE_MEMORY_BUDGET)`;
+  return { modelId: id, cause: 'too-large', reason };
 }
 
 /** One model whose size cannot be told holds up none of the others; it is looked at again at the next decision. */

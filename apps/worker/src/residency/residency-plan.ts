@@ -43,11 +43,19 @@ export interface ResidencyRules {
   demandMs: number;
 }
 
+/** A model that is larger than a device. */
+export interface RefusedModel {
+  id: string;
+  device: string;
+  needBytes: number;
+  budgetBytes: number;
+}
+
 export interface ResidencyPlan {
   load: string[];
   evict: string[];
   /** Larger than a device of this worker, whatever else is held. */
-  refused: { id: string; device: string; needBytes: number; budgetBytes: number }[];
+  refused: RefusedModel[];
   /** Would be loaded if there were room. */
   waiting: string[];
 }

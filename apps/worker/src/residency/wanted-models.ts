@@ -5,7 +5,7 @@ import type { ModelResidency, WantedModel } from './model-residency.js';
 
 export interface Wishes {
   wanted: WantedModel[];
-  /** Placed in a pool of this worker, but not in its models folder. */
+  /** Placed in a pool of this worker, but not in its models folder, or nothing it can hold: told, so that another does. */
   missing: UnheldModel[];
 }
 
@@ -26,23 +26,28 @@ export class WantedModels {
   async select(installed: readonly InstalledModel[]): Promise<Wishes> {
     const placements = this.options.desired.placements();
     const wanted: WantedModel[] = [];
+    const missing: UnheldModel[] = [];
     for (const model of installed) {
       const { manifest } = model;
-      const chosen = await this.chosen(model, placements.get(manifest.id) ?? []);
-      if (chosen.length === 0 && !isSelected(manifest, this.options.names)) continue;
+      const placed = placements.get(manifest.id) ?? [];
+      const obstacle = placed.length === 0 ? null : await this.options.residency.obstacle(model);
+      const chosen = this.chosen(manifest.id, placed, obstacle === null);
+      if (chosen.length === 0 && !isSelected(manifest, this.options.names)) {
+        if (obstacle !== null) missing.push(obstacle);
+        continue;
+      }
       // Others ask a helper without a queue, and would find it gone.
       const pinned = manifest.internal === true || chosen.some((placement) => placement.pinned);
       wanted.push({ model, pinned });
     }
     const ids = new Set(installed.map(({ manifest }) => manifest.id));
-    const missing = [...placements.keys()].filter((id) => !ids.has(id)).map(notInstalled);
+    missing.push(...[...placements.keys()].filter((id) => !ids.has(id)).map(notInstalled));
     return { wanted, missing };
   }
 
-  private async chosen(model: InstalledModel, placements: readonly Placement[]): Promise<Placement[]> {
-    if (placements.length === 0) return [];
-    const { residency, presence, processId, isHeld } = this.options;
-    const self = { processId, holds: isHeld(model.manifest.id), canHold: await residency.canHold(model) };
+  private chosen(modelId: string, placements: readonly Placement[], canHold: boolean): Placement[] {
+    const { presence, processId, isHeld } = this.options;
+    const self = { processId, holds: isHeld(modelId), canHold };
     return placements.filter((placement) => isChosen(placement, self, presence.list()));
   }
 }

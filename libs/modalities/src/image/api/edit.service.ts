@@ -1,12 +1,6 @@
 import { PlatformError } from '#common';
 import type { InferenceServices } from '#jobs/api';
-import {
-  additionalInputs,
-  type ImageJobPayload,
-  type PicturePricing,
-  quotePictures,
-  unitOfPicture,
-} from '../contract/index.js';
+import { additionalInputs, type ImageJobPayload, type PicturePricing, unitOfPicture } from '../contract/index.js';
 import type { EditImageRequest, MultiEditImageRequest, WirePicture } from '../contract/image.request.js';
 import { assertOperation, editFormat, plainPayload, promptLimitOf, sizeLike } from './edit-payloads.js';
 import { enhancePrompt } from './enhance-prompt.js';
@@ -71,16 +65,13 @@ export async function editPictures(
   const resolution = wire.resolution ?? constraints.defaultResolution ?? '1K';
   const quality = constraints.qualities ? (wire.quality ?? constraints.defaultQuality ?? 'high') : null;
   const [base] = taken;
-  const priceOfPicture = unitOfPicture(pricing, { flat: 'inpaint', resolution, quality });
-  const extraUnits = additionalInputs(pricing, taken.length);
   const safeMode = wire.safe_mode ?? true;
-  const { prompt, units } = await enhancePrompt(services, exchange, {
+  const { prompt, units, announce } = await enhancePrompt(services, exchange, {
     prompt: wire.prompt,
     wanted: wire.enhance_prompt,
     kind: 'edit',
     safeMode,
     mostCharacters: promptLimitOf(manifest),
-    picturesNano: quotePictures({ ...extraUnits, [priceOfPicture]: 1 }, pricing),
   });
   const payload: ImageJobPayload = {
     ...plainPayload(
@@ -92,10 +83,11 @@ export async function editPictures(
     prompt,
     format: editFormat(wire.output_format, resolution),
     safeMode,
-    priceOfPicture,
-    extraUnits: { ...extraUnits, ...units },
+    priceOfPicture: unitOfPicture(pricing, { flat: 'inpaint', resolution, quality }),
+    extraUnits: { ...additionalInputs(pricing, taken.length), ...units },
   };
   const { pictures: finished } = await runImage(services, exchange, admitted, payload);
+  announce();
   const [picture] = finished;
   if (picture === undefined) throw new PlatformError('IMAGE_EDIT_ERROR', 'The edit brought no picture.');
   return picture;

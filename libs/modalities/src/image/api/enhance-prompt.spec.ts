@@ -3,14 +3,7 @@ import type { RewriteOptions } from '#jobs/api';
 import { enhancePrompt, type PromptWish } from './enhance-prompt.js';
 import type { ImageExchange } from './run-image.js';
 
-const plain: PromptWish = {
-  prompt: 'a bird',
-  wanted: true,
-  kind: 'generate',
-  safeMode: true,
-  mostCharacters: 1_500,
-  picturesNano: 20_000_000n,
-};
+const plain: PromptWish = { prompt: 'a bird', wanted: true, kind: 'generate', safeMode: true, mostCharacters: 1_500 };
 
 async function enhance(changes: Partial<PromptWish>, answer: string | null) {
   const asked: (RewriteOptions & { text: string })[] = [];
@@ -24,21 +17,25 @@ async function enhance(changes: Partial<PromptWish>, answer: string | null) {
     reply: { header: (name: string, value: string) => void (headers[name] = value) },
     gone: new AbortController().signal,
   } as unknown as ImageExchange;
-  const used = await enhancePrompt({ rewrite }, exchange, { ...plain, ...changes });
-  return { used, asked, headers };
+  const { announce, ...used } = await enhancePrompt({ rewrite }, exchange, { ...plain, ...changes });
+  const early = { ...headers };
+  announce();
+  return { used, asked, headers, early };
 }
 
 describe('a prompt that is to be enhanced', () => {
   it('is what the chat model makes of it, which a header tells and the caller pays once', async () => {
-    const { used, asked, headers } = await enhance({}, 'a red bird, größer');
+    const { used, asked, headers, early } = await enhance({}, 'a red bird, größer');
+    // Whoever cannot pay the picture gets no text for nothing.
+    expect(early).toEqual({});
     expect(used).toEqual({ prompt: 'a red bird, größer', units: { 'prompt-enhancement': 1 } });
     expect(headers).toEqual({ 'x-service-enhanced-prompt': 'a%20red%20bird%2C%20gr%C3%B6%C3%9Fer' });
-    expect(asked).toMatchObject([{ text: 'a bird', deadlineMs: 30_000, holdNano: 60_000_000n }]);
+    expect(asked).toMatchObject([{ text: 'a bird', deadlineMs: 30_000, holdNano: 40_000_000n }]);
     expect(asked[0]?.instruction).toContain('suitable for all ages');
   });
 
   it('stays as it came, for nothing, when it cannot be rewritten or nobody asked', async () => {
-    const kept = { used: { prompt: 'a bird', units: {} }, headers: {} };
+    const kept = { used: { prompt: 'a bird', units: {} }, headers: {}, early: {} };
     expect(await enhance({}, null)).toMatchObject({ ...kept, asked: [{ text: 'a bird' }] });
     const unasked = await enhance({ wanted: undefined }, 'another');
     expect(unasked).toEqual({ ...kept, asked: [] });

@@ -1,4 +1,3 @@
-import type { NanoUsd } from '#common';
 import type { InferenceServices } from '#jobs/api';
 import { callerOf } from '#platform/http';
 import { enhancementNano, enhancementUnit, type PictureUnits } from '../contract/index.js';
@@ -14,14 +13,14 @@ export interface PromptWish {
   safeMode: boolean;
   /** Most characters the model takes. */
   mostCharacters: number;
-  /** What the pictures cost: for whoever cannot pay them as well, nothing is rewritten. */
-  picturesNano: NanoUsd;
 }
 
 /** The prompt to use, and what its rewriting adds to what is used. */
 export interface UsedPrompt {
   prompt: string;
   units: PictureUnits;
+  /** Tells the caller what was written; for when the pictures are there, which pay for it. */
+  announce: () => void;
 }
 
 const deadlineMs = 30_000;
@@ -34,13 +33,13 @@ const manner = 'Keep the meaning and the language. Answer with the new text alon
 const modesty = 'Keep it suitable for all ages.';
 
 /**
- * Rewrites a prompt where that is wished for, and says so in a header. Where it cannot be done the prompt stays as it
+ * Rewrites a prompt where that is wished for. Where it cannot be done the prompt stays as it
  * is, at no cost (contract 5.7).
  */
 export async function enhancePrompt(
   services: Pick<InferenceServices, 'rewrite'>,
   { request, reply, gone }: ImageExchange,
-  { prompt, wanted, kind, safeMode, mostCharacters, picturesNano }: PromptWish,
+  { prompt, wanted, kind, safeMode, mostCharacters }: PromptWish,
 ): Promise<UsedPrompt> {
   const written =
     wanted === true
@@ -50,13 +49,16 @@ export async function enhancePrompt(
           headers: request.headers,
           gone,
           deadlineMs,
-          holdNano: enhancementNano + picturesNano,
+          holdNano: enhancementNano,
         })
       : null;
-  if (written === null) return { prompt, units: {} };
+  if (written === null) return { prompt, units: {}, announce: () => undefined };
   const enhanced = truncated(written, mostCharacters);
-  void reply.header('x-service-enhanced-prompt', encodeURIComponent(enhanced));
-  return { prompt: enhanced, units: { [enhancementUnit]: 1 } };
+  return {
+    prompt: enhanced,
+    units: { [enhancementUnit]: 1 },
+    announce: () => void reply.header('x-service-enhanced-prompt', encodeURIComponent(enhanced)),
+  };
 }
 
 /** Never half a character at the end. */

@@ -6,19 +6,12 @@ import type { ResolvedModel } from '#model-registry';
 import { Access, Billed, goneSignal, LimitedByModel, validateWire } from '#platform/http';
 import { GenerateImageRequest, SimpleGenerateImageRequest } from '../contract/generate.request.js';
 import type { ImageStyleList } from '../contract/image.response.js';
-import { enhancementUnit, type PicturePricing, quotePictures } from '../contract/index.js';
+import { enhancementUnit, type PicturePricing } from '../contract/index.js';
 import { assertOperation, promptLimitOf } from './edit-payloads.js';
 import { enhancePrompt } from './enhance-prompt.js';
 import { normalizeGenerate } from './image.normalizer.js';
 import { GenerateApiDocument, SimpleGenerateApiDocument, StylesApiDocument } from './image.document.js';
-import {
-  admitImage,
-  findImageModel,
-  type FinishedPictures,
-  type ImageExchange,
-  runImage,
-  unitsOf,
-} from './run-image.js';
+import { admitImage, findImageModel, type FinishedPictures, type ImageExchange, runImage } from './run-image.js';
 import { moderationHeaders, presentAsOpenai, presentPictures } from './image.presenter.js';
 import { stylePresets } from './style-presets.js';
 
@@ -95,17 +88,18 @@ export class GenerateImageController {
     // What is wrong with a request is said before it counts against a limit, and before anything is rewritten.
     const payload = normalizeGenerate(wire, manifest, pricing);
     const admitted = await admitImage(this.services, exchange, resolved);
-    const { prompt, units } = await enhancePrompt(this.services, exchange, {
+    const { prompt, units, announce } = await enhancePrompt(this.services, exchange, {
       prompt: wire.prompt,
       wanted: wire.enhance_prompt,
       kind: 'generate',
       safeMode: payload.safeMode,
       mostCharacters: promptLimitOf(manifest),
-      picturesNano: quotePictures(unitsOf(payload), pricing),
     });
     if (units[enhancementUnit] === undefined) return await runImage(this.services, exchange, admitted, payload);
     const enhanced = { ...normalizeGenerate({ ...wire, prompt }, manifest, pricing), extraUnits: units };
-    return await runImage(this.services, exchange, admitted, enhanced);
+    const finished = await runImage(this.services, exchange, admitted, enhanced);
+    announce();
+    return finished;
   }
 
   /** Clients of OpenAI name OpenAI's models: a name that means nothing here means the default (contract 5.2). */

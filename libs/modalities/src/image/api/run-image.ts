@@ -12,7 +12,6 @@ import {
   type ImageJobPayload,
   type PicturePricing,
   type PictureReadyEvent,
-  type PictureUnits,
   quotePictures,
 } from '../contract/index.js';
 
@@ -74,11 +73,6 @@ export async function admitImage(
   return { resolved, tokenReservation, price: await services.price(resolved.manifest.id, request.id) };
 }
 
-/** What a job will have used when all its pictures are there. */
-export function unitsOf({ extraUnits, priceOfPicture, seeds }: ImageJobPayload): PictureUnits {
-  return { ...extraUnits, [priceOfPicture]: seeds.length };
-}
-
 /** From the quote to the last picture. Rejects as `runRequest` does. */
 export async function runImage(
   services: InferenceServices,
@@ -86,7 +80,8 @@ export async function runImage(
   { resolved, price, tokenReservation }: AdmittedModel,
   payload: ImageJobPayload,
 ): Promise<FinishedPictures> {
-  const quote = new JobQuote(quotePictures(unitsOf(payload), price.pricing as PicturePricing | null), price);
+  const units = { ...payload.extraUnits, [payload.priceOfPicture]: payload.seeds.length };
+  const quote = new JobQuote(quotePictures(units, price.pricing as PicturePricing | null), price);
   const job = {
     requestId: request.id,
     caller: callerOf(request),

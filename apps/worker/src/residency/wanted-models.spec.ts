@@ -1,0 +1,42 @@
+import { describe, expect, it } from 'vitest';
+import type { Placement, PresenceBus, UnheldModel } from '#queue';
+import type { InstalledModel } from '../models-folder.js';
+import type { DesiredModels } from './desired-models.js';
+import type { ModelResidency } from './model-residency.js';
+import { WantedModels } from './wanted-models.js';
+
+const model = {
+  manifest: { id: 'placed', sets: [] },
+  directory: '/models/placed',
+  version: '1',
+} as unknown as InstalledModel;
+const tooLarge: UnheldModel = { modelId: 'placed', cause: 'too-large', reason: 'placed is not loaded' };
+
+/** What a worker whose pool has the model wants, alone in its pool. */
+async function select(obstacle: UnheldModel | null, replicas: number | null) {
+  const placement: Placement = { modelId: 'placed', pool: 'text', pinned: false, replicas };
+  const wishes = new WantedModels({
+    names: [],
+    desired: { placements: () => new Map([['placed', [placement]]]) } as unknown as DesiredModels,
+    residency: { obstacle: async () => obstacle } as unknown as ModelResidency,
+    presence: { list: () => [] } as unknown as PresenceBus,
+    processId: 'w1',
+    isHeld: () => false,
+  });
+  const { wanted, missing } = await wishes.select([model]);
+  return { wanted: wanted.map(({ model: { manifest } }) => manifest.id), missing };
+}
+
+describe('WantedModels', () => {
+  it('has what is placed in a pool of this worker', async () => {
+    expect(await select(null, 1)).toEqual({ wanted: ['placed'], missing: [] });
+  });
+
+  it('tells the others what this worker cannot hold, so that one of them does', async () => {
+    expect(await select(tooLarge, 1)).toEqual({ wanted: [], missing: [tooLarge] });
+  });
+
+  it('leaves what everybody should hold to those who say why they do not', async () => {
+    expect(await select(tooLarge, null)).toEqual({ wanted: ['placed'], missing: [] });
+  });
+});
