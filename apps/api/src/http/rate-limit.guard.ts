@@ -79,11 +79,17 @@ export async function holdReplay(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> {
-  if (request.limitVerdict !== null) return;
-  const verdict = await budgets
-    .of(request.id)
-    .within(plainVerdict(limiter, callerOf(request)))
-    .catch(unlessSpent);
+  if (request.limitVerdict === null)
+    await applyInTime(budgets, { request, reply }, plainVerdict(limiter, callerOf(request)));
+}
+
+/** Applies a verdict that comes within the request's budget; none, where it comes later. */
+async function applyInTime(
+  budgets: StoreBudgets,
+  { request, reply }: { request: FastifyRequest; reply: FastifyReply },
+  asked: Promise<LimitVerdict | null>,
+): Promise<void> {
+  const verdict = await budgets.of(request.id).within(asked).catch(unlessSpent);
   if (verdict !== null) apply(request, reply, verdict);
 }
 
@@ -121,8 +127,7 @@ export function addRateLimits(server: FastifyInstance, { limiter, balances, budg
       return;
     }
     const limited = holdToPlainLimit(limiter, caller, request.routeOptions.config as RouteSettings);
-    const verdict = await budgets.of(request.id).within(limited).catch(unlessSpent);
-    if (verdict !== null) apply(request, reply, verdict);
+    await applyInTime(budgets, { request, reply }, limited);
   });
 
   const complete = async (request: FastifyRequest, reply: FastifyReply, failed: boolean): Promise<void> => {
