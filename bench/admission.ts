@@ -73,14 +73,17 @@ function throughput(name: string, stack: Stack, target: LoadTarget): Contestant 
   };
 }
 
-/** How long an answer takes at a steady rate. */
-function latency(name: string, target: LoadTarget, perSecond: number): Contestant {
+/** How long an answer takes at a steady rate, and what it costs the stack then, if it is one. */
+function latency(name: string, target: LoadTarget, perSecond: number, stack?: Stack): Contestant {
   const load = new HttpLoad(256);
   return {
     name,
     run: async () => {
-      const { p50Ms, p95Ms, p99Ms } = await load.openLoop(target, { perSecond, seconds });
-      return { p50Ms, p95Ms, p99Ms };
+      const clock = new CpuClock(stack?.roots ?? {});
+      const { requests, p50Ms, p95Ms, p99Ms } = await load.openLoop(target, { perSecond, seconds });
+      if (stack === undefined) return { p50Ms, p95Ms, p99Ms };
+      await stack.untilSettled();
+      return { p50Ms, p95Ms, p99Ms, ...cpuFigures(clock, requests) };
     },
     close: () => load.close(),
   };
@@ -131,7 +134,7 @@ async function main(): Promise<void> {
     const rate = options.rate === null ? Math.round(reached / 2) : Number(options.rate);
     results.push(
       ...(await runInterleaved(
-        [latency(`sluice at ${rate}/s`, many, rate), latency(`bare route at ${rate}/s`, route, rate)],
+        [latency(`sluice at ${rate}/s`, many, rate, stack), latency(`bare route at ${rate}/s`, route, rate)],
         { rounds, warmups: 1, onProgress },
       )),
     );
