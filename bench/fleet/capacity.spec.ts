@@ -13,11 +13,11 @@ function rowsOf(page: string): string[] {
 
 describe('the capacity of a fleet', () => {
   it('follows from the time of a request', () => {
-    // 10,000 a minute are 166.7 a second; of 0.944 ms each they keep 0.16 cores busy.
-    expect(busyCores('api', 10_000)).toBeCloseTo(0.1573, 4);
+    // 10,000 a minute are 166.7 a second; of 0.642 ms each they keep 0.11 cores busy.
+    expect(busyCores('api', 10_000)).toBeCloseTo(0.107, 4);
     expect(neededCores('api', 10_000)).toBe(2);
-    expect(neededCores('api', 1_000_000)).toBe(27);
-    expect(neededCores('postgres', 1_000_000)).toBe(48);
+    expect(neededCores('api', 1_000_000)).toBe(18);
+    expect(neededCores('postgres', 1_000_000)).toBe(33);
     // 166.7 answers of 200 tokens a second, 172 of them a worker, which is busy for six tenths of its time.
     expect(modelWorkers(10_000)).toBe(323);
   });

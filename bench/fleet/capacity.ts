@@ -6,7 +6,7 @@ import { formatTable } from '../report.js';
  */
 
 /** Processor time of one request in ms, by process: `npm run bench:admission`, as docs/performance.md has it. */
-export const costMs = { api: 0.944, ops: 0.36, worker: 0.646, postgres: 1.7, redis: 0.388 } as const;
+export const costMs = { api: 0.642, ops: 0.221, worker: 0.463, postgres: 1.18, redis: 0.27 } as const;
 export type Part = keyof typeof costMs;
 
 /** How much of a core is planned with: the rest is for peaks and for a neighbour that fails. */
