@@ -105,11 +105,11 @@ function naughtyCases(): MalformedRequest[] {
         headers: { ...jsonType, 'idempotency-key': headerText(text) },
       },
       { ...json(`${name} as content type`, chat, hello), headers: { 'content-type': headerText(text) || 'none' } },
-      form(`${name} in a form`, formPaths[index % formPaths.length] ?? '', {
-        fileName: text,
-        fieldName: text,
-        value: text,
-      }),
+      form(
+        `${name} in a form`,
+        formPaths[index % formPaths.length] ?? '',
+        formBytes({ fileName: text, fieldName: text, value: text }),
+      ),
     ];
   });
 }
@@ -134,14 +134,9 @@ function formBytes({ fileName, fieldName, value }: { fileName: string; fieldName
   );
 }
 
-function form(
-  name: string,
-  path: string,
-  parts: { fileName: string; fieldName: string; value: string },
-  bytes = formBytes(parts),
-): MalformedRequest {
+function form(name: string, path: string, body: Buffer): MalformedRequest {
   const headers = { 'content-type': `multipart/form-data; boundary=${boundary}` };
-  return { name: `${name} at ${path}`, method: 'POST', path, headers, body: bytes };
+  return { name: `${name} at ${path}`, method: 'POST', path, headers, body };
 }
 
 function cutForms(): MalformedRequest[] {
@@ -149,9 +144,28 @@ function cutForms(): MalformedRequest[] {
   const whole = formBytes(parts);
   return formPaths.flatMap((path) =>
     Array.from({ length: whole.length }, (_, length) =>
-      form(`a form of ${length} bytes`, path, parts, whole.subarray(0, length)),
+      form(`a form of ${length} bytes`, path, whole.subarray(0, length)),
     ),
   );
+}
+
+/** Parts whose headers say too little: what they are called, or anything at all. */
+function namelessForms(): MalformedRequest[] {
+  const named = 'content-disposition: form-data; name="model"';
+  const heads: Record<string, string[]> = {
+    'a part without a name': ['content-disposition: form-data'],
+    'a part without a name behind another': [named, 'content-disposition: form-data'],
+    'a part without a name before another': ['content-disposition: form-data', named],
+    'a file without a name': [named, 'content-disposition: form-data; filename="a.wav"'],
+    'a part with a bare name': [named, 'content-disposition: form-data; name'],
+    'a part without a disposition': [named, 'content-type: text/plain'],
+    'a part without headers': [named, ''],
+  };
+  return Object.entries(heads).flatMap(([name, lines]) => {
+    const body = lines.map((line) => `--${boundary}\r\n${line}\r\n\r\ntiny-llama\r\n`).join('');
+    const bytes = Buffer.from(`${body}--${boundary}--\r\n`);
+    return formPaths.map((path) => form(name, path, bytes));
+  });
 }
 
 const oddNumbers = [
@@ -211,6 +225,7 @@ export function worstCases(): MalformedRequest[] {
   const addresses = ['%', '%zz', '%ff', '%00', '%2e%2e%2f%2e%2e%2fetc%2fpasswd', 'a'.repeat(8_000), '%F0%9F%98'];
   return [
     ...Object.entries(bodies).flatMap(([name, body]) => jsonPaths.map((path) => json(name, path, body))),
+    ...namelessForms(),
     ...addresses.map((text): MalformedRequest => ({
       name: text.slice(0, 40),
       method: 'GET',

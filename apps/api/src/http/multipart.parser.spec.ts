@@ -163,6 +163,42 @@ describe('forms', () => {
     for (const form of broken) expect(await send('/picture', form)).toMatchObject({ code: 'INVALID_REQUEST' });
   });
 
+  const named = 'form-data; name="prompt"';
+  it.each([
+    ['without a name, as the last', [named, 'form-data']],
+    ['without a name, before another', ['form-data', named]],
+    ['with no more than a file name', [named, 'form-data; filename="a.png"']],
+    ['with no more than a file name, before another', ['form-data; filename="a.png"', named]],
+    ['with an empty name of its own language', [named, 'form-data; name*']],
+  ])('are refused for a part %s, and the process lives', async (_part, dispositions) => {
+    const parts = dispositions.map((text) => `--x\r\nContent-Disposition: ${text}\r\n\r\na\r\n`);
+    const answer = await send('/picture', {
+      body: `${parts.join('')}--x--\r\n`,
+      type: 'multipart/form-data; boundary=x',
+    });
+    expect(answer).toMatchObject({
+      code: 'INVALID_REQUEST',
+      message: expect.stringMatching(
+        /^The body is not a valid form: (one of its parts has no name|a field has no usable name)\.$/,
+      ) as string,
+    });
+  });
+
+  it('are refused for a nameless file that is cut off', async () => {
+    const body = '--x\r\nContent-Disposition: form-data; filename="a.png"\r\n\r\nabc';
+    const answer = await send('/picture', { body, type: 'multipart/form-data; boundary=x' });
+    expect(answer).toMatchObject({ code: 'INVALID_REQUEST' });
+  });
+
+  it('lack what stands in a part that says nothing of itself', async () => {
+    const type = 'multipart/form-data; boundary=x';
+    const silent = '--x\r\nContent-Type: text/plain\r\n\r\na\r\n';
+    expect(await send('/picture', { body: `${silent}--x--\r\n`, type })).toMatchObject({ param: 'prompt' });
+    const spoken = `--x\r\nContent-Disposition: ${named}\r\n\r\na\r\n`;
+    expect(await send('/picture', { body: `${silent}${spoken}--x--\r\n`, type })).toEqual({ prompt: 'a' });
+    expect(await send('/picture', { body: `${spoken}${silent}--x--\r\n`, type })).toEqual({ prompt: 'a' });
+  });
+
   it('are read by routes that ask for them alone', async () => {
     const refused = { code: 'INVALID_CONTENT_TYPE' };
     expect(await send('/json', formOf({ prompt: 'x' }))).toMatchObject(refused);

@@ -106,22 +106,35 @@ async function parseForm(request: FastifyRequest, body: Buffer, limits: Multipar
 function partsOf(parser: FormParser, body: Buffer, limits: MultipartLimits): Promise<Part[]> {
   const parts: Part[] = [];
   return new Promise((resolve, reject) => {
-    parser.on('field', (name, value, nameCut, valueCut) => {
-      if (nameCut || valueCut) reject(tooLarge('A field of the form is too long.'));
-      const problem = problemOf(name) ?? textProblem(value);
-      if (problem !== null) reject(malformed(`a field ${problem}`));
-      parts.push({ name, value });
-    });
+    // Parts are told of a turn later: what is thrown there nobody would catch, and it would end the process.
+    const attempt = (step: () => void): void => {
+      try {
+        step();
+      } catch (error) {
+        reject(error as Error);
+      }
+    };
+    parser.on('field', (name, value, nameCut, valueCut) =>
+      attempt(() => {
+        if (nameCut || valueCut) throw tooLarge('A field of the form is too long.');
+        checkField(name, value);
+        parts.push({ name, value });
+      }),
+    );
     parser.on('file', (name, stream, filename, _encoding, contentType) => {
-      const problem = problemOf(name);
-      if (problem !== null) reject(malformed(`a field ${problem}`));
       const part: Part = { name, value: '' };
-      parts.push(part);
       const chunks: Buffer[] = [];
-      stream.on('data', (chunk: Buffer) => chunks.push(chunk));
-      stream.on('limit', () => reject(tooLarge(`A file of the form is larger than ${limits.maxFileBytes} bytes.`)));
+      // Also where its name is refused: an error that nobody listens to would end the process.
       stream.on('error', (error: Error) => reject(malformed('it is cut off', error)));
-      stream.on('end', () => (part.value = new UploadedFile(Buffer.concat(chunks), filename ?? '', contentType)));
+      stream.on('limit', () => reject(tooLarge(`A file of the form is larger than ${limits.maxFileBytes} bytes.`)));
+      stream.on('data', (chunk: Buffer) => chunks.push(chunk));
+      stream.on('end', () =>
+        attempt(() => void (part.value = new UploadedFile(Buffer.concat(chunks), filename ?? '', contentType))),
+      );
+      attempt(() => {
+        checkField(name);
+        parts.push(part);
+      });
     });
     parser.on('filesLimit', () => reject(tooLarge(`The form holds more than ${limits.maxFiles} files.`)));
     for (const event of ['fieldsLimit', 'partsLimit'] as const) {
@@ -133,6 +146,10 @@ function partsOf(parser: FormParser, body: Buffer, limits: MultipartLimits): Pro
   });
 }
 
-function problemOf(name: string): string | null {
-  return name === '' || name === '__proto__' ? 'has no usable name' : textProblem(name);
+/** Throws what is wrong with a part. Its name is undefined where its headers give none, whatever busboy's types say. */
+function checkField(name: string | undefined, value = ''): void {
+  if (name === undefined) throw malformed('one of its parts has no name');
+  if (name === '' || name === '__proto__') throw malformed('a field has no usable name');
+  const problem = textProblem(name) ?? textProblem(value);
+  if (problem !== null) throw malformed(`a field ${problem}`);
 }
