@@ -1,15 +1,19 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { PresenceBeat, PresenceBus } from '#queue';
+import type { HeldModel, PresenceBeat, PresenceBus } from '#queue';
 import { HolderWatch } from './holder-watch.js';
 
 let beats: PresenceBeat[];
 let notify: (beats: PresenceBeat[]) => void;
 
 function holding(...modelIds: string[]): PresenceBeat {
+  return inState('ready', ...modelIds);
+}
+
+function inState(state: HeldModel['state'], ...modelIds: string[]): PresenceBeat {
   const models = modelIds.map((modelId) => ({
     modelId,
     modalities: ['chat'],
-    state: 'ready' as const,
+    state,
     slots: 1,
     running: 0,
     provider: 'cpu',
@@ -82,6 +86,32 @@ describe('HolderWatch', () => {
     expect(lost.aborted).toBe(false);
     vi.advanceTimersByTime(11_000);
     expect(lost.aborted).toBe(true);
+  });
+
+  it('waits for a model whose host does not come up for as long as its jobs wait for the host', () => {
+    const watch = new HolderWatch(presence());
+    const [waiting, running] = [watch.watch('a', 30_000), watch.watch('a')];
+    become(inState('loading', 'a'));
+    vi.advanceTimersByTime(29_000);
+    expect([waiting.lost.aborted, running.lost.aborted]).toEqual([false, false]);
+    become(inState('loading', 'a'));
+    vi.advanceTimersByTime(2_000);
+    expect([waiting.lost.aborted, running.lost.aborted]).toEqual([true, true]);
+  });
+
+  it('waits without end for a model that is loaded anew, and for one whose host is back', () => {
+    const watch = new HolderWatch(presence());
+    const [a, b] = [watch.watch('a', 30_000), watch.watch('b', 30_000)];
+    become(inState('draining', 'a'), { ...inState('loading', 'b'), processId: 'w2' });
+    become(inState('loading', 'a'), { ...inState('loading', 'b'), processId: 'w2' });
+    vi.advanceTimersByTime(60_000);
+    expect([a.lost.aborted, b.lost.aborted]).toEqual([false, false]);
+    become(holding('a', 'b'));
+    become(inState('loading', 'a', 'b'));
+    vi.advanceTimersByTime(20_000);
+    become(holding('a', 'b'));
+    vi.advanceTimersByTime(60_000);
+    expect([a.lost.aborted, b.lost.aborted]).toEqual([false, false]);
   });
 
   it('waits no longer for a model that a living worker has let go of', () => {

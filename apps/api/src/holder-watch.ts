@@ -14,6 +14,9 @@ interface Watch {
  */
 const confirmMs = 2_000;
 
+/** How long it is waited for a worker whose host does not come up again, in ms: for as long as its jobs wait for the host. */
+const hostAwayMs = 30_000;
+
 /**
  * Tells when no live process holds a model any more: whoever runs an answer of it is dead, and would be silent until
  * the deadline.
@@ -22,6 +25,9 @@ export class HolderWatch {
   private readonly watches = new Set<Watch>();
   /** Who held each model when somebody last did. */
   private readonly lastHolders = new Map<string, string[]>();
+  /** Holdings that were ready and load again: their host does not come up, and they take no jobs. `<process> <model>`. */
+  private away = new Set<string>();
+  private ready = new Set<string>();
   private timer: NodeJS.Timeout | undefined;
   private readonly stop: () => void;
 
@@ -47,6 +53,7 @@ export class HolderWatch {
   }
 
   private look(beats: PresenceBeat[]): void {
+    this.noteHosts(beats);
     const held = this.noteHolders(beats);
     const nowMs = performance.now();
     let nextMs = Infinity;
@@ -66,14 +73,33 @@ export class HolderWatch {
   private noteHolders(beats: PresenceBeat[]): Set<string> {
     const holders = new Map<string, string[]>();
     for (const { processId, models } of beats) {
-      for (const { modelId } of models) holders.set(modelId, [...(holders.get(modelId) ?? []), processId]);
+      for (const { modelId } of models) {
+        if (this.away.has(`${processId} ${modelId}`)) continue;
+        holders.set(modelId, [...(holders.get(modelId) ?? []), processId]);
+      }
     }
     for (const [modelId, processIds] of holders) this.lastHolders.set(modelId, processIds);
     return new Set(holders.keys());
   }
 
+  /** A model that was unloaded, or whose worker was lost, is new when it loads. */
+  private noteHosts(beats: PresenceBeat[]): void {
+    const [ready, away] = [new Set<string>(), new Set<string>()];
+    for (const { processId, models } of beats) {
+      for (const { modelId, state } of models) {
+        const holding = `${processId} ${modelId}`;
+        if (state === 'ready') ready.add(holding);
+        else if (state === 'loading' && (this.ready.has(holding) || this.away.has(holding))) away.add(holding);
+      }
+    }
+    this.ready = ready;
+    this.away = away;
+  }
+
   /** A worker that died comes back with its models; one that lives without a model was told to. */
   private patienceWith({ modelId, patienceMs }: Watch, beats: PresenceBeat[]): number {
+    if (beats.some(({ processId }) => this.away.has(`${processId} ${modelId}`)))
+      return Math.max(patienceMs, hostAwayMs);
     const holders = this.lastHolders.get(modelId) ?? [];
     const isTakenAway = beats.some(({ processId }) => holders.includes(processId));
     return isTakenAway ? Math.min(confirmMs, patienceMs) : patienceMs;

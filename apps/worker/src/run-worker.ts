@@ -47,6 +47,7 @@ export async function runWorker(config: WorkerConfig, overrides: WorkerOverrides
     media: await MediaTools.find({ ffmpeg: config.ffmpeg, warn: (message) => logger.warn(message) }),
     launch: overrides.launch ?? forkHost({ env: childEnvironment(withheldFromHosts) }),
     timings: overrides.timings,
+    silence: { textMs: config.hostSilenceMs, otherMs: config.mediaHostSilenceMs },
     pickupTimeoutMs: config.pickupTimeoutMs,
     pools: config.pools,
     machine: new ThisMachine({

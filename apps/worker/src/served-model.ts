@@ -1,4 +1,5 @@
 import {
+  defaultHostTimings,
   type HostLauncher,
   hostLoadOptions,
   type HostSettings,
@@ -12,6 +13,7 @@ import type { Logger } from '#platform/logging';
 import type { Tracing } from '#platform/tracing';
 import type { HeldModel, JobConsumer, QueueTransport } from '#queue';
 import type { ArtifactStore } from '#storage';
+import { HostAbsence } from './host-absence.js';
 import type { InstalledModel } from './models-folder.js';
 import { ModelTimings } from './model-timings.js';
 import { type HelperHosts, openConsumer } from './processors.js';
@@ -29,20 +31,22 @@ export interface ServedModelOptions {
   logger: Logger;
   tracing: Tracing;
   timings?: Partial<HostTimings>;
+  silence?: HostSilence;
   pickupTimeoutMs?: number;
   /** Called when what the others should know of this model has changed. */
   onChange: () => void;
 }
 
-/** After so many failed restarts in a row the model counts as offline until it is back. */
-const restartsInSilence = 3;
+/** How long a host may send nothing, in ms. A run blocks its loop: a step of text is short, a picture is not. */
+export interface HostSilence {
+  textMs: number;
+  otherMs: number;
+}
 
-/** How long a host may be silent whose runs are those of pictures, sound or video, in ms. */
-const silentAfterMs = 120_000;
+const defaultSilence: HostSilence = { textMs: defaultHostTimings.silentAfterMs, otherMs: 120_000 };
 
-/** A run blocks the host's loop for its whole length: a step of text is short, a sentence or a picture is not. */
-function timingsOf({ manifest }: InstalledModel): Partial<HostTimings> {
-  return manifest.type === 'text' ? {} : { silentAfterMs };
+function timingsOf({ manifest }: InstalledModel, { textMs, otherMs }: HostSilence): Partial<HostTimings> {
+  return { silentAfterMs: manifest.type === 'text' ? textMs : otherMs };
 }
 
 /** One model of this worker: its host, and once that is ready, the consumers of its queues. */
@@ -53,14 +57,19 @@ export class ServedModel {
   private readonly consumers = new Map<ModalityName, JobConsumer>();
   private opening: Promise<void> | null = null;
   private closing = false;
-  private failedRestarts = 0;
+  private readonly absence: HostAbsence;
   private readonly startedAtMs = performance.now();
   private readyAtMs: number | null = null;
 
   constructor(private readonly options: ServedModelOptions) {
     const { model, settings, launch, tracing } = options;
-    const timings = { ...timingsOf(model), ...options.timings };
+    const timings = { ...timingsOf(model, options.silence ?? defaultSilence), ...options.timings };
     const traceOf = (id: string) => tracing.parentFor(id);
+    this.absence = new HostAbsence({
+      waitMs: timings.failoverWaitMs ?? defaultHostTimings.failoverWaitMs,
+      onAway: () => this.hostIsAway(),
+      onBack: () => this.consumers.forEach((consumer) => consumer.resume()),
+    });
     this.supervisor = new HostSupervisor({ load: hostLoadOptions(model, settings), launch, timings, traceOf });
     this.supervisor.onChange((change) => this.hostChanged(change));
   }
@@ -80,13 +89,18 @@ export class ServedModel {
   /** As a plan of what to hold sees it. */
   get residency(): NonNullable<ResidencyModel['held']> {
     // A host that cannot be brought up is no longer one that loads: it may make room for another.
-    const readyAtMs = this.readyAtMs ?? (this.failedRestarts >= restartsInSilence ? this.startedAtMs : null);
+    const readyAtMs = this.readyAtMs ?? (this.absence.failsAgainAndAgain ? this.startedAtMs : null);
     return {
       readyAtMs,
       usedAtMs: Math.max(this.timings.usedAtMs, readyAtMs ?? this.startedAtMs),
       inFlight: Math.max(this.timings.running, this.supervisor.running),
       leaving: this.closing,
     };
+  }
+
+  /** True for an internal model: it takes no jobs, and the models that do may ask it. */
+  get isHelper(): boolean {
+    return this.options.modalities.length === 0;
   }
 
   get host(): HostSupervisor {
@@ -126,6 +140,7 @@ export class ServedModel {
    */
   async stop(graceMs: number): Promise<void> {
     this.closing = true;
+    this.absence.stop();
     this.options.onChange();
     await this.opening;
     await Promise.all([...this.consumers.values()].map((consumer) => consumer.close(graceMs)));
@@ -138,21 +153,28 @@ export class ServedModel {
     if (this.closing || state === 'draining' || state === 'gone') return 'draining';
     if (state === 'ready') return 'ready';
     // A host that died is back in a moment, and requests wait for it: no reason to turn callers away.
-    return this.consumers.size > 0 && this.failedRestarts < restartsInSilence ? 'ready' : 'loading';
+    return this.consumers.size > 0 && !this.absence.isAway ? 'ready' : 'loading';
   }
 
   private hostChanged({ state, reason }: HostStateChange): void {
     const { logger } = this.options;
     if (state === 'ready') this.becameReady();
     else if (state === 'restarting') {
-      this.failedRestarts++;
+      this.absence.died();
       logger.warn({ model: this.id, reason, restarts: this.supervisor.restarts }, 'model host ended; restarting it');
     } else logger.info({ model: this.id, pid: this.supervisor.pid }, `model host ${state}`);
     this.options.onChange();
   }
 
+  /** What waits for it in the queue is for other workers; what was taken has its time. */
+  private hostIsAway(): void {
+    for (const consumer of this.consumers.values()) consumer.pause();
+    this.options.logger.warn({ model: this.id }, `${this.id} takes no jobs until its host is back`);
+    this.options.onChange();
+  }
+
   private becameReady(): void {
-    this.failedRestarts = 0;
+    this.absence.cameBack();
     this.readyAtMs ??= performance.now();
     const { report, pid } = this.supervisor;
     if (report === null) return;
@@ -187,7 +209,10 @@ export class ServedModel {
           tracing,
           logger,
         };
-        this.consumers.set(modality, await openConsumer(transport, wish));
+        const consumer = await openConsumer(transport, wish);
+        this.consumers.set(modality, consumer);
+        // The host may have gone meanwhile, and stayed away.
+        if (this.absence.isAway) consumer.pause();
       }
     } catch (error) {
       this.options.logger.error({ model: this.id, error }, 'the queues of the model could not be opened');

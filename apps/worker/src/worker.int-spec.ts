@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { forkHost } from '#inference/host';
+import { forkHost, type HostLauncher } from '#inference/host';
 import { MediaTools } from '#media';
 import { createLogger } from '#platform/logging';
 import { createTransport, type MailboxEvent, type Outcome, type PresenceBeat, type QueueTransport } from '#queue';
@@ -14,7 +14,13 @@ import { redisAvailable, startRedis } from '#test/redis';
 import { runSourceArguments, sourcePath } from '#test/run-source';
 import { Worker } from './worker.js';
 
-const launch = forkHost({ modulePath: sourcePath('test/harness/deterministic-host.ts'), execArgv: runSourceArguments });
+const fork = forkHost({ modulePath: sourcePath('test/harness/deterministic-host.ts'), execArgv: runSourceArguments });
+/** A machine that is full starts no process. */
+const machine = { isFull: false };
+const launch: HostLauncher = () => {
+  if (machine.isFull) throw new Error('no room for a process');
+  return fork();
+};
 const logger = createLogger('worker', { level: 'silent' });
 
 const stores: [name: string, open: () => Promise<{ url: string; close(): Promise<void> }>][] = [
@@ -81,7 +87,7 @@ describe.each(stores)('a worker on %s', (_name, openStore) => {
       launch,
       logger,
       scanEveryMs: 100,
-      timings: { firstRestartMs: 20 },
+      timings: { firstRestartMs: 20, mostRestartMs: 200 },
     });
   }
 
@@ -190,19 +196,38 @@ describe.each(stores)('a worker on %s', (_name, openStore) => {
     await held('third', null);
   });
 
-  it('lets running jobs end when it stops, and hands back those that take too long', async () => {
+  it('leaves jobs to others while its host cannot be brought up, and takes them when it is back', async () => {
+    machine.isFull = true;
+    process.kill(worker.models.find(({ id }) => id === 'first')?.host.pid ?? 0, 'SIGKILL');
+    await held('first', 'loading');
+    // It may have been asking for the next one.
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    const asked = await ask('first', '[[tokens=2]]');
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    expect(await api.producer.counts('chat', 'first')).toMatchObject({ waiting: 1, active: 0 });
+    machine.isFull = false;
+    await untilType(asked, 'job-finished');
+    await held('first', 'ready');
+    asked.close();
+  });
+
+  it('lets running jobs end when it stops, hands back those that take too long, and keeps its helpers till then', async () => {
     const second = newWorker();
     await installDeterministicModel(home, deterministicManifest('first'));
+    await installDeterministicModel(home, deterministicManifest('judge', { internal: true }));
     await worker.stop(0);
     await second.start();
     worker = second;
-    await held('first', 'ready');
+    await Promise.all([held('first', 'ready'), held('judge', 'ready')]);
+    const changes: string[] = [];
+    for (const { id, host } of worker.models) host.onChange(({ state }) => void changes.push(`${id} ${state}`));
     const [short, long] = await Promise.all([
       ask('first', '[[tokens=30 delay=10]]'),
       ask('first', '[[tokens=100000 delay=10]]'),
     ]);
     await Promise.all([untilType(short, 'text-delta'), untilType(long, 'text-delta')]);
     await worker.stop(2_000);
+    expect(changes).toEqual(['first draining', 'first gone', 'judge draining', 'judge gone']);
     expect(await outcomeOf(short.requestId)).toMatchObject({ status: 'succeeded', usage: { completionTokens: 30 } });
     expect(await outcomeOf(long.requestId)).toMatchObject({ status: 'failed', error: { code: 'MODEL_AT_CAPACITY' } });
     expect(worker.models.every((model) => model.host.state === 'gone')).toBe(true);

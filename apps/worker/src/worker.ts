@@ -7,6 +7,7 @@ import type { QueueTransport, UnheldModel } from '#queue';
 import type { ArtifactStore } from '#storage';
 import { type InstalledModel, InstalledModels } from './models-folder.js';
 import { modalitiesOf } from '#modalities';
+import { hostThatHelps } from './helper-host.js';
 import type { HelperHosts } from './processors.js';
 import { Backlog } from './residency/backlog.js';
 import { DesiredModels } from './residency/desired-models.js';
@@ -15,7 +16,7 @@ import { type MachineMemory, ThisMachine } from './residency/machine-memory.js';
 import { ModelResidency } from './residency/model-residency.js';
 import { WantedModels } from './residency/wanted-models.js';
 import { workerBeat } from './residency/worker-beat.js';
-import { ServedModel } from './served-model.js';
+import { type HostSilence, ServedModel } from './served-model.js';
 
 export interface WorkerOptions {
   home: string;
@@ -33,6 +34,8 @@ export interface WorkerOptions {
   /** Pause between two looks at the models folder, in ms. */
   scanEveryMs?: number;
   timings?: Partial<HostTimings>;
+  /** When a silent host is given up; default 15 s, and 2 minutes for models of other types than text. */
+  silence?: HostSilence;
   /** How long jobs may wait in front of a consumer that has room, in ms; absent: nobody watches. */
   pickupTimeoutMs?: number;
   /** `SLUICE_POOL`: placements in these count; default none. */
@@ -118,13 +121,14 @@ export class Worker {
     this.scanLater();
   }
 
-  /** Stops all models side by side, each within `graceMs`. */
+  /** Stops all models side by side, each within `graceMs`; the helpers last, which the others may need to the end. */
   async stop(graceMs: number): Promise<void> {
     this.stopping = true;
     this.desired.stop();
     if (this.scanTimer !== null) clearTimeout(this.scanTimer);
     await this.scanning;
-    await Promise.all(this.models.map((model) => model.stop(graceMs)));
+    await Promise.all(this.models.filter(({ isHelper }) => !isHelper).map((model) => model.stop(graceMs)));
+    await Promise.all(this.models.filter(({ isHelper }) => isHelper).map((model) => model.stop(graceMs)));
   }
 
   private scanLater(): void {
@@ -183,10 +187,7 @@ export class Worker {
     return false;
   }
 
-  private readonly helper: HelperHosts = (modelId) => {
-    const host = this.served.get(modelId)?.host;
-    return host?.state === 'ready' ? host : null;
-  };
+  private readonly helper: HelperHosts = (modelId) => hostThatHelps(this.served.get(modelId)?.host);
 
   private load(model: InstalledModel): void {
     const modalities = modalitiesOf(model.manifest);

@@ -54,6 +54,7 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
   private rebuildCount = 0;
   private kept: KeptJobs | null = null;
   private closing: Promise<void> | null = null;
+  private isPaused = false;
 
   constructor(
     private readonly parts: ConsumerParts,
@@ -87,6 +88,22 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
     this.kept = this.newKeptJobs();
     await this.kept.start();
     this.watchdog?.start();
+  }
+
+  pause(): void {
+    if (this.isPaused || this.closing !== null) return;
+    this.isPaused = true;
+    this.kept?.refuse();
+    this.retire(this.workers);
+  }
+
+  resume(): void {
+    if (!this.isPaused || this.closing !== null) return;
+    this.isPaused = false;
+    const worker = this.openWorker();
+    void worker.untilTaking(loopPatienceMs).then(() => {
+      if (this.workers.at(-1) === worker && !this.isPaused && this.closing === null) this.kept?.offer();
+    });
   }
 
   close(graceMs: number): Promise<void> {
@@ -153,20 +170,27 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
     return new QueueWatchdog(patienceMs, {
       queue: this.queue,
       countWaiting: () => countWaiting(this.options.definition.modality, this.modelId),
-      consumer: () => ({ hasRoom: this.running.size < this.concurrency, pickups: this.pickups }),
+      consumer: () => ({
+        hasRoom: !this.isPaused && this.running.size < this.concurrency,
+        pickups: this.pickups,
+      }),
       rebuild: () => this.rebuild(),
       clock,
       warn,
     });
   }
 
-  /** What the worker before has taken runs on; its locks are renewed until it ends. */
   private rebuild(): void {
     this.rebuildCount += 1;
     const before = [...this.workers];
     this.parts.store.renewWork();
     this.openWorker();
-    for (const worker of before) {
+    this.retire(before);
+  }
+
+  /** What they have taken runs on; its locks are renewed until it ends. */
+  private retire(workers: readonly OpenWorker[]): void {
+    for (const worker of [...workers]) {
       void worker.close().finally(() => (this.workers = this.workers.filter((other) => other !== worker)));
     }
   }

@@ -146,6 +146,10 @@ export interface JobConsumer {
   readonly rebuilds: number;
   /** True when that did not help: only another process will. */
   readonly isDeaf: boolean;
+  /** Takes no more jobs, and none that are kept for this worker, until `resume`; what runs goes on. Returns at once. */
+  pause(): void;
+  /** Takes jobs again; of no effect on one that is not paused, or was closed. */
+  resume(): void;
   /** Stops taking jobs; resolves when running ones have ended or `graceMs` is over. */
   close(graceMs: number): Promise<void>;
 }

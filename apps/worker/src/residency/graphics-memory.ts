@@ -11,9 +11,12 @@ export interface GraphicsMemory {
 /** How long an answer of the driver counts, in ms. */
 const freshMs = 10_000;
 
+/** How long it counts where it named no device, in ms: most machines without one stay so. */
+const noneMs = 30_000;
+
 /** As the driver's tool tells it. */
 export class NvidiaGraphicsMemory implements GraphicsMemory {
-  private reading: { atMs: number; driver: Promise<NvidiaDriver | null> } | null = null;
+  private reading: { untilMs: number; driver: Promise<NvidiaDriver | null> } | null = null;
 
   constructor(private readonly read: () => Promise<NvidiaDriver | null> = readNvidiaDriver) {}
 
@@ -30,9 +33,12 @@ export class NvidiaGraphicsMemory implements GraphicsMemory {
 
   private async device(): Promise<NvidiaDevice | null> {
     const nowMs = performance.now();
-    if (this.reading === null || nowMs - this.reading.atMs > freshMs) {
-      this.reading = { atMs: nowMs, driver: this.read() };
+    if (this.reading === null || nowMs > this.reading.untilMs) {
+      this.reading = { untilMs: nowMs + freshMs, driver: this.read() };
     }
-    return (await this.reading.driver)?.devices[0] ?? null;
+    const { reading } = this;
+    const device = (await reading.driver)?.devices[0] ?? null;
+    if (device === null) reading.untilMs = nowMs + noneMs;
+    return device;
   }
 }

@@ -38,6 +38,17 @@ describe('what models may take', () => {
     expect(await machine({ settings, graphics: withGraphics() }).budgets()).toEqual({ cpu: gib, cuda: 20 * gib });
   });
 
+  it('holds a GPU as soon as its driver tells of it, and from then on', async () => {
+    const answers = [null, null, 40 * gib];
+    const graphics = withGraphics();
+    graphics.totalBytes = () => Promise.resolve(answers.shift() ?? null);
+    const slow = machine({ graphics });
+    expect(await slow.budgets()).toEqual({ cpu: 9 * gib });
+    expect(await slow.budgets()).toEqual({ cpu: 9 * gib });
+    expect(await slow.budgets()).toEqual({ cpu: 9 * gib, cuda: 36 * gib });
+    expect(await slow.budgets()).toEqual({ cpu: 9 * gib, cuda: 36 * gib });
+  });
+
   it('is bounded on the real machine, too', async () => {
     const { cpu = 0 } = await new ThisMachine({ settings: [], providers: ['cpu'], graphics: withGraphics() }).budgets();
     expect(cpu).toBeGreaterThan(0);

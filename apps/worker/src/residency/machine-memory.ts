@@ -14,7 +14,7 @@ export interface LoadedHost {
 
 /** What models take of this machine, and how much they may. Tests bring one of paper (`test/harness/paper-machine.ts`). */
 export interface MachineMemory {
-  /** Bytes that models may take, by device. */
+  /** Bytes that models may take, by device; asked at every decision, since a device may become known late. */
   budgets(): Promise<DeviceBytes>;
   /** What a model that was never loaded here will take, about. */
   estimate(model: InstalledModel): Promise<DeviceBytes>;
@@ -78,7 +78,10 @@ export class ThisMachine implements MachineMemory {
 
   private async readDevices(): Promise<Record<string, number>> {
     const { providers, graphics, mainBytes = mainMemoryBytes() } = this.options;
-    const cuda = providers.includes('cuda') ? await graphics.totalBytes() : null;
+    const isWanted = providers.includes('cuda');
+    const cuda = isWanted ? await graphics.totalBytes() : null;
+    // A driver that is slow when the machine starts may tell of its device later.
+    if (isWanted && cuda === null) this.totals = null;
     return { cpu: mainBytes, ...(cuda !== null && { cuda }) };
   }
 }

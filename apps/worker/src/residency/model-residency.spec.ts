@@ -34,6 +34,23 @@ class ReadingMachine extends PaperMachine {
   }
 }
 
+it('a device that becomes known late is planned with from then on', async () => {
+  const machine = new PaperMachine(100);
+  machine.sizes.set('one', 80);
+  const lines: string[] = [];
+  const logger = createLogger('worker', { level: 'silent' });
+  logger.info = (...words: unknown[]) => void lines.push(String(words.at(-1)));
+  const residency = new ModelResidency({ machine, residencyMs: 1, logger });
+  const wanted = [{ model: modelOf('one'), pinned: false }];
+  const decide = () => residency.decide(wanted, []);
+  expect((await decide()).load).toHaveLength(1);
+  machine.cpuBytes = 50;
+  expect((await decide()).load).toEqual([]);
+  await decide();
+  expect(residency.budget).toEqual({ cpu: 50 });
+  expect(lines).toHaveLength(2);
+});
+
 describe('a model whose folder cannot be read', () => {
   it('is looked at again', async () => {
     const model = modelOf('one');

@@ -131,11 +131,13 @@ export class ModelResidency {
   }
 
   private async readBudgets(): Promise<DeviceBytes> {
-    if (this.budgets !== null) return this.budgets;
-    this.budgets = await this.options.machine.budgets();
+    const budgets = await this.options.machine.budgets();
+    const isNews = JSON.stringify(budgets) !== JSON.stringify(this.budgets);
+    this.budgets = budgets;
+    if (!isNews) return budgets;
     const text = Object.entries(this.budgets).map(([device, bytes]) => `${formatBytes(bytes)} on ${device}`);
     this.options.logger.info({ budgets: this.budgets }, `models may take ${text.join(', ') || 'what they like'}`);
-    return this.budgets;
+    return budgets;
   }
 
   private async measure(held: readonly ServedModel[]): Promise<void> {

@@ -91,6 +91,26 @@ export class WorkerConfig extends QueueConfig {
   })
   pickupTimeoutMs!: number;
 
+  @IntegerVariable('SLUICE_HOST_SILENCE_MS', {
+    about:
+      'How long the process that holds a text model may send nothing before it is killed and replaced, in ms; a step of the ' +
+      'model, or the tokens of a long prompt, must not take longer.',
+    default: 15_000,
+    min: 2_000,
+    max: 3_600_000,
+  })
+  hostSilenceMs!: number;
+
+  @IntegerVariable('SLUICE_MEDIA_HOST_SILENCE_MS', {
+    about:
+      'The same for models of any other type, in ms: one run for a picture, a sentence or a batch of embeddings must not ' +
+      'take longer.',
+    default: 120_000,
+    min: 2_000,
+    max: 3_600_000,
+  })
+  mediaHostSilenceMs!: number;
+
   @IntegerVariable('SLUICE_THREADS', {
     about: 'Threads of one model; default: chosen by the number of cores.',
     optional: true,

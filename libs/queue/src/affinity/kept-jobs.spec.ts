@@ -49,6 +49,15 @@ describe('a worker that is called for a job', () => {
     expect({ ends, letGo }).toEqual({ ends: ['given-back'], letGo: ['a'] });
   });
 
+  it('gives it back while it is paused, and claims the next one after', async () => {
+    const { kept, come, ends, letGo } = await open();
+    kept.refuse();
+    await come('a');
+    kept.offer();
+    await come('b');
+    expect({ ends, letGo }).toEqual({ ends: ['given-back', 'claimed'], letGo: ['a'] });
+  });
+
   it('gives it back when it stops', async () => {
     const { kept, come, letGo } = await open();
     kept.refuse();

@@ -38,10 +38,18 @@ export class KeptJobs {
     this.stopOffering = presence.claimsFrom(queue);
   }
 
-  /** From now on everything is given back. */
+  /** From now on everything is given back, until `offer`. */
   refuse(): void {
     this.refusing = true;
     this.stopOffering();
+  }
+
+  /** Comes for jobs again. */
+  offer(): void {
+    const { presence, queue } = this.parts;
+    if (!this.refusing || presence.ownId === null) return;
+    this.refusing = false;
+    this.stopOffering = presence.claimsFrom(queue);
   }
 
   close(): void {

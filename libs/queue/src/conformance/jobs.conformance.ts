@@ -116,6 +116,41 @@ export function describeJobs(world: () => World): void {
       expect(new Set(takers)).toEqual(new Set(['second']));
     });
 
+    it('are not taken while their consumer is paused, nor when it was closed so, and what it runs goes on', async () => {
+      const { api, worker } = await world().openPair();
+      const outcomes = await collectOutcomes(api);
+      const release = deferred<null>();
+      const taken: string[] = [];
+      const consumer = await consume(worker, async ({ envelope }) => {
+        taken.push(envelope.payload.text);
+        if (envelope.payload.text === 'slow') await release.promise;
+        return done;
+      });
+      const enqueue = (text: string) =>
+        api.producer.enqueue(echoJob(), envelopeFor(api, { replyTo: null, payload: { text, count: 1 } }));
+      await enqueue('slow');
+      await until(() => taken.length === 1);
+      consumer.pause();
+      consumer.pause();
+      // It may have been asking for the next one.
+      await sleep(500);
+      await enqueue('late');
+      await sleep(300);
+      expect(taken).toEqual(['slow']);
+      release.resolve(null);
+      await until(() => outcomes.length === 1);
+      consumer.resume();
+      consumer.resume();
+      await until(() => outcomes.length === 2);
+      expect(outcomes.map(({ status }) => status)).toEqual(['succeeded', 'succeeded']);
+      consumer.pause();
+      await consumer.close(0);
+      consumer.resume();
+      await enqueue('never');
+      await sleep(300);
+      expect(taken).toEqual(['slow', 'late']);
+    });
+
     it('are dropped with REQUEST_TIMEOUT when they expired in the queue', async () => {
       const { api, worker } = await world().openPair();
       const outcomes = await collectOutcomes(api);
