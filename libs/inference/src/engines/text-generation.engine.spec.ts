@@ -177,6 +177,18 @@ describe('SchedulerTextEngine', () => {
     });
   });
 
+  it('refuses a text that is far too long before it has found all of its tokens', async () => {
+    const { engine, messages } = start(1_000);
+    const prompt = 'zq '.repeat(2_000);
+    expect(idsOf(prompt).length).toBeGreaterThan(2_100);
+    expect(Buffer.byteLength(prompt) / tokenizer.longestTokenBytes).toBeLessThan(1_000);
+    engine.submit(request(prompt));
+    await Promise.resolve();
+    expect(messages[0]?.[0]?.[1]).toMatchObject({
+      error: { code: 'TOO_MANY_TOKENS', message: expect.stringContaining('are more than 1000 tokens') },
+    });
+  });
+
   it('bounds the output by the room behind the prompt', () => {
     const { engine, scheduler } = start(50);
     const length = idsOf('hello').length;

@@ -104,24 +104,28 @@ export class SchedulerTextEngine implements TextGenerationEngine {
 
   private prepare(request: TextGenerationRequest): PreparedPrompt {
     const { tokenizer, template } = this.options.text;
+    const { contextLength } = this.options;
     const built = buildPrompt(request.prompt, template);
     this.checkLength(Math.ceil(Buffer.byteLength(built.text) / tokenizer.longestTokenBytes), 'at least ');
+    const ids = tokenizer.encodeWithin(built.text, contextLength);
+    if (ids === null) throw this.tooLong(contextLength, 'more than ');
     // A chat template writes its own BOS, or none on purpose; only a bare text gets the tokenizer's.
     const isBare = built.kind === 'continuation';
-    const promptIds = this.withStart(
-      isBare ? tokenizer.encodePrompt(built.text) : Int32Array.from(tokenizer.encode(built.text)),
-    );
+    const promptIds = this.withStart(isBare ? tokenizer.withBos(ids) : Int32Array.from(ids));
     this.checkLength(promptIds.length, '');
-    const room = this.options.contextLength - promptIds.length;
+    const room = contextLength - promptIds.length;
     return { built, promptIds, maxNewTokens: Math.max(1, Math.min(request.maxTokens ?? room, room)) };
   }
 
   /** One token of output must fit behind the prompt. */
   private checkLength(tokens: number, about: string): void {
+    if (tokens >= this.options.contextLength) throw this.tooLong(tokens, about);
+  }
+
+  private tooLong(tokens: number, about: string): PlatformError {
     const { contextLength } = this.options;
-    if (tokens < contextLength) return;
     const text = `This model's context is ${contextLength} tokens, and the messages are ${about}${tokens} tokens; at least one token must be left for the answer.`;
-    throw new PlatformError('TOO_MANY_TOKENS', text, 'messages');
+    return new PlatformError('TOO_MANY_TOKENS', text, 'messages');
   }
 
   /** An empty prompt starts from BOS, or from EOS where a model has no BOS: it marks the start of a text too. */

@@ -1,4 +1,5 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { AnyEngineStats } from '../engines/engine.js';
 import type { HostProcess } from './host-process.js';
 import type { HostCommand, HostLoadOptions, HostMessage } from './host-protocol.js';
 import { HostSupervisor } from './host-supervisor.js';
@@ -35,6 +36,10 @@ class ScriptedHost implements HostProcess {
 
   die(): void {
     this.ended('signal SIGSEGV');
+  }
+
+  beat(): void {
+    this.hear({ type: 'beat', stats: {} as AnyEngineStats, residentBytes: 0, loopLagMs: 0 });
   }
 
   finish(id: string): void {
@@ -115,5 +120,58 @@ describe('a death of a host', () => {
     await die();
     await die();
     for (const run of runs) await expect(run).rejects.toMatchObject({ code: 'DEVICE_LOST' });
+  });
+});
+
+describe('the watch over a host', () => {
+  let nowMs = 0;
+  let supervisor: HostSupervisor;
+  const hosts: ScriptedHost[] = [];
+
+  beforeEach(() => {
+    nowMs = 1_000;
+    hosts.length = 0;
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    vi.spyOn(performance, 'now').mockImplementation(() => nowMs);
+    const launch = () => {
+      const host = new ScriptedHost(false);
+      hosts.push(host);
+      return host;
+    };
+    supervisor = new HostSupervisor({ load, launch, timings: { silentAfterMs: 15_000 } });
+    supervisor.start();
+  });
+
+  afterEach(async () => {
+    vi.restoreAllMocks();
+    vi.useRealTimers();
+    await supervisor.drain(0);
+  });
+
+  /** Time that passes for the worker; `stoodStillMs` of it pass at its end and run no timer. */
+  function pass(ms: number, stoodStillMs = 0): void {
+    nowMs += ms + stoodStillMs;
+    vi.advanceTimersByTime(ms);
+  }
+
+  it('replaces a host that is silent for too long', () => {
+    pass(15_000);
+    expect(supervisor.restarts).toBe(1);
+  });
+
+  it('listens again first where the worker itself stood still', () => {
+    pass(15_000, 60_000);
+    expect(supervisor.restarts).toBe(0);
+    hosts[0]?.beat();
+    pass(14_000);
+    hosts[0]?.beat();
+    pass(14_999);
+    expect(supervisor.restarts).toBe(0);
+  });
+
+  it('replaces a host that is not heard of after that either', () => {
+    pass(15_000, 60_000);
+    pass(5_000);
+    expect(supervisor.restarts).toBe(1);
   });
 });

@@ -47,6 +47,12 @@ export interface HostSupervisorOptions {
   traceOf?: (runId: string) => string | undefined;
 }
 
+/** A timer that comes later than this says that the worker stood still, and not its host. */
+const stoodStillMs = 1_000;
+
+/** How long a host may then take to be heard again, in ms; its beats come each second. */
+const listenAgainMs = 5_000;
+
 /** What a host last told about itself. */
 export interface HostReport {
   provider: string;
@@ -319,7 +325,16 @@ export class HostSupervisor implements TextGenerationRunner, TaskRunner {
   /** One timer at a time stands over the host; every message winds it up again. */
   private watch(ms: number | null, reason: string): void {
     if (this.watchdog !== null) clearTimeout(this.watchdog);
-    this.watchdog = ms === null ? null : setTimeout(() => this.replace(reason), ms);
+    if (ms === null) {
+      this.watchdog = null;
+      return;
+    }
+    const dueAtMs = performance.now() + ms;
+    this.watchdog = setTimeout(() => {
+      // Who stood still itself, as in a paused container, has not listened: what the host says now counts.
+      if (performance.now() - dueAtMs > stoodStillMs) this.watch(listenAgainMs, reason);
+      else this.replace(reason);
+    }, ms);
   }
 
   private enter(state: HostState, reason: string | null): void {

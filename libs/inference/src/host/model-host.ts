@@ -5,6 +5,7 @@ import { noTracing, openTracing, type Tracing } from '#platform/tracing';
 import type { EngineEvent, EngineSink } from '../engines/engine.js';
 import type { HostCommand, HostLoadOptions, HostMessage } from './host-protocol.js';
 import type { EngineLoader, LoadedEngine } from './loaded-engine.js';
+import { SubmitTurns } from './submit-turns.js';
 
 /** The child's end of the fork's channel, as `process` offers it. */
 export interface HostChannel {
@@ -29,6 +30,11 @@ export class ModelHost {
   private readonly loopDelay = monitorEventLoopDelay({ resolution: 20 });
   private tracing: Tracing = noTracing;
   private beatTimer: NodeJS.Timeout | null = null;
+  private readonly turns = new SubmitTurns({
+    // Worker and family agree on the kind of request; a family answers `failed` to what it does not know.
+    submit: ({ request }) => this.loaded?.engine.submit(request as never),
+    cancel: (id) => this.loaded?.engine.cancel(id),
+  });
 
   constructor(
     private readonly channel: HostChannel,
@@ -48,12 +54,9 @@ export class ModelHost {
         return;
       case 'submit':
         this.beginSpan(command);
-        // Worker and family agree on the kind of request; a family answers `failed` to what it does not know.
-        this.loaded?.engine.submit(command.request as never);
-        return;
+        return this.turns.submit(command);
       case 'cancel':
-        this.loaded?.engine.cancel(command.id);
-        return;
+        return this.turns.cancel(command.id);
       case 'drain':
         void this.drain();
         return;

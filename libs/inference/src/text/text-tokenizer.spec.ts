@@ -66,6 +66,33 @@ describe.each(kinds)('detokenizing %s', (_name, kind) => {
     );
   });
 
+  it('gives a text within a limit the tokens that it has without one, and refuses none that fits', () => {
+    const piece = fc.constantFrom(
+      'a',
+      'the',
+      ' river',
+      ' ',
+      '  ',
+      '\n',
+      '水',
+      '🌊',
+      '.',
+      '</s>',
+      ' zqzqzqzq'.repeat(9),
+    );
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 60 }), fc.integer({ min: 0, max: 100 }), (pieces, limit) => {
+        const text = pieces.join('');
+        const all = tokenizer.encode(text);
+        const within = tokenizer.encodeWithin(text, limit);
+        if (within === null) expect(all.length).toBeGreaterThan(limit);
+        else expect(within).toEqual(all);
+        expect(tokenizer.encode(text)).toEqual(all);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
   it('gives any text the tokens that the library gives it as a whole', () => {
     const piece = fc.constantFrom('a', 'the', ' river', ' ', '  ', '\n', '水', '🌊', '▁', '.', '</s>', '<0x41>');
     fc.assert(
@@ -146,5 +173,19 @@ describe('TextTokenizer', () => {
   it('leaves special tokens out of the text', () => {
     const tokenizer = open(sentencePiece);
     expect(tokenizer.decode([...tokenizer.encode('river'), 2], { stripLeadingSpaces: true })).toBe('river');
+  });
+});
+
+describe('one unbroken word of many pieces', () => {
+  const tokenizer = open(byteLevel);
+  const word = 'river'.repeat(10_000);
+
+  it('has the tokens that it has without a limit', () => {
+    const all = tokenizer.encode(word);
+    expect(tokenizer.encodeWithin(word, all.length)).toEqual(all);
+  });
+
+  it('is refused where its pieces are far too many', () => {
+    expect(tokenizer.encodeWithin(word, 1_000)).toBeNull();
   });
 });

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { Tokenizer } from '@huggingface/tokenizers';
 import { ByteDetokenizer, type Detokenizer, WindowDetokenizer } from './detokenizer.js';
 import { compileTokenBytes, type TokenBytes } from './token-bytes.js';
+import { TokenBudget } from './token-budget.js';
 import { splitIntoWords, type SplittableFile } from './word-splitter.js';
 
 /** The members of tokenizer_config.json and special_tokens_map.json that the house reads. */
@@ -42,6 +43,7 @@ export class TextTokenizer {
   readonly longestTokenBytes: number;
   private readonly specialIds: ReadonlySet<number>;
   private readonly bytes: TokenBytes | null;
+  private readonly budget: TokenBudget;
 
   constructor(
     private readonly tokenizer: Tokenizer,
@@ -60,6 +62,7 @@ export class TextTokenizer {
     this.specialIds = new Set(added.filter((token) => token.special === true).map((token) => token.id));
     this.addsBos = this.bosTokenId !== null && (config.add_bos_token ?? this.prefixesBos());
     splitIntoWords(tokenizer, file);
+    this.budget = new TokenBudget(tokenizer);
     this.bytes = compileTokenBytes(tokenizer, file.decoder ?? null, this.specialIds);
     // Special tokens have no bytes in the table, yet a prompt may be made of them.
     const longestAdded = added.reduce((most, { content }) => Math.max(most, Buffer.byteLength(content)), 1);
@@ -82,7 +85,11 @@ export class TextTokenizer {
    * already begins with it; nothing is added at the end.
    */
   encodePrompt(text: string): Int32Array {
-    const ids = this.encode(text);
+    return this.withBos(this.encode(text));
+  }
+
+  /** The ids of a text as those of a prompt. */
+  withBos(ids: readonly number[]): Int32Array {
     if (!this.addsBos || this.bosTokenId === null || ids[0] === this.bosTokenId) return Int32Array.from(ids);
     const withBos = new Int32Array(ids.length + 1);
     withBos[0] = this.bosTokenId;
@@ -93,6 +100,12 @@ export class TextTokenizer {
   /** Ids of the text alone. */
   encode(text: string): number[] {
     return text === '' ? [] : this.tokenizer.encode(text, { add_special_tokens: false }).ids;
+  }
+
+  /** Ids of the text alone; null where they are clearly more than `limit`, which is known before all are found. */
+  encodeWithin(text: string, limit: number): number[] | null {
+    // Most prompts are short, and no character has more than three tokens.
+    return text.length * 2 <= limit ? this.encode(text) : this.budget.within(limit, () => this.encode(text));
   }
 
   /** The whole text of the tokens, special ones left out. */

@@ -1,6 +1,11 @@
 import { readFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
 import { buildTinyModel, type TinyModelOptions } from '#test/tiny-models';
 import { describeFamily } from '../../../../../test/conformance/families/describe-family.js';
+import { FamilyRun } from '../../../../../test/conformance/families/family-run.js';
 import { loadDecoderFamily } from './decoder.family.js';
 
 /** Text of each tiny shape, recorded from the float32 split graph. Every other float32 layout must write the same. */
@@ -28,3 +33,29 @@ for (const { shape, layout, dtype } of cases) {
     golden: dtype === 'float32' ? (golden[shape] ?? '') : null,
   });
 }
+
+it('a decoder whose cache is smaller than its context answers what fits into the cache', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'sluice-small-cache-'));
+  const { id, graphFile, family, contextLength = 0 } = await buildTinyModel(folder);
+  const cacheTokens = 40;
+  const run = await FamilyRun.load(loadDecoderFamily, {
+    modelId: id,
+    directory: folder,
+    graphFile,
+    family,
+    familyOptions: {},
+    providers: ['cpu'],
+    intraOpThreads: 1,
+    slots: 2,
+    contextLength,
+    cacheTokens,
+  });
+  for (const maxTokens of [undefined, contextLength]) {
+    const { usage, finishReasons } = await run.ask('Hello', { maxTokens });
+    const total = usage.promptTokens + usage.completionTokens;
+    if (finishReasons[0] === 'length') expect(total).toBe(cacheTokens + 1);
+    else expect(total).toBeLessThanOrEqual(cacheTokens + 1);
+  }
+  await run.engine.close();
+  await rm(folder, { recursive: true, force: true });
+});

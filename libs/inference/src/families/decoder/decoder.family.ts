@@ -38,7 +38,12 @@ export const loadDecoderFamily: EngineLoader = async (options, sink) => {
     intraOpThreads: options.intraOpThreads,
   });
   const decoder = openDecoder(session, { slots, hints });
-  const contextLength = Math.min(options.contextLength, text.generation.maxPositions ?? options.contextLength);
+  const contextLength = Math.min(
+    options.contextLength,
+    text.generation.maxPositions ?? options.contextLength,
+    // The last token of an answer is never fed back: it needs no place in the cache.
+    options.cacheTokens + 1,
+  );
   const limits = { slots, contextLength, cacheTokens: options.cacheTokens };
   const engine = new SchedulerTextEngine({
     text,
