@@ -94,6 +94,38 @@ describe('EventOutbox', () => {
     expect(messages.flat()[0]?.[1]).toMatchObject({ text: 'xyz', logprobs: [...'xyz'].map((token) => ({ token })) });
   });
 
+  it('tells what each joined piece was, and nothing of one that came alone', () => {
+    const { outbox, messages, step } = start();
+    const delta = (text: string, tokens: number) => ({
+      type: 'text-delta' as const,
+      index: 0,
+      text,
+      tokens,
+      logprobs: null,
+    });
+    outbox.addText('a/0', 'a', delta('one', 1), true);
+    step(1);
+    for (const [text, tokens] of [
+      ['</', 2],
+      ['think>', 1],
+      ['yes', 1],
+    ] as const) {
+      outbox.addText('a/0', 'a', delta(text, tokens), false);
+    }
+    step(100);
+    const [alone, joined] = messages.flat().map(([, event]) => event);
+    expect(alone).not.toHaveProperty('pieces');
+    expect(joined).toMatchObject({
+      text: '</think>yes',
+      tokens: 4,
+      pieces: [
+        [2, 2, 0],
+        [6, 1, 0],
+        [3, 1, 0],
+      ],
+    });
+  });
+
   it('loses, repeats and reorders nothing, whatever the steps take', () => {
     const stepOf = fc.record({ ms: fc.integer({ min: 0, max: 30 }), ids: fc.subarray(['a', 'b', 'c']) });
     fc.assert(

@@ -1,6 +1,4 @@
-import type { TextGenerationEvent, TextGenerationSink } from './text-generation.js';
-
-type TextDelta = Extract<TextGenerationEvent, { type: 'text-delta' }>;
+import type { DeltaPiece, TextDelta, TextGenerationEvent, TextGenerationSink } from './text-generation.js';
 
 /**
  * How long text of a running choice may wait for more of itself, in ms. A small model makes hundreds of tokens a second,
@@ -18,8 +16,9 @@ export interface EventOutboxOptions {
 
 /**
  * Events on their way out, one message for all requests. Text that goes on waits as long as the next step is expected
- * to end within `gatherMs` of the last message, and is joined per choice; everything else, the first text of a choice
- * included, leaves behind the step that brought it and takes along what waits. The order of a request's events stays.
+ * to end within `gatherMs` of the last message, and is joined per choice, each piece still told; everything else, the
+ * first text of a choice included, leaves behind the step that brought it and takes along what waits. The order of a
+ * request's events stays.
  */
 export class EventOutbox {
   private waiting: [id: string, event: TextGenerationEvent][] = [];
@@ -53,6 +52,7 @@ export class EventOutbox {
       this.waiting.push([requestId, delta]);
       return;
     }
+    (before.pieces ??= [pieceOf(before)]).push(pieceOf(delta));
     before.text += delta.text;
     before.tokens += delta.tokens;
     if (delta.logprobs !== null) before.logprobs = [...(before.logprobs ?? []), ...delta.logprobs];
@@ -75,4 +75,8 @@ export class EventOutbox {
     this.sentAtMs = now;
     this.sink(events);
   }
+}
+
+function pieceOf({ text, tokens, logprobs }: TextDelta): DeltaPiece {
+  return [text.length, tokens, logprobs?.length ?? 0];
 }

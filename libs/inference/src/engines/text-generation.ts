@@ -51,10 +51,27 @@ export interface GeneratedTokenLogprob {
   topLogprobs: { token: string; logprob: number; bytes: number[] | null }[];
 }
 
+/** New text of a choice with the tokens it stands for. */
+export interface TextDelta {
+  type: 'text-delta';
+  index: number;
+  text: string;
+  tokens: number;
+  logprobs: GeneratedTokenLogprob[] | null;
+  /**
+   * Where several deltas were joined to one for the way: what each of them was, so that it can be taken apart and what is
+   * counted does not depend on the time at which it was sent.
+   */
+  pieces?: DeltaPiece[];
+}
+
+/** A part of a joined delta: characters of its text, its tokens, and entries of its log-probabilities. */
+export type DeltaPiece = [characters: number, tokens: number, logprobs: number];
+
 export type TextGenerationEvent =
   /** `opensThinking`: the chat template already opened a `<think>` block; the text begins inside it. */
   | { type: 'prompt-ready'; promptTokens: number; cachedTokens: number; opensThinking?: boolean }
-  | { type: 'text-delta'; index: number; text: string; tokens: number; logprobs: GeneratedTokenLogprob[] | null }
+  | TextDelta
   | { type: 'choice-finished'; index: number; finishReason: 'stop' | 'length' }
   /** Last event of a request that ran to its end or was cancelled; usage counts what was generated. */
   | { type: 'finished'; cancelled: boolean; usage: TokenUsage }

@@ -1,3 +1,4 @@
+import type { DeltaPiece } from '#inference/host';
 import type { TextDeltaEvent, TokenLogprob } from '../contract/index.js';
 import { type ThinkSegment, ThinkSplitter } from './think-splitter.js';
 
@@ -6,11 +7,14 @@ export interface EngineDelta {
   text: string;
   tokens: number;
   logprobs: TokenLogprob[] | null;
+  /** What was joined to this delta; absent: it is one piece. */
+  pieces?: readonly DeltaPiece[];
 }
 
 /**
  * One choice on its way to the caller: puts its text on the content and reasoning channels and counts the tokens
- * of both. Tokens of a tag count as reasoning.
+ * of both. Tokens of a tag count as reasoning. Looks at each piece of a joined delta by itself, so that what was joined
+ * on the way changes nothing.
  */
 export class ChoiceChannels {
   reasoningTokens = 0;
@@ -25,7 +29,12 @@ export class ChoiceChannels {
     this.splitter = new ThinkSplitter(options);
   }
 
-  push({ text, tokens, logprobs }: EngineDelta): TextDeltaEvent[] {
+  push(delta: EngineDelta): TextDeltaEvent[] {
+    if (delta.pieces === undefined) return this.pushPiece(delta);
+    return joined(takenApart(delta, delta.pieces).flatMap((piece) => this.pushPiece(piece)));
+  }
+
+  private pushPiece({ text, tokens, logprobs }: EngineDelta): TextDeltaEvent[] {
     const wasInside = this.splitter.isInside;
     this.waitingTokens += tokens;
     if (logprobs !== null) this.waitingLogprobs.push(...logprobs);
@@ -65,4 +74,34 @@ export class ChoiceChannels {
     this.waitingLogprobs = [];
     return events;
   }
+}
+
+function takenApart({ text, logprobs }: EngineDelta, pieces: readonly DeltaPiece[]): EngineDelta[] {
+  let [textAt, logprobsAt] = [0, 0];
+  return pieces.map(([characters, tokens, entries]) => {
+    const piece = {
+      text: text.slice(textAt, textAt + characters),
+      tokens,
+      logprobs: logprobs && logprobs.slice(logprobsAt, logprobsAt + entries),
+    };
+    textAt += characters;
+    logprobsAt += entries;
+    return piece;
+  });
+}
+
+/** Neighbours of one channel as one event: they were one message, and stay one. */
+function joined(events: readonly TextDeltaEvent[]): TextDeltaEvent[] {
+  const result: TextDeltaEvent[] = [];
+  for (const event of events) {
+    const last = result.at(-1);
+    if (last === undefined || last.channel !== event.channel) {
+      result.push(event);
+      continue;
+    }
+    last.text += event.text;
+    last.tokens += event.tokens;
+    if (event.logprobs !== null) last.logprobs = [...(last.logprobs ?? []), ...event.logprobs];
+  }
+  return result;
 }
