@@ -44,7 +44,11 @@ export async function runWorker(config: WorkerConfig, overrides: WorkerOverrides
     settings: { providers: config.providers, threads: config.threads, slots: config.slots },
     transport,
     artifacts,
-    media: await MediaTools.find({ ffmpeg: config.ffmpeg, warn: (message) => logger.warn(message) }),
+    media: await MediaTools.find({
+      ffmpeg: config.ffmpeg,
+      lostToolCode: 'DEVICE_LOST',
+      warn: (message) => logger.warn(message),
+    }),
     launch: overrides.launch ?? forkHost({ env: childEnvironment(withheldFromHosts) }),
     timings: overrides.timings,
     silence: { textMs: config.hostSilenceMs, otherMs: config.mediaHostSilenceMs },

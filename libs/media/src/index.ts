@@ -3,6 +3,7 @@ export * from './audio/decode-audio.js';
 export * from './audio/encode-audio.js';
 export { toPcm16 } from './audio/pcm.js';
 export * from './audio/resampler.js';
+export * from './audio/sound-header.js';
 export * from './encoded/base64.js';
 export * from './picture/decode-picture.js';
 export * from './picture/edit-pixels.js';

@@ -68,3 +68,11 @@ export interface JobEnvelope<Payload extends object = object> {
   trace?: string;
   payload: Payload;
 }
+
+/** How much longer than its job a tool may run, in ms: the job's signal, which knows why it ends, comes first. */
+const afterSignalMs = 5_000;
+
+/** Longest life of a tool that works for a job, in ms from now: what is left until the job's deadline. */
+export function toolTimeMs({ deadlineAtMs }: Pick<JobEnvelope, 'deadlineAtMs'>): number {
+  return Math.max(0, deadlineAtMs - Date.now()) + afterSignalMs;
+}

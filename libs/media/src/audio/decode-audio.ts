@@ -39,6 +39,8 @@ export async function probeAudio(
   { maxSeconds, signal }: { maxSeconds: number; signal?: AbortSignal },
 ): Promise<AudioProbe> {
   const wav = await wavLayout(source);
+  // A header that claims too much is refused by its claim, however little follows it.
+  if (wav !== null && wav.claimedSeconds > maxSeconds) throw tooLong('recording', maxSeconds);
   const probe = wav ?? (await probeContainer(tools, source, signal));
   if (probe.durationSeconds !== null && probe.durationSeconds > maxSeconds) throw tooLong('recording', maxSeconds);
   return { durationSeconds: probe.durationSeconds, sampleRate: probe.sampleRate, channels: probe.channels };
@@ -50,15 +52,23 @@ async function probeContainer(tools: MediaTools, source: MediaSource, signal?: A
   return { durationSeconds, sampleRate: audio.sampleRate, channels: audio.channels };
 }
 
-/** A WAV file that we read ourselves, or null. */
-async function wavLayout(source: MediaSource): Promise<(WavLayout & { durationSeconds: number }) | null> {
+/** A WAV file that we read ourselves. */
+interface ReadableWav extends WavLayout {
+  durationSeconds: number;
+  claimedSeconds: number;
+}
+
+/** Null for other files. */
+async function wavLayout(source: MediaSource): Promise<ReadableWav | null> {
   const { head, totalBytes } = await headOf(source);
   if (totalBytes === 0) throw invalidMedia('recording', 'is empty');
   const container = sniffContainer(head);
   if (container === null) throw invalidMedia('recording', 'is of an unknown format');
   if (container !== 'wav') return null;
-  const layout = readWavHeader(head);
-  return layout && { ...layout, durationSeconds: wavSeconds(layout, totalBytes) };
+  const layout = readWavHeader(head, totalBytes);
+  if (layout === null) return null;
+  const { seconds, claimedSeconds } = wavSeconds(layout, totalBytes);
+  return { ...layout, durationSeconds: seconds, claimedSeconds };
 }
 
 /**
@@ -161,7 +171,7 @@ async function* decodeWithTool(
     yield* floatsOf(tool.output as AsyncIterable<Buffer>);
     await tool.finished(signal);
   } catch (error) {
-    throw decodeFailure('recording', error);
+    throw decodeFailure(tools, 'recording', error);
   } finally {
     await tool.dispose();
     await file.release();

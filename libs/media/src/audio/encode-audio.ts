@@ -75,7 +75,7 @@ async function* encodeWithTool(
     await feeding;
     await tool.finished(signal);
   } catch (error) {
-    throw encodeFailure(error);
+    throw encodeFailure(tools, error);
   } finally {
     await tool.dispose();
   }

@@ -14,29 +14,40 @@ export interface WavLayout {
 
 const knownBits = { integer: [8, 16, 24, 32], float: [32, 64] } as const;
 
+/** The sizes next to 2 GB, which recorders write into a pipe; no file that we are given is as large. */
+const openSizes = { least: 0x7fff0000, most: 0x80000000 };
+
 /**
- * Reads the header of a WAV file by hand. Null for encodings of other kinds (ADPCM, A-law), which ffmpeg reads. Throws
- * `INVALID_AUDIO_FORMAT` for a header that makes no sense.
+ * Reads the header of a WAV file of `totalBytes` by hand from its first bytes. Null where ffmpeg is to read it: encodings
+ * of other kinds (ADPCM, A-law), and samples that begin behind `head`. Throws `INVALID_AUDIO_FORMAT` for a header that
+ * makes no sense.
  */
-export function readWavHeader(head: Buffer): WavLayout | null {
+export function readWavHeader(head: Buffer, totalBytes: number): WavLayout | null {
   let format: Omit<WavLayout, 'dataOffset' | 'claimedBytes'> | null = null;
-  for (let offset = 12; offset + 8 <= head.length;) {
+  let offset = 12;
+  while (offset + 8 <= head.length) {
     const name = head.toString('latin1', offset, offset + 4);
     const size = head.readUInt32LE(offset + 4);
     const body = offset + 8;
     if (name === 'fmt ') {
-      if (size < 16 || body + size > head.length) throw damaged();
+      if (size < 16 || body + size > totalBytes) throw damaged();
+      if (body + size > head.length) return null;
       format = readFormat(head.subarray(body, body + size));
       if (format === null) return null;
     }
     if (name === 'data') {
       if (format === null) throw damaged();
-      // 0 and the largest number are what programs write into a pipe; RF64 keeps the size elsewhere.
-      return { ...format, dataOffset: body, claimedBytes: size === 0 || size >= 0xfffffff0 ? null : size };
+      return { ...format, dataOffset: body, claimedBytes: isOpenSize(size) ? null : size };
     }
     offset = body + size + (size % 2);
   }
+  if (offset + 8 <= totalBytes) return null;
   throw damaged();
+}
+
+/** What programs write that do not know the size and cannot come back to write it; RF64 keeps it elsewhere. */
+function isOpenSize(size: number): boolean {
+  return size === 0 || size >= 0xfffffff0 || (size >= openSizes.least && size <= openSizes.most);
 }
 
 function readFormat(chunk: Buffer): Omit<WavLayout, 'dataOffset' | 'claimedBytes'> | null {
@@ -53,11 +64,13 @@ function readFormat(chunk: Buffer): Omit<WavLayout, 'dataOffset' | 'claimedBytes
   return { sampleRate, channels, bitsPerSample, encoding };
 }
 
-/** How long the file says it plays; by its real size where the header does not say. */
-export function wavSeconds(layout: WavLayout, totalBytes: number): number {
+/** How long the file plays, by the samples that are there, and how long its header says; the same where it does not say. */
+export function wavSeconds(layout: WavLayout, totalBytes: number): { seconds: number; claimedSeconds: number } {
   const { claimedBytes, dataOffset, channels, bitsPerSample, sampleRate } = layout;
-  const bytes = claimedBytes ?? Math.max(0, totalBytes - dataOffset);
-  return bytes / (channels * (bitsPerSample / 8) * sampleRate);
+  const there = Math.max(0, totalBytes - dataOffset);
+  const bytesPerSecond = channels * (bitsPerSample / 8) * sampleRate;
+  const claimed = claimedBytes ?? there;
+  return { seconds: Math.min(claimed, there) / bytesPerSecond, claimedSeconds: claimed / bytesPerSecond };
 }
 
 /** The header of 16-bit PCM. `samples` per channel; null where they are not known yet. */

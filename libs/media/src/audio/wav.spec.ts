@@ -80,6 +80,33 @@ describe('WAV', () => {
     await expect(decode(dayLong, 600)).rejects.toMatchObject(tooLong);
   });
 
+  it.each([0, 0x7ffff000, 0x7ffffffe, 0x7fffffff, 0x80000000, 0xffffffff])(
+    'of a recorder that writes into a pipe is as long as what follows: %i',
+    async (claim) => {
+      const piped = wav({ claim, data: Buffer.alloc(sampleRate * 2) });
+      expect(await probeAudio(tools, piped, { maxSeconds: 600 })).toMatchObject({ durationSeconds: 1 });
+      expect(await decode(piped)).toHaveLength(sampleRate);
+    },
+  );
+
+  it('that was cut off is as long as what is there', async () => {
+    const cut = wav({ claim: sampleRate * 2 * 60, data: Buffer.alloc(sampleRate * 2) });
+    expect(await probeAudio(tools, cut, { maxSeconds: 600 })).toMatchObject({ durationSeconds: 1 });
+    expect(await decode(cut, 600)).toHaveLength(sampleRate);
+  });
+
+  it('is left to ffmpeg where its samples begin behind what we look at', async () => {
+    const plain = wav({});
+    const tag = Buffer.alloc(100_000);
+    const chunk = Buffer.concat([Buffer.from('id3 '), Buffer.alloc(4), tag]);
+    chunk.writeUInt32LE(tag.length, 4);
+    for (const place of [12, 36]) {
+      const tagged = Buffer.concat([plain.subarray(0, place), chunk, plain.subarray(place)]);
+      await expect(decode(tagged)).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' });
+      await expect(decode(tagged.subarray(0, 50_000))).rejects.toMatchObject(invalid);
+    }
+  });
+
   it('is refused when it plays longer than its header says', async () => {
     const piped = wav({ claim: 0xffffffff, data: Buffer.alloc(sampleRate * 4) });
     expect(await probeAudio(tools, piped, { maxSeconds: 2 })).toMatchObject({ durationSeconds: 2, channels: 1 });

@@ -1,4 +1,5 @@
 import { PlatformError } from '#common';
+import type { MediaTools } from './media-tools.js';
 import { ToolFailure } from './tool-process.js';
 
 /** What a source was taken for; decides the code of what is wrong with it. */
@@ -18,18 +19,24 @@ export function tooLong(noun: MediaNoun, maxSeconds: number): PlatformError {
     : new PlatformError('PAYLOAD_TOO_LARGE', message);
 }
 
-/** What a tool could not read is the caller's; what took too long is nobody's in particular. */
-export function decodeFailure(noun: MediaNoun, error: unknown): Error {
+/** What a tool could not read is the caller's; what took too long is nobody's in particular; a lost tool is ours. */
+export function decodeFailure(tools: MediaTools, noun: MediaNoun, error: unknown): Error {
   if (!(error instanceof ToolFailure)) return error instanceof Error ? error : new Error(String(error));
-  if (error.timedOut) return new PlatformError('REQUEST_TIMEOUT', `Reading the ${noun} took too long.`);
+  if (error.end === 'too-long') return new PlatformError('REQUEST_TIMEOUT', `Reading the ${noun} took too long.`);
+  if (error.end === 'lost') return lost(tools, `The ${noun} could not be read at the moment.`, error);
   return invalidMedia(noun, 'is damaged or cut off', error);
 }
 
 /** A tool that cannot write what we gave it is our fault. */
-export function encodeFailure(error: unknown): Error {
+export function encodeFailure(tools: MediaTools, error: unknown): Error {
   if (!(error instanceof ToolFailure)) return error instanceof Error ? error : new Error(String(error));
-  if (error.timedOut) return new PlatformError('REQUEST_TIMEOUT', 'Writing the media took too long.');
+  if (error.end === 'lost') return lost(tools, 'The media could not be written at the moment.', error);
+  if (error.end === 'too-long') return new PlatformError('REQUEST_TIMEOUT', 'Writing the media took too long.');
   const full = /No space left on device/i.test(error.detail);
   if (full) return new PlatformError('STORAGE_FULL', 'The service has no room to make this media at the moment.');
   return new PlatformError('INFERENCE_FAILED', 'The media could not be written.', null, { cause: error });
+}
+
+function lost({ lostToolCode }: MediaTools, message: string, cause: ToolFailure): PlatformError {
+  return new PlatformError(lostToolCode, message, null, { cause });
 }

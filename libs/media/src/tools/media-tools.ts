@@ -8,6 +8,8 @@ import { toolEnvironment } from '#platform/config';
 
 const run = promisify(execFile);
 
+export type LostToolCode = 'SERVICE_UNAVAILABLE' | 'DEVICE_LOST';
+
 export interface MediaToolsOptions {
   /** Name on the PATH or path of ffmpeg; ffprobe is looked for beside it. Default `ffmpeg`. */
   ffmpeg?: string;
@@ -16,6 +18,11 @@ export interface MediaToolsOptions {
    * Default: one of this user's in the system's folder for such files. Containers must not share it.
    */
   temporaryFolder?: string;
+  /**
+   * What a run is that somebody else ended, as a system without memory does. Default `SERVICE_UNAVAILABLE`; workers say
+   * `DEVICE_LOST`, so that the job runs once more.
+   */
+  lostToolCode?: LostToolCode;
   /** Hears, for operators, that the tools are missing. */
   warn?: (message: string) => void;
 }
@@ -37,24 +44,25 @@ export class MediaTools {
     private readonly temporaryFolder: string,
     /** For the log of operators; null when all is there. */
     readonly missing: string | null,
+    readonly lostToolCode: LostToolCode,
   ) {}
 
   static async find(options: MediaToolsOptions = {}): Promise<MediaTools> {
-    const { ffmpeg = 'ffmpeg', temporaryFolder = ownFolder(), warn } = options;
+    const { ffmpeg = 'ffmpeg', temporaryFolder = ownFolder(), lostToolCode = 'SERVICE_UNAVAILABLE', warn } = options;
     const ffprobe = ffmpeg.replace(/ffmpeg([^/]*)$/, 'ffprobe$1');
     await sweepTemporary(temporaryFolder);
     try {
       await Promise.all(
         [ffmpeg, ffprobe].map((tool) => run(tool, ['-version'], { timeout: 20_000, env: toolEnvironment() })),
       );
-      return new MediaTools({ ffmpeg, ffprobe }, temporaryFolder, null);
+      return new MediaTools({ ffmpeg, ffprobe }, temporaryFolder, null, lostToolCode);
     } catch (error) {
       const reason = error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error);
       const missing =
         `${ffmpeg} and ${ffprobe} cannot be used (${reason}). Routes that need them answer 503. ` +
         'On Debian and Ubuntu: apt-get install -y ffmpeg';
       warn?.(missing);
-      return new MediaTools(null, temporaryFolder, missing);
+      return new MediaTools(null, temporaryFolder, missing, lostToolCode);
     }
   }
 

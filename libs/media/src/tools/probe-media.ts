@@ -16,9 +16,23 @@ export interface VideoTrack {
   width: number;
   height: number;
   /** Frames per second, as an exact fraction. */
-  fps: { numerator: number; denominator: number };
+  fps: Fraction;
   /** As the container counts them; null where it does not say. */
   frames: number | null;
+  /** How long the pictures alone are said to play; null where nobody says. */
+  pictureSeconds: number | null;
+  /** Width over height of a pixel, as shown; null where pixels are square. */
+  pixelAspect: Fraction | null;
+  /** How colours are written, as ffmpeg calls it (`bt709`); null where nobody says. */
+  colorSpace: string | null;
+  /** The curve of brightness, as ffmpeg calls it; null where nobody says. */
+  colorTransfer: string | null;
+}
+
+/** A positive ratio of whole numbers. */
+export interface Fraction {
+  numerator: number;
+  denominator: number;
 }
 
 /** What the headers of a source say; nothing was decoded. */
@@ -55,7 +69,7 @@ export async function probeMedia(
     await tool.finished(signal);
     return describe(container, JSON.parse(report) as ProbeReport);
   } catch (error) {
-    throw decodeFailure(noun, error);
+    throw decodeFailure(tools, noun, error);
   } finally {
     await tool.dispose();
     await file.release();
@@ -64,8 +78,8 @@ export async function probeMedia(
 
 const wanted = [
   '-show_entries',
-  'format=duration:stream=codec_type,codec_name,sample_rate,channels,width,height,avg_frame_rate,r_frame_rate,nb_frames,duration' +
-    ':stream_disposition=attached_pic:stream_tags=rotate:stream_side_data=rotation',
+  'format=duration:stream=codec_type,codec_name,sample_rate,channels,width,height,avg_frame_rate,r_frame_rate,nb_frames,duration,' +
+    'sample_aspect_ratio,color_space,color_transfer:stream_disposition=attached_pic:stream_tags=rotate:stream_side_data=rotation',
   '-of',
   'json',
 ];
@@ -81,6 +95,9 @@ interface ProbeStream {
   r_frame_rate?: string;
   nb_frames?: string;
   duration?: string;
+  sample_aspect_ratio?: string;
+  color_space?: string;
+  color_transfer?: string;
   disposition?: { attached_pic?: number };
   tags?: { rotate?: string };
   side_data_list?: { rotation?: number }[];
@@ -128,10 +145,29 @@ function describeVideo(stream: ProbeStream): VideoTrack {
     height: isOnItsSide ? width : height,
     fps: fraction(stream.avg_frame_rate) ?? fraction(stream.r_frame_rate) ?? { numerator: 0, denominator: 1 },
     frames: Number.isInteger(frames) ? frames : null,
+    pictureSeconds: Number(stream.duration) > 0 ? Number(stream.duration) : null,
+    pixelAspect: pixelAspectOf(stream, isOnItsSide),
+    colorSpace: named(stream.color_space),
+    colorTransfer: named(stream.color_transfer),
   };
 }
 
-function fraction(text: string | undefined): { numerator: number; denominator: number } | null {
+/** The most that pixels are longer one way than the other; more is a slip of the pen, or worse. */
+const mostPixelAspect = 10;
+
+function pixelAspectOf({ sample_aspect_ratio: text }: ProbeStream, isOnItsSide: boolean): Fraction | null {
+  const aspect = fraction(text?.replace(':', '/'));
+  if (aspect === null || aspect.numerator === aspect.denominator) return null;
+  const ratio = aspect.numerator / aspect.denominator;
+  if (Math.max(ratio, 1 / ratio) > mostPixelAspect) return null;
+  return isOnItsSide ? { numerator: aspect.denominator, denominator: aspect.numerator } : aspect;
+}
+
+function named(text: string | undefined): string | null {
+  return text === undefined || text === 'unknown' || text === 'reserved' ? null : text;
+}
+
+function fraction(text: string | undefined): Fraction | null {
   const [, numerator, denominator] = /^(\d+)\/(\d+)$/.exec(text ?? '') ?? [];
   const value = { numerator: Number(numerator ?? 0), denominator: Number(denominator ?? 0) };
   return value.numerator > 0 && value.denominator > 0 ? value : null;

@@ -66,6 +66,16 @@ describe('ffmpeg', () => {
     expect(await decodeWholeAudio(tools, await readFile(path), { sampleRate, maxSeconds: 60 })).toEqual(samples);
   });
 
+  it('reads a WAV file with a large tag before its samples', async () => {
+    const plain = await readFile(await made('tagged.wav', ...tone));
+    const chunk = Buffer.concat([Buffer.from('JUNK'), Buffer.alloc(100_004)]);
+    chunk.writeUInt32LE(100_000, 4);
+    const tagged = Buffer.concat([plain.subarray(0, 12), chunk, plain.subarray(12)]);
+    const { durationSeconds } = await probeAudio(tools, tagged, { maxSeconds: 60 });
+    expect(durationSeconds).toBeCloseTo(2, 1);
+    expect(await decodeWholeAudio(tools, tagged, { sampleRate, maxSeconds: 60 })).toHaveLength(2 * sampleRate);
+  });
+
   it('takes the sound of a film, and no film for sound', async () => {
     const both = await made('both.mp4', ...film, ...tone, '-c:v', 'libx264', '-c:a', 'aac');
     expect((await decode(both)).length).toBeGreaterThan(30_000);
@@ -177,6 +187,32 @@ describe('ffmpeg', () => {
     await mkdir(join(place, `${process.pid}-ours`));
     await MediaTools.find({ temporaryFolder: place });
     expect(await readdir(place)).toEqual([`${process.pid}-ours`]);
+  });
+
+  it('is not taken for a damaged file when somebody else ends it, or when it cannot begin', async () => {
+    const place = join(folder, 'killed-tools');
+    await mkdir(place);
+    const ffmpeg = join(place, 'ffmpeg');
+    const script = '#!/bin/sh\n[ "$1" = -version ] || kill -9 $$\n';
+    for (const name of ['ffmpeg', 'ffprobe']) await writeFile(join(place, name), script, { mode: 0o755 });
+    const song = await readFile(await made('killed.flac', ...tone));
+    const wish = { sampleRate, maxSeconds: 60 };
+    const read = (found: MediaTools) => decodeWholeAudio(found, song, wish);
+    const write = async (found: MediaTools) => {
+      const sound = [new Float32Array(48_000)];
+      for await (const part of encodeAudio(found, sound, { format: 'mp3', sampleRate })) void part;
+    };
+    for (const lostToolCode of ['SERVICE_UNAVAILABLE', 'DEVICE_LOST'] as const) {
+      const found = await MediaTools.find({ ffmpeg, temporaryFolder, lostToolCode });
+      const code = { code: lostToolCode };
+      await expect(read(found)).rejects.toMatchObject(code);
+      await expect(write(found)).rejects.toMatchObject(code);
+    }
+    const found = await MediaTools.find({ ffmpeg, temporaryFolder });
+    await rm(place, { recursive: true });
+    await expect(read(found)).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' });
+    await expect(write(found)).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' });
+    expect(await readdir(temporaryFolder)).toEqual([]);
   });
 
   it('shows nothing of our environment to what it reads', async () => {

@@ -7,6 +7,7 @@ import { ToolProcess } from '../tools/tool-process.js';
 
 /** What the header of a video says. */
 export interface VideoProbe extends VideoTrack {
+  /** Of the pictures: sound that plays on beyond them does not count. */
   durationSeconds: number;
   /** Null for a silent film. */
   audio: AudioTrack | null;
@@ -22,24 +23,30 @@ export interface VideoLimits {
 }
 
 const containers = new Set(['mp4', 'webm', 'mpeg', 'mpegts']);
+/** Curves of HLG and PQ: read as if they were usual ones, their pictures are grey. */
+const highRange = new Set(['arib-std-b67', 'smpte2084']);
 
 /**
- * Size, length and tracks by the header alone. Throws `INVALID_VIDEO_FORMAT` (also for pictures beyond `maxSide`),
- * `VIDEO_DURATION_TOO_LONG`, `SERVICE_UNAVAILABLE` without ffmpeg.
+ * Size, length and tracks by the header alone. Throws `INVALID_VIDEO_FORMAT` (also for pictures beyond `maxSide` and for
+ * HDR), `VIDEO_DURATION_TOO_LONG`, `SERVICE_UNAVAILABLE` without ffmpeg.
  */
 export async function probeVideo(
   tools: MediaTools,
   source: MediaSource,
   { maxSeconds, maxSide = 4_096, maxFps = 240, signal }: VideoLimits & { signal?: AbortSignal },
 ): Promise<VideoProbe> {
-  const { container, video, audio, durationSeconds } = await probeMedia(tools, source, { noun: 'video', signal });
+  const { container, video, audio, ...whole } = await probeMedia(tools, source, { noun: 'video', signal });
   if (!containers.has(container) || video === null) throw invalidMedia('video', 'holds no moving pictures');
-  if (durationSeconds === null) throw invalidMedia('video', 'does not say how long it is');
+  if (whole.durationSeconds === null) throw invalidMedia('video', 'does not say how long it is');
+  const durationSeconds = Math.min(whole.durationSeconds, video.pictureSeconds ?? Number.POSITIVE_INFINITY);
   if (durationSeconds > maxSeconds) throw tooLong('video', maxSeconds);
   const { width, height, fps } = video;
   if (width < 1 || height < 1) throw invalidMedia('video', 'has no size');
   if (Math.max(width, height) > maxSide) throw invalidMedia('video', `is larger than ${maxSide} pixels a side`);
   const rate = fps.numerator / fps.denominator;
+  if (highRange.has(video.colorTransfer ?? '')) {
+    throw invalidMedia('video', 'has a high dynamic range (HDR), which cannot be read; convert it to SDR');
+  }
   if (rate <= 0 || rate > maxFps) throw invalidMedia('video', `must have up to ${maxFps} frames a second`);
   return { ...video, durationSeconds, audio };
 }
@@ -89,7 +96,7 @@ export async function* readFrames(
   const file = await lendFile(tools, source);
   const filters = [
     ...(fps === undefined ? [] : [`fps=${fps}`]),
-    `scale=${width}:${height}:flags=bicubic`,
+    `scale=${width}:${height}:flags=bicubic:in_color_matrix=${matrixOf(probe)}`,
     'format=rgb24',
   ];
   // As they are, frames come at no rate that tells their time.
@@ -97,7 +104,7 @@ export async function* readFrames(
   const most = fps === undefined ? openEnd : mostOf(claimedSeconds, fps);
   // Enough of it to show that there is more.
   const length = ['-t', String(most.seconds + 1)];
-  const output = ['-map', '0:v:0', '-vf', filters.join(','), '-fps_mode', fps === undefined ? 'passthrough' : 'cfr'];
+  const output = ['-map', '0:V:0', '-vf', filters.join(','), '-fps_mode', fps === undefined ? 'passthrough' : 'cfr'];
   const args = [...quietly, '-nostdin', ...inputArgs(container, file.path), ...length, ...output, ...rawVideo];
   const tool = new ToolProcess({ program: ffmpeg, args, signal, timeoutMs });
   try {
@@ -112,11 +119,17 @@ export async function* readFrames(
     await tool.finished(signal);
     if (index === 0) throw invalidMedia('video', 'holds no moving pictures');
   } catch (error) {
-    throw decodeFailure('video', error);
+    throw decodeFailure(tools, 'video', error);
   } finally {
     await tool.dispose();
     await file.release();
   }
+}
+
+/** What the colours of a video are written in. Where nobody says, players go by its size. */
+function matrixOf({ colorSpace, width, height }: VideoTrack): string {
+  const isLarge = Math.max(width, height) >= 1_280 || Math.min(width, height) > 576;
+  return colorSpace === null && isLarge ? 'bt709' : 'auto';
 }
 
 /**

@@ -109,6 +109,124 @@ describe('video', () => {
     }
   });
 
+  /** The colour of the middle of the first frame. */
+  async function colourOf(path: string): Promise<number[]> {
+    for await (const { data, width, height } of readFrames(tools, { path }, { limits })) {
+      const middle = (Math.floor(height / 2) * width + Math.floor(width / 2)) * 3;
+      return [...data.subarray(middle, middle + 3)];
+    }
+    return [];
+  }
+
+  /** What any player can see of a video's pictures. */
+  async function tagsOf(path: string): Promise<Record<string, string>> {
+    const entries = 'stream=color_space,color_transfer,color_primaries,color_range,sample_aspect_ratio';
+    const args = ['-v', 'error', '-select_streams', 'v', '-show_entries', entries, '-of', 'json', path];
+    const { stdout } = await promisify(execFile)('ffprobe', args);
+    return (JSON.parse(stdout) as { streams: Record<string, string>[] }).streams[0] ?? {};
+  }
+
+  const colours = [
+    [200, 30, 30],
+    [30, 200, 30],
+    [30, 30, 200],
+    [230, 220, 20],
+  ];
+
+  function expectColour(seen: readonly number[], meant: readonly number[]): void {
+    for (const [channel, level] of meant.entries()) expect(Math.abs((seen[channel] ?? 0) - level)).toBeLessThan(6);
+  }
+
+  it.each([
+    ['small', { width: 64, height: 48 }],
+    ['large', { width: 1_280, height: 720 }],
+  ])('says in what its colours are written, and keeps them: %s', async (name, size) => {
+    const path = join(folder, `colours-${name}.mp4`);
+    for (const colour of colours) {
+      const frame = Uint8Array.from({ length: size.width * size.height * 3 }, (_, index) => colour[index % 3] ?? 0);
+      await writeVideo(tools, path, [frame], { ...size, fps });
+      expectColour(await colourOf(path), colour);
+      // The equation of BT.709 itself, at its range of 16 to 235.
+      const [red = 0, green = 0, blue = 0] = colour;
+      const luma = 16 + (219 / 255) * (0.2126 * red + 0.7152 * green + 0.0722 * blue);
+      const args = ['-v', 'error', '-i', path, '-frames:v', '1', '-f', 'rawvideo', '-pix_fmt', 'yuv420p', 'pipe:1'];
+      const { stdout } = await promisify(execFile)('ffmpeg', args, { encoding: 'buffer', maxBuffer: 10_000_000 });
+      expect(Math.abs((stdout[0] ?? 0) - luma)).toBeLessThan(3);
+    }
+    const bt709 = { color_space: 'bt709', color_transfer: 'bt709', color_primaries: 'bt709', color_range: 'tv' };
+    expect(await tagsOf(path)).toMatchObject(bt709);
+  });
+
+  it.each([
+    ['small, as they were before', '320x240', 'bt601'],
+    ['large, as all do', '1280x720', 'bt709'],
+  ])('is read in the colours that players show where it says nothing: %s', async (_what, size, matrix) => {
+    const plain = ['-f', 'lavfi', '-i', `color=c=0xc81e1e:size=${size}:rate=10:duration=0.1`];
+    const untold = ['-vf', `scale=out_color_matrix=${matrix}:out_range=tv,format=yuv420p`, '-c:v', 'libx264'];
+    const path = await made('untold.mp4', ...plain, ...untold);
+    expect((await tagsOf(path)).color_space).toBeUndefined();
+    expectColour(await colourOf(path), [200, 30, 30]);
+  });
+
+  it('keeps the shape of its pixels, also when it lies on its side', async () => {
+    const film = ['-f', 'lavfi', '-i', 'testsrc=size=72x58:rate=10:duration=0.5', '-vf', 'setsar=16/11'];
+    const wide = await made('wide.mp4', ...film, '-c:v', 'libx264');
+    const turned = await made('wide-turned.mp4', '-i', wide, '-c', 'copy', '-metadata:s:v:0', 'rotate=90');
+    for (const [path, aspect] of [
+      [wide, { numerator: 16, denominator: 11 }],
+      [turned, { numerator: 11, denominator: 16 }],
+    ] as const) {
+      const { width, height, pixelAspect } = await probeVideo(tools, { path }, limits);
+      expect(pixelAspect).toEqual(aspect);
+      const copy = join(folder, 'wide-copy.mp4');
+      await writeVideo(tools, copy, reddening(2, { width, height }), { width, height, fps, pixelAspect });
+      expect(await probeVideo(tools, { path: copy }, limits)).toMatchObject({ pixelAspect: aspect });
+    }
+    const square = join(folder, 'square.mp4');
+    await writeVideo(tools, square, reddening(2, { width: 64, height: 48 }), { width: 64, height: 48, fps });
+    expect((await probeVideo(tools, { path: square }, limits)).pixelAspect).toBeNull();
+  });
+
+  it('is itself, not the picture on its cover', async () => {
+    const film = await made(
+      'film.mp4',
+      '-f',
+      'lavfi',
+      '-i',
+      'testsrc=size=64x48:rate=10:duration=1',
+      '-c:v',
+      'libx264',
+    );
+    const cover = await made('cover.png', '-f', 'lavfi', '-i', 'color=c=red:size=32x32', '-frames:v', '1');
+    const maps = ['-map', '1:v', '-map', '0:v', '-c', 'copy', '-disposition:v:0', 'attached_pic'];
+    const covered = await made('covered.mp4', '-i', film, '-i', cover, ...maps);
+    expect(await probeVideo(tools, { path: covered }, limits)).toMatchObject({ width: 64, height: 48 });
+    expect(await redsOf(covered)).toHaveLength(10);
+  });
+
+  it('is as long as its pictures, however long its sound is', async () => {
+    const film = ['-f', 'lavfi', '-i', 'testsrc=size=64x48:rate=10:duration=1'];
+    const sound = ['-f', 'lavfi', '-i', 'sine=duration=20'];
+    const path = await made('sounds-on.mp4', ...film, ...sound, '-c:v', 'libx264', '-c:a', 'aac');
+    expect((await probeVideo(tools, { path }, { maxSeconds: 5 })).durationSeconds).toBeCloseTo(1, 1);
+  });
+
+  it('is as long as all of it where it comes in pieces', async () => {
+    const film = ['-f', 'lavfi', '-i', 'testsrc=size=64x48:rate=10:duration=6', '-c:v', 'libx264', '-g', '10'];
+    const flags = 'frag_keyframe+empty_moov+default_base_moof';
+    const path = await made('pieces.mp4', ...film, '-movflags', flags);
+    expect((await probeVideo(tools, { path }, limits)).durationSeconds).toBeCloseTo(6, 1);
+    expect(await redsOf(path, { fps: 10 })).toHaveLength(60);
+  });
+
+  it.each(['smpte2084', 'arib-std-b67'])('is refused in a range that would come out grey: %s', async (curve) => {
+    const film = ['-f', 'lavfi', '-i', 'testsrc=size=64x48:rate=10:duration=0.5', '-c:v', 'libx264'];
+    const tags = ['-color_trc', curve, '-color_primaries', 'bt2020', '-colorspace', 'bt2020nc'];
+    const path = await made(`${curve}.mp4`, ...film, ...tags);
+    const refused = { code: 'INVALID_VIDEO_FORMAT', message: expect.stringContaining('HDR') as string };
+    await expect(probeVideo(tools, { path }, limits)).rejects.toMatchObject(refused);
+  });
+
   it('is refused by its header when it is too long, too large or too fast', async () => {
     const film = (rate: number) => [
       '-f',

@@ -4,6 +4,7 @@ import { inputArgs, quietly, sniffContainer } from '../tools/containers.js';
 import { encodeFailure, invalidMedia } from '../tools/media-error.js';
 import { headOf, lendFile, type MediaSource } from '../tools/media-source.js';
 import type { MediaTools } from '../tools/media-tools.js';
+import type { Fraction } from '../tools/probe-media.js';
 import { ToolProcess } from '../tools/tool-process.js';
 
 export interface WriteVideoOptions {
@@ -11,7 +12,9 @@ export interface WriteVideoOptions {
   width: number;
   height: number;
   /** Frames per second, exact: 30000/1001 for example. */
-  fps: { numerator: number; denominator: number };
+  fps: Fraction;
+  /** Width over height of a pixel. Default: they are square. */
+  pixelAspect?: Fraction | null;
   /** Anything that has a sound track: a recording, or the video the frames came from. */
   audio?: MediaSource;
   /** Quality of the encoder, 0 (perfect) to 51. Default 18. */
@@ -30,7 +33,7 @@ const defaultTimeoutMs = 3_600_000;
 const defaultMaxBytes = 2_000_000_000;
 
 /**
- * Writes frames as an mp4 (H.264, yuv420p, AAC) that plays before it has wholly arrived. The next frame is asked for
+ * Writes frames as an mp4 (H.264, yuv420p in BT.709, AAC) that plays before it has wholly arrived. The next frame is asked for
  * when the encoder has taken the last one. Until it resolves, `path` is no video; a failure leaves it for the caller to
  * delete, best with its folder (`MediaTools.withFolder`). Answers how many frames there were.
  */
@@ -56,7 +59,7 @@ export async function writeVideo(
     if (size >= maxBytes) throw new PlatformError('PAYLOAD_TOO_LARGE', `The video is larger than ${maxBytes} bytes.`);
     return { frames: count, bytes: size };
   } catch (error) {
-    throw encodeFailure(error);
+    throw encodeFailure(tools, error);
   } finally {
     await tool.dispose();
     await sound?.release();
@@ -69,25 +72,27 @@ function frameInput({ width, height, fps }: WriteVideoOptions): string[] {
 }
 
 function videoOutput(
-  { crf = 18, maxBytes = defaultMaxBytes }: WriteVideoOptions,
+  { crf = 18, maxBytes = defaultMaxBytes, pixelAspect }: WriteVideoOptions,
   hasSound: boolean,
   path: string,
 ): string[] {
   // The end of the frames is the end of the video: longer sound is cut, shorter is followed by silence.
   const sound = hasSound ? ['-map', '1:a:0?', '-c:a', 'aac', '-b:a', '160k', '-af', 'apad', '-shortest'] : [];
-  const picture = [
-    '-map',
-    '0:v:0',
-    '-vf',
+  const { numerator, denominator } = pixelAspect ?? { numerator: 1, denominator: 1 };
+  const filters = [
     'crop=trunc(iw/2)*2:trunc(ih/2)*2',
-    '-c:v',
-    'libx264',
-    '-preset',
-    'veryfast',
+    'scale=out_color_matrix=bt709:out_range=tv',
+    'format=yuv420p',
+    'setparams=range=tv:color_primaries=bt709:color_trc=bt709:colorspace=bt709',
+    `setsar=sar=${numerator}/${denominator}:max=65535`,
   ];
+  const picture = ['-map', '0:v:0', '-vf', filters.join(','), ...bt709, '-c:v', 'libx264', '-preset', 'veryfast'];
   const form = ['-crf', String(crf), '-pix_fmt', 'yuv420p', '-movflags', '+faststart', '-map_metadata', '-1'];
   return [...picture, ...form, ...sound, '-fs', String(maxBytes), '-f', 'mp4', '-y', `file:${path}`];
 }
+
+/** Players that are not told guess, by the size or by their maker's taste, and colours shift. */
+const bt709 = ['-colorspace', 'bt709', '-color_primaries', 'bt709', '-color_trc', 'bt709', '-color_range', 'tv'];
 
 async function feed(
   tool: ToolProcess,

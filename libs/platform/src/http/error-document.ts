@@ -71,6 +71,7 @@ const reasons: Record<number, string> = {
   415: 'The body is not JSON.',
   429: 'Too many requests; see `retry-after`.',
   500: 'The model or the service failed.',
+  502: 'What the service asked failed, or did not answer.',
   503: 'The model is offline or full; see `retry-after`.',
   504: 'The answer took too long.',
 };

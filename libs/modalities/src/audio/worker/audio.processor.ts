@@ -1,11 +1,14 @@
+import { createReadStream } from 'node:fs';
+import { join } from 'node:path';
 import { noTokens, PlatformError } from '#common';
 import { type SpeakInput, type SpeakOutput, speakTask, type TaskRunner } from '#inference/host';
-import { audioContentTypes, encodeAudio, type MediaTools, needsFfmpeg } from '#media';
-import type { JobReport, RunningJob } from '#queue';
+import { audioContentTypes, encodeAudio, type MediaTools, needsFfmpeg, saysItsLength } from '#media';
+import { type JobReport, type RunningJob, toolTimeMs } from '#queue';
 import type { ArtifactStore } from '#storage';
 import type { AudioJobPayload } from '../contract/index.js';
 import { chaptersOf } from './chapters.js';
 import { composedSound } from './composed-sound.js';
+import { writeSoundFile } from './sound-file.js';
 
 export interface AudioParts {
   runner: TaskRunner;
@@ -26,26 +29,42 @@ export class AudioProcessor {
   /** Rejects with a `PlatformError`, or with the signal's reason: a part of a sound is worth nothing. */
   async process(job: RunningJob<AudioJobPayload>): Promise<JobReport> {
     const startedAt = performance.now();
-    const { signal, envelope } = job;
-    const { format, units, music } = envelope.payload;
-    const { media, artifacts, runner } = this.parts;
+    const { format, units, music } = job.envelope.payload;
+    const { media, runner } = this.parts;
     if (needsFfmpeg(format)) media.require();
     const sound = music ? composedSound(job, music, runner) : this.speak(job);
     const first = await sound.next();
     if (first.done === true) {
       throw new PlatformError('INVALID_REQUEST', 'The prompt has nothing that this model can say.', 'prompt');
     }
-    const { sampleRate } = first.value;
-    const samples = samplesOf(first.value, sound);
-    const length = music ? { samples: first.value.samples.length } : {};
-    const encoded = encodeAudio(media, samples, { format, sampleRate, signal, ...length });
-    const { id } = await artifacts.put(encoded, { kind: 'result', contentType: audioContentTypes[format], signal });
+    const id = await this.store(job, first.value, sound);
     return {
       usage: { ...noTokens, units },
       cancelled: false,
       executionMs: Math.round(performance.now() - startedAt),
       artifacts: [id],
     };
+  }
+
+  /** Answers the id of the stored sound. One that can say how long it is waits on this machine until that is known. */
+  private async store(
+    { envelope, signal }: RunningJob<AudioJobPayload>,
+    first: SpeakOutput,
+    rest: AsyncIterable<SpeakOutput>,
+  ): Promise<string> {
+    const { artifacts, media } = this.parts;
+    const { format } = envelope.payload;
+    let samples = 0;
+    const counted = samplesOf(first, rest, (count) => (samples += count));
+    const options = { format, sampleRate: first.sampleRate, signal, timeoutMs: toolTimeMs(envelope) };
+    const encoded = encodeAudio(media, counted, options);
+    const place = { kind: 'result', contentType: audioContentTypes[format], signal } as const;
+    if (!saysItsLength(format)) return (await artifacts.put(encoded, place)).id;
+    return await media.withFolder(async (folder) => {
+      const path = join(folder, 'sound');
+      await writeSoundFile(path, encoded, { format, samples: () => samples });
+      return (await artifacts.put(createReadStream(path), place)).id;
+    });
   }
 
   /** The next sentence is said when it is asked for. */
@@ -85,7 +104,15 @@ function silence(sampleRate: number): SpeakOutput {
   return { samples: new Float32Array(Math.round(sampleRate * chapterPauseSeconds)), sampleRate };
 }
 
-async function* samplesOf(first: SpeakOutput, rest: AsyncIterable<SpeakOutput>): AsyncGenerator<Float32Array> {
+async function* samplesOf(
+  first: SpeakOutput,
+  rest: AsyncIterable<SpeakOutput>,
+  count: (samples: number) => void,
+): AsyncGenerator<Float32Array> {
+  count(first.samples.length);
   yield first.samples;
-  for await (const { samples } of rest) yield samples;
+  for await (const { samples } of rest) {
+    count(samples.length);
+    yield samples;
+  }
 }

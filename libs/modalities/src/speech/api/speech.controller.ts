@@ -14,14 +14,13 @@ import {
   modelHeaders,
   openExchange,
 } from '#jobs/api';
-import { audioContentTypes } from '#media';
+import { audioContentTypes, withSoundLength } from '#media';
 import type { ModelManifest } from '#model-registry/manifest';
 import { Billed, callerOf, goneSignal, LimitedByModel, validateWire } from '#platform/http';
 import type { SpeechEvent } from '../contract/speech.events.js';
 import { speechJob, type SpeechJobPayload } from '../contract/speech.job.js';
 import { quoteSpeech, type SpeechPricing } from '../contract/speech.meter.js';
 import { SpeechRequest } from '../contract/speech.request.js';
-import { withLength } from './sound-header.js';
 import { SoundRelay } from './sound-relay.js';
 import { SpeechApiDocument } from './speech.document.js';
 import { speechModel, type SpeechModel } from './speech.model.js';
@@ -144,7 +143,7 @@ export class SpeechController {
     const { bytes, samples } = relay;
     void reply.header('content-length', bytes);
     this.send(
-      relay.read((head) => withLength(head, { format: payload.format, bytes, samples })),
+      relay.read((head) => withSoundLength(head, { format: payload.format, bytes, samples })),
       opened,
       reply,
     );

@@ -9,7 +9,7 @@ import {
   type VoiceSample,
 } from '#inference/host';
 import { audioContentTypes, decodeWholeAudio, encodeAudio, type MediaTools, needsFfmpeg } from '#media';
-import type { JobReport, RunningJob } from '#queue';
+import { type JobReport, type RunningJob, toolTimeMs } from '#queue';
 import type { ArtifactStore } from '#storage';
 import type { SoundEndedEvent, SpeechJobPayload } from '../contract/index.js';
 import { SampleQueue } from './sample-queue.js';
@@ -131,10 +131,11 @@ class SpeechRun {
   }
 
   private async encode(sampleRate: number): Promise<void> {
-    const { format } = this.job.envelope.payload;
-    const { signal } = this.job;
+    const { envelope, signal } = this.job;
+    const { format } = envelope.payload;
+    const options = { format, sampleRate, signal, timeoutMs: toolTimeMs(envelope) };
     try {
-      for await (const bytes of encodeAudio(this.parts.media, this.queue, { format, sampleRate, signal })) {
+      for await (const bytes of encodeAudio(this.parts.media, this.queue, options)) {
         this.sender.add(bytes);
       }
     } catch (error) {

@@ -43,7 +43,7 @@ export function TranscriptionApiDocument(): MethodDecorator {
         'text/plain': { schema: { type: 'string' }, example: 'And so my fellow Americans.' },
       },
     }),
-    ApiErrors('openai', [400, 401, 402, 403, 404, 413, 415, 422, 429, 500, 503, 504]),
+    ApiErrors('openai', [400, 401, 402, 403, 404, 413, 415, 422, 429, 500, 502, 503, 504]),
   );
 }
 
@@ -68,6 +68,6 @@ export function VideoTranscriptionApiDocument(): MethodDecorator {
         'text/plain': { schema: { type: 'string' }, example: 'And so my fellow Americans.' },
       },
     }),
-    ApiErrors('standard', [400, 401, 402, 403, 404, 413, 422, 429, 500, 503, 504]),
+    ApiErrors('standard', [400, 401, 402, 403, 404, 413, 422, 429, 500, 502, 503, 504]),
   );
 }

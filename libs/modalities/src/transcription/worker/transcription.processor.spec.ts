@@ -149,8 +149,18 @@ describe('the processor of transcriptions', () => {
   });
 
   it('does not go round and round with a model that takes nothing', async () => {
-    await expect(setUp('short', new WordPerBlock(0)).run()).rejects.toMatchObject({ code: 'INFERENCE_FAILED' });
+    await expect(setUp('short', new WordPerBlock(0)).run()).rejects.toMatchObject({
+      code: 'ASR_UPSTREAM_FAILED',
+    });
   });
+
+  it.each([new PlatformError('INFERENCE_FAILED', 'no words'), new Error('a slip')])(
+    'says of a recogniser that fails that it did: %s',
+    async (failure) => {
+      const failing: TaskRunner = { runTask: () => Promise.reject(failure) };
+      await expect(setUp('short', failing).run()).rejects.toMatchObject({ code: 'ASR_UPSTREAM_FAILED', param: null });
+    },
+  );
 
   it('passes on what the model says', async () => {
     const failing: TaskRunner = { runTask: () => Promise.reject(new PlatformError('DEVICE_LOST', 'gone')) };

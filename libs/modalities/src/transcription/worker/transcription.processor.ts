@@ -10,7 +10,7 @@ import {
   type TaskRunner,
 } from '#inference/host';
 import { decodeAudio, type MediaTools } from '#media';
-import type { JobReport, RunningJob } from '#queue';
+import { type JobReport, type RunningJob, toolTimeMs } from '#queue';
 import type { ArtifactStore } from '#storage';
 import type {
   TranscriptFinishedEvent,
@@ -38,14 +38,19 @@ export class TranscriptionProcessor {
     const run = new TranscriptionRun(job, this.parts.runner);
     const { artifactId, mostSeconds } = job.envelope.payload;
     await this.parts.artifacts.withFile(artifactId, async (path) => {
-      const decoding = { sampleRate: recognitionSampleRate, maxSeconds: mostSeconds, signal: job.signal };
+      const decoding = {
+        sampleRate: recognitionSampleRate,
+        maxSeconds: mostSeconds,
+        signal: job.signal,
+        timeoutMs: toolTimeMs(job.envelope),
+      };
       try {
         for await (const part of decodeAudio(this.parts.media, { path }, decoding)) {
           if (!(await run.take(part))) return;
         }
         await run.finish();
       } catch (error) {
-        if (!job.signal.aborted) throw recordingError(error);
+        if (!job.signal.aborted) throw transcriptionError(error);
       }
     });
     const cancelled = job.signal.aborted;
@@ -148,9 +153,14 @@ function placed(segment: RecognizedSegment, offset: number): TranscriptSegment {
   return { ...segment, start: segment.start + offset, end: segment.end + offset, windowStart: offset, words };
 }
 
-/** A recording that cannot be read to its end is the caller's (contract 6.2): 422, and nothing is charged. */
-function recordingError(error: unknown): unknown {
-  if (!(error instanceof PlatformError)) return error;
+/**
+ * A recording that cannot be read to its end is the caller's (contract 6.2): 422. A recogniser that fails is ours: 502.
+ * Nothing is charged for either.
+ */
+function transcriptionError(error: unknown): unknown {
+  if (!(error instanceof PlatformError) || error.code === 'INFERENCE_FAILED') {
+    return new PlatformError('ASR_UPSTREAM_FAILED', 'The recogniser failed. Try once more.', null, { cause: error });
+  }
   if (error.code === 'PAYLOAD_TOO_LARGE') return invalidRecording('The recording plays longer than its header says.');
   return error.code === 'INVALID_AUDIO_FORMAT' ? invalidRecording(error.message, error) : error;
 }

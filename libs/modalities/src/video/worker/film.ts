@@ -11,6 +11,8 @@ export interface Film {
   height: number;
   /** Frames per second, exact. */
   fps: { numerator: number; denominator: number };
+  /** Width over height of a pixel. Default: they are square. */
+  pixelAspect?: { numerator: number; denominator: number } | null;
   /** Asking for one waits for no frame before it: only what is needed to begin it. */
   frames: AsyncIterable<FilmFrame>;
   /** How many there will be, about. */

@@ -63,7 +63,7 @@ describe('a film whose length is paid by its header', () => {
       },
     };
     const { signal } = new AbortController();
-    const parts = { media, model: new FrameModel(runner, 'r', signal), signal, path };
+    const parts = { media, model: new FrameModel(runner, 'r', signal), signal, timeoutMs: 60_000, path };
     const units =
       operation === 'upscale'
         ? unitsOfUpscaling({ seconds, factor: 2 })

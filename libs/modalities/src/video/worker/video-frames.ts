@@ -8,6 +8,8 @@ export interface VideoFramesParts {
   media: MediaTools;
   model: FrameModel;
   signal: AbortSignal;
+  /** Longest time for reading all of it, in ms. */
+  timeoutMs: number;
   /** The video, as a file that nobody changes. */
   path: string;
 }
@@ -59,17 +61,27 @@ interface VideoSource {
 }
 
 /** Holds a frame or two. A video of changing rate is read at its average one, so that picture and sound stay together. */
-async function sourceOf(payload: VideoJobPayload, { media, signal, path }: VideoFramesParts): Promise<VideoSource> {
+async function sourceOf(
+  payload: VideoJobPayload,
+  { media, signal, timeoutMs, path }: VideoFramesParts,
+): Promise<VideoSource> {
   const limits = { maxSeconds: payload.maxSeconds };
   const probe = await probeVideo(media, { path }, { ...limits, signal });
-  const { width, height, fps, durationSeconds } = probe;
+  const { width, height, fps, pixelAspect, durationSeconds } = probe;
   const rate = fps.numerator / fps.denominator;
   // What was quoted by the header is what is paid: no more than that is read.
   const claimedSeconds = secondsBilled(payload.units);
   const audio = payload.audio && probe.audio !== null ? { audio: { path } } : {};
   return {
     probe,
-    film: { width, height, fps, expectedFrames: Math.max(1, Math.round(durationSeconds * rate)), ...audio },
-    frames: () => readFrames(media, { path }, { fps: rate, claimedSeconds, limits, signal }),
+    film: {
+      width,
+      height,
+      fps,
+      pixelAspect,
+      expectedFrames: Math.max(1, Math.round(durationSeconds * rate)),
+      ...audio,
+    },
+    frames: () => readFrames(media, { path }, { fps: rate, claimedSeconds, limits, signal, timeoutMs }),
   };
 }

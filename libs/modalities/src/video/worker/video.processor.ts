@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { noTokens } from '#common';
 import type { TaskRunner } from '#inference/host';
 import { type MediaTools, writeVideo } from '#media';
-import type { JobReport, RunningJob } from '#queue';
+import { type JobReport, type RunningJob, toolTimeMs } from '#queue';
 import type { ArtifactStore } from '#storage';
 import type { VideoJobPayload } from '../contract/index.js';
 import { filmBetween } from './between-pictures.js';
@@ -65,7 +65,8 @@ export class VideoProcessor {
     const [input = ''] = payload.inputs;
     return await artifacts.withFile(input, async (path) => {
       const make = payload.operation === 'upscale' ? filmUpscaled : filmDoubled;
-      return await this.write(job, await make(payload, { media, model, signal, path }), making);
+      const timeoutMs = toolTimeMs(job.envelope);
+      return await this.write(job, await make(payload, { media, model, signal, timeoutMs, path }), making);
     });
   }
 
@@ -73,11 +74,13 @@ export class VideoProcessor {
     const { artifacts, media } = this.parts;
     const { signal, envelope } = job;
     const { resultId } = envelope.payload;
-    const { width, height, fps, audio } = film;
+    const { width, height, fps, pixelAspect = null, audio } = film;
     return await media.withFolder(async (folder) => {
       const path = join(folder, 'film.mp4');
       const frames = told(framesAhead(film.frames, end), film, job);
-      await writeVideo(media, path, frames, { width, height, fps, signal, ...(audio && { audio }) });
+      const timeoutMs = toolTimeMs(envelope);
+      const options = { width, height, fps, pixelAspect, signal, timeoutMs, ...(audio && { audio }) };
+      await writeVideo(media, path, frames, options);
       const content = createReadStream(path);
       const { id } =
         resultId === null

@@ -1,26 +1,36 @@
-import type { SpeechFormat } from '../contract/speech.job.js';
+import type { AudioFormat } from './audio-format.js';
 
 /*
  * Sound that is written into a pipe begins before its length is known. Where all of it is there before it is sent, the
- * length is put in, so that players show it.
+ * length is put in, so that players show it and editors open all of it.
  */
 
-/** The first bytes of a whole answer with its length where the format has a place for it. */
-export function withLength(
+/** Bytes at the beginning of a file that `withSoundLength` changes at most. */
+export const soundHeadBytes = 64;
+
+/** What a format without a place for its length cannot say. */
+export function saysItsLength(format: AudioFormat): boolean {
+  return format === 'wav' || format === 'flac';
+}
+
+/** The first bytes of a whole sound, of `bytes` and of `samples` a channel, with its length where its format has a place for it. */
+export function withSoundLength(
   head: Buffer,
-  { format, bytes, samples }: { format: SpeechFormat; bytes: number; samples: number },
+  { format, bytes, samples }: { format: AudioFormat; bytes: number; samples: number },
 ): Buffer {
   if (format === 'wav') return wavWithLength(head, bytes);
   return format === 'flac' ? flacWithLength(head, samples) : head;
 }
 
 const wavHeaderBytes = 44;
+/** What the field of a length holds; players take it for a length that nobody knows. */
+const mostWavBytes = 0xffffffff;
 
 function wavWithLength(head: Buffer, bytes: number): Buffer {
   if (head.length < wavHeaderBytes) return head;
   const copy = Buffer.from(head);
-  copy.writeUInt32LE(bytes - 8, 4);
-  copy.writeUInt32LE(bytes - wavHeaderBytes, 40);
+  copy.writeUInt32LE(Math.min(mostWavBytes, bytes - 8), 4);
+  copy.writeUInt32LE(Math.min(mostWavBytes, bytes - wavHeaderBytes), 40);
   return copy;
 }
 
