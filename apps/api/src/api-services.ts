@@ -125,7 +125,7 @@ export async function openServices(config: ApiConfig, logger: Logger): Promise<A
     links,
     downloads: new DownloadService({ links, artifacts, repository: new DownloadLinksRepository(prisma) }),
     media: await MediaTools.find({ ffmpeg: config.ffmpeg, warn: (message) => logger.warn(message) }),
-    voices: new VoicesService(prisma, artifacts),
+    voices: new VoicesService(prisma, artifacts, logger),
     egress: new Egress({ allowedNetworks: config.egressNetworks }),
     holders: new HolderWatch(transport.presence),
     metrics,

@@ -48,6 +48,7 @@ export function inferenceServicesOf(services: ApiServices): InferenceServices {
     settings: {
       chatDeadlineMs: config.chatDeadlineMs,
       mediaDeadlineMs: config.mediaDeadlineMs,
+      storageLifetimeMs: config.storageLifetimeMs,
       keepAliveMs: config.keepAliveMs,
       stalledMs: config.stalledMs,
     },

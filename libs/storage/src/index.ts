@@ -1,4 +1,3 @@
-export { defaultLifetimeMs } from './artifact-clerk.js';
 export * from './artifact-store.js';
 export { type ArtifactKind, type ArtifactRecord, parseArtifactId } from './artifact.js';
 export * from './create-store.js';

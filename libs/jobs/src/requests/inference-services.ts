@@ -87,6 +87,8 @@ export interface RequestSettings {
   chatDeadlineMs: number;
   /** How long an async job of audio or video may take, in ms. */
   mediaDeadlineMs: number;
+  /** How long the result of an async job is kept, and what it failed of, in ms. */
+  storageLifetimeMs: number;
   /** Silence after which a stream gets a comment, in ms. */
   keepAliveMs: number;
   /** How long a reader may take nothing, in ms. */

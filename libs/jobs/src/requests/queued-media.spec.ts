@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import type { FastifyReply } from 'fastify';
 import { describe, expect, it } from 'vitest';
 import type { MediaJob } from '../media/media-job.js';
-import { type QueuedMediaParts, sendMedia } from './queued-media.js';
+import { findMedia, type QueuedMediaParts, sendMedia } from './queued-media.js';
 
 function setUp() {
   const stream = Readable.from([Buffer.from('film')], { objectMode: false });
@@ -42,5 +42,18 @@ describe('a result that is sent and then gone', () => {
     sent[0]?.destroy();
     await expect.poll(() => stream.destroyed).toBe(true);
     expect(gone).toEqual([]);
+  });
+});
+
+describe('a failure', () => {
+  it.each([
+    [3_000, 2_000, 'INFERENCE_FAILED'],
+    [3_000, 4_000, 'MEDIA_NOT_FOUND'],
+    [200_000_000, 190_000_000, 'INFERENCE_FAILED'],
+  ])('is told for as long as results are kept: %i ms, after %i ms', async (storageLifetimeMs, endedForMs, code) => {
+    const job = { state: 'failed', isDeleted: false, resultArtifacts: [], error: null, endedForMs };
+    const parts = { mediaJobs: { find: async () => job }, settings: { storageLifetimeMs } };
+    const key = { queueId: 'q', accountId: 'a', modelId: 'm' };
+    await expect(findMedia(parts as unknown as QueuedMediaParts, key)).rejects.toMatchObject({ code });
   });
 });

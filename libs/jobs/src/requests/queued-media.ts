@@ -4,10 +4,10 @@ import type { FastifyReply } from 'fastify';
 import { type ErrorCode, errorEntry, PlatformError } from '#common';
 import type { ModelManifest, ModelType } from '#model-registry/manifest';
 import { callerOf } from '#platform/http';
-import { type ArtifactStore, defaultLifetimeMs } from '#storage';
+import type { ArtifactStore } from '#storage';
 import type { MediaJob } from '../media/media-job.js';
 import type { MediaJobKey, MediaJobsRepository } from '../media/media-jobs.repository.js';
-import type { InferenceServices } from './inference-services.js';
+import type { InferenceServices, RequestSettings } from './inference-services.js';
 import type { LimitedExchange } from './model-limit.js';
 
 /* The second half of an async job's life: whoever queued it asks how it is doing, takes the result, and lets it go. */
@@ -16,6 +16,7 @@ import type { LimitedExchange } from './model-limit.js';
 export interface QueuedMediaParts {
   mediaJobs: Pick<MediaJobsRepository, 'find' | 'markDeleted' | 'usualDurationMs'>;
   artifacts: ArtifactStore;
+  settings: Pick<RequestSettings, 'storageLifetimeMs'>;
 }
 
 /** How an async job is doing, in the contract's words. */
@@ -40,13 +41,16 @@ const away: readonly ErrorCode[] = ['MODEL_AT_CAPACITY', 'MODEL_OFFLINE', 'SERVI
  * model, deleted or expired, and with what it failed of: `CONTENT_POLICY_VIOLATION`, a code of status 503 where no
  * worker was left for it, else `INFERENCE_FAILED`.
  */
-export async function findMedia({ mediaJobs, artifacts }: QueuedMediaParts, key: MediaJobKey): Promise<FoundMedia> {
+export async function findMedia(
+  { mediaJobs, artifacts, settings }: QueuedMediaParts,
+  key: MediaJobKey,
+): Promise<FoundMedia> {
   const job = await known(() => mediaJobs.find(key));
   if (job === null || job.isDeleted) throw notFound();
   const isOpen = job.state === 'queued' || job.state === 'running';
-  // How long a result is there, the storage knows; a failure has none.
+  // How long a result is there, the storage knows; a failure has none, and is told for as long.
   if (!isOpen && job.state !== 'succeeded') {
-    throw (job.endedForMs ?? 0) > defaultLifetimeMs ? notFound() : failureOf(job);
+    throw (job.endedForMs ?? 0) > settings.storageLifetimeMs ? notFound() : failureOf(job);
   }
   if (!isOpen && (await artifacts.find(job.resultArtifacts[0] ?? '')) === null) throw notFound();
   const usualMs = await known(() => mediaJobs.usualDurationMs(key.modelId));

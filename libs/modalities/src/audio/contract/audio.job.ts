@@ -58,7 +58,10 @@ export class AudioJobResult {
   @IsNumber() @Min(0) seconds!: number;
 }
 
-/** A worker that is lost takes no sound along: another one begins anew, once (gap 46). Half an hour is all it gets (gap 43). */
+/**
+ * A worker that is lost takes no sound along: another one begins anew, once (gap 46). The half hour of gap 43 is what a job
+ * gets for which nobody says more; the api says `SLUICE_MEDIA_DEADLINE_MS` (docs/decisions/media-deadline.md).
+ */
 export const audioJob = defineJob({
   modality: 'audio',
   payload: AudioJobPayload,

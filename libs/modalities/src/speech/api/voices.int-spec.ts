@@ -4,6 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { PlatformError } from '#common';
+import type { Logger } from '#platform/logging';
 import { PrismaService } from '#platform/prisma';
 import { type ArtifactStore, createArtifactStore } from '#storage';
 import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
@@ -29,7 +31,7 @@ beforeAll(async () => {
   await client.connect();
   home = await mkdtemp(join(tmpdir(), 'sluice-voices-'));
   artifacts = createArtifactStore({ home });
-  voices = new VoicesService(prisma, artifacts);
+  voices = new VoicesService(prisma, artifacts, { warn: () => undefined });
 });
 afterAll(async () => {
   await prisma.$disconnect();
@@ -86,6 +88,22 @@ describe('VoicesService', () => {
     const record = await artifacts.find(moved);
     expect((record?.expiresAtMs ?? 0) - Date.now()).toBeGreaterThan(6.9 * dayMs);
     expect((await artifacts.read(sampleId, 100)).bytes.toString()).toBe('a recording');
+  });
+
+  it('leaves a voice as it is where its recording cannot be moved, and fails nothing of it', async () => {
+    const persistent = model('persistent');
+    const { id, sampleId } = await voices.add(recording, { accountId: owner, model: persistent });
+    await client.query(`UPDATE cloned_voices SET expires_at = now() + interval '2 days' WHERE id = $1`, [id]);
+    const full = Object.assign(Object.create(artifacts) as ArtifactStore, {
+      copy: () => Promise.reject(new PlatformError('STORAGE_FULL', 'There is no room.')),
+    });
+    const warnings: string[] = [];
+    const logger = { warn: (_facts: object, words: string) => void warnings.push(words) };
+    await new VoicesService(prisma, full, logger as unknown as Logger).used(owner, id, persistent);
+    expect(warnings).toEqual(['a voice that was used could not be prolonged']);
+    expect(await voices.sampleOf(owner, id, 'cloner')).toBe(sampleId);
+    await voices.used(owner, id, persistent);
+    expect(await expiresInDays(id)).toBeCloseTo(7, 2);
   });
 
   it('forgets expired rows with the next upload', async () => {

@@ -1,4 +1,5 @@
 import { PlatformError } from '#common';
+import type { Logger } from '#platform/logging';
 import type { PrismaService } from '#platform/prisma';
 import type { ArtifactStore } from '#storage';
 import type { SpeechModel, VoiceCloning } from './speech.model.js';
@@ -17,6 +18,7 @@ export class VoicesService {
   constructor(
     prisma: PrismaService,
     private readonly artifacts: ArtifactStore,
+    private readonly logger: Pick<Logger, 'warn'>,
   ) {
     this.repository = new VoicesRepository(prisma);
   }
@@ -49,9 +51,18 @@ export class VoicesService {
 
   /**
    * A persistent voice lives on from its last use, a zero-shot one from its upload. The life of a recording is part of
-   * its id, so it is copied, once a day at most; the old one may still be named in a job that waits.
+   * its id, so it is copied, once a day at most; the old one may still be named in a job that waits. Never rejects: what
+   * the voice said is paid for and on its way, and its next use prolongs it as well.
    */
-  async used(accountId: string, id: string, { id: modelId, cloning }: SpeechModel): Promise<void> {
+  async used(accountId: string, id: string, model: SpeechModel): Promise<void> {
+    try {
+      await this.prolong(accountId, id, model);
+    } catch (error) {
+      this.logger.warn({ modelId: model.id, error }, 'a voice that was used could not be prolonged');
+    }
+  }
+
+  private async prolong(accountId: string, id: string, { id: modelId, cloning }: SpeechModel): Promise<void> {
     if (cloning?.mode !== 'persistent') return;
     const voice = await this.repository.find({ id, accountId, modelId });
     const lifetimeMs = cloning.retention_days * dayMs;

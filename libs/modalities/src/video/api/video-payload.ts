@@ -1,10 +1,18 @@
 import { PlatformError } from '#common';
 import type { VideoProbe } from '#media';
-import { unitsOfMaking, unitsOfUpscaling, type VideoJobPayload, type VideoPricing } from '../contract/index.js';
+import {
+  unitOfMaking,
+  unitOfUpscaling,
+  unitsOfMaking,
+  unitsOfUpscaling,
+  type VideoJobPayload,
+  type VideoPricing,
+} from '../contract/index.js';
 import { shortSideOf } from './made-size.js';
 import type { VideoIntake } from './video-intake.js';
 import type { VideoModel } from './video.model.js';
 import type { VideoPlan } from './video.normalizer.js';
+import { type PricedChoice, refuseUnpriced } from './video.refusals.js';
 
 /** Longest side of what is made, in pixels: what players still play. */
 const mostSide = 7_680;
@@ -12,21 +20,23 @@ const mostMadeSide = 4_096;
 /** Short side where neither caller nor model names one. */
 const openShortSide = 720;
 
-/** Fetches what a plan needs and makes the job of it. Rejects as the intake does, and for videos that would grow too large. */
+/**
+ * Fetches what a plan needs and makes the job of it. Rejects as the intake does, for what has no price, and for videos that
+ * would grow too large.
+ */
 export async function videoPayload(
   plan: VideoPlan,
   {
     model,
     intake,
     pricing,
-    resultId,
   }: {
     model: VideoModel;
     intake: VideoIntake;
     pricing: VideoPricing | null;
-    resultId: string | null;
   },
 ): Promise<VideoJobPayload> {
+  refuseUnpriced(model, pricing, pricedChoiceOf(plan, pricing));
   const open: Omit<VideoJobPayload, 'operation' | 'inputs' | 'units'> = {
     places: [],
     width: 0,
@@ -36,7 +46,7 @@ export async function videoPayload(
     scale: 1,
     audio: plan.audio,
     maxSeconds: model.maxSourceSeconds,
-    resultId,
+    resultId: null,
   };
   if (plan.operation === 'from-words') {
     const { prompt, negativePrompt, seed, width, height, seconds, fps, frames, resolution } = plan;
@@ -71,6 +81,12 @@ export async function videoPayload(
   assertFits(probe, plan.factor);
   const units = unitsOfUpscaling({ seconds, factor: plan.factor });
   return { ...open, operation: 'upscale', inputs: [artifactId], scale: plan.factor, units };
+}
+
+function pricedChoiceOf(plan: VideoPlan, pricing: VideoPricing | null): PricedChoice {
+  if (plan.operation === 'upscale') return { unit: unitOfUpscaling(plan.factor), param: 'upscale_factor' };
+  if (plan.operation === 'double-rate') return { unit: unitOfMaking(pricing, null), param: 'video_url' };
+  return { unit: unitOfMaking(pricing, plan.resolution), param: 'resolution' };
 }
 
 /** The size of a video with the shape of a picture and the short side of a resolution; both sides even. */

@@ -1,8 +1,15 @@
-import { unitsOfMaking, unitsOfUpscaling, type VideoPricing, type VideoUnits } from '../contract/index.js';
+import {
+  unitOfMaking,
+  unitOfUpscaling,
+  unitsOfMaking,
+  unitsOfUpscaling,
+  type VideoPricing,
+  type VideoUnits,
+} from '../contract/index.js';
 import type { QuoteVideoRequest } from '../contract/video.request.js';
 import type { VideoModel } from './video.model.js';
 import { factorOf } from './video.normalizer.js';
-import { isGiven, refusal } from './video.refusals.js';
+import { isGiven, refusal, refuseLongSource, refuseUnpriced } from './video.refusals.js';
 import { openSecondsOf, secondsOf } from './video-seconds.js';
 
 export interface QuoteParts {
@@ -12,39 +19,64 @@ export interface QuoteParts {
   measure: (url: string) => Promise<number>;
 }
 
-/** What a job of these inputs would use. Rejects with what is wrong with them, by its field, and as `measure` does. */
+/**
+ * What a job of these inputs would use. Rejects with what is wrong with them, by its field, as queueing them would, and as
+ * `measure` does.
+ */
 export async function quotedUnits(wire: QuoteVideoRequest, parts: QuoteParts): Promise<VideoUnits> {
-  const { model, pricing } = parts;
+  const { model } = parts;
   if (isGiven(wire.video_url) && !model.inputs.has('video_url')) {
     throw refusal(`video_url is not taken by the model ${model.id}`, 'video_url', 'custom');
   }
-  const named = secondsOf(wire.duration);
-  if (model.kind === 'upscaler') {
-    const factor = factorOf(wire.upscale_factor, model);
-    const seconds = (await secondsOfSource(wire, parts)) ?? named;
-    if (seconds !== null) return unitsOfUpscaling({ seconds, factor });
-    const message =
-      'reference_video_total_duration or video_url is required: the price depends on the length of the source';
-    throw refusal(message, 'reference_video_total_duration', 'required');
+  return await (model.kind === 'upscaler' ? unitsOfUpscaler(wire, parts) : unitsOfMaker(wire, parts));
+}
+
+async function unitsOfUpscaler(wire: QuoteVideoRequest, parts: QuoteParts): Promise<VideoUnits> {
+  const { model, pricing } = parts;
+  const factor = factorOf(wire.upscale_factor, model);
+  if (isGiven(wire.resolution)) {
+    throw refusal(`resolution is not taken by the upscaler ${model.id}`, 'resolution', 'custom');
   }
+  refuseUnpriced(model, pricing, { unit: unitOfUpscaling(factor), param: 'upscale_factor' });
+  const seconds = (await secondsOfSource(wire, parts)) ?? secondsOf(wire.duration);
+  if (seconds !== null) return unitsOfUpscaling({ seconds, factor });
+  const message =
+    'reference_video_total_duration or video_url is required: the price depends on the length of the source';
+  throw refusal(message, 'reference_video_total_duration', 'required');
+}
+
+async function unitsOfMaker(wire: QuoteVideoRequest, parts: QuoteParts): Promise<VideoUnits> {
+  const { model, pricing } = parts;
   if (isGiven(wire.upscale_factor)) throw refusal('upscale_factor is for upscalers', 'upscale_factor', 'custom');
   if (!model.durations.includes(wire.duration)) {
     throw refusal(`duration must be one of: ${model.durations.join(', ')}`, 'duration', 'invalid_enum_value');
   }
-  const sourceSeconds = await secondsOfSource(wire, parts);
-  if (sourceSeconds !== null) return unitsOfMaking(pricing, { seconds: sourceSeconds, resolution: null });
   if (isGiven(wire.resolution) && !model.resolutions.includes(wire.resolution)) {
     throw refusal(`resolution must be one of: ${model.resolutions.join(', ')}`, 'resolution', 'invalid_enum_value');
   }
+  if (hasSource(wire, model)) {
+    if (isGiven(wire.resolution)) {
+      throw refusal('resolution does not go with a source: the size is that of the source', 'resolution', 'custom');
+    }
+    refuseUnpriced(model, pricing, { unit: unitOfMaking(pricing, null), param: 'video_url' });
+  }
+  const sourceSeconds = await secondsOfSource(wire, parts);
+  if (sourceSeconds !== null) return unitsOfMaking(pricing, { seconds: sourceSeconds, resolution: null });
   const resolution = wire.resolution ?? model.resolutions[0] ?? null;
-  return unitsOfMaking(pricing, { seconds: named ?? openSecondsOf(model), resolution });
+  refuseUnpriced(model, pricing, { unit: unitOfMaking(pricing, resolution), param: 'resolution' });
+  return unitsOfMaking(pricing, { seconds: secondsOf(wire.duration) ?? openSecondsOf(model), resolution });
+}
+
+/** Models that take no video are paid by what they make, whatever a request says of one. */
+function hasSource(wire: QuoteVideoRequest, { inputs }: VideoModel): boolean {
+  return inputs.has('video_url') && (isGiven(wire.video_url) || isGiven(wire.reference_video_total_duration));
 }
 
 /** Null where the request names no source. */
-async function secondsOfSource(
-  { video_url: url, reference_video_total_duration: given }: QuoteVideoRequest,
-  { measure }: QuoteParts,
-): Promise<number | null> {
-  if (isGiven(given)) return given;
-  return isGiven(url) ? await measure(url) : null;
+async function secondsOfSource(wire: QuoteVideoRequest, { model, measure }: QuoteParts): Promise<number | null> {
+  const { video_url: url, reference_video_total_duration: given } = wire;
+  if (!hasSource(wire, model)) return null;
+  if (!isGiven(given)) return isGiven(url) ? await measure(url) : null;
+  refuseLongSource(model, given);
+  return given;
 }

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { PlatformError } from '#common';
 import type { InferenceServices } from '#jobs/api';
 import { exampleManifest } from '#test/example-manifest';
+import type { VideoPricing } from '../contract/index.js';
 import { VideoController } from './video.controller.js';
 
 const families = {
@@ -18,22 +19,40 @@ const reply = {
   raw: { destroyed: false, socket: null, once: () => reply.raw },
 } as unknown as FastifyReply;
 
+const price = { usd: 0.01, diem: 0.01 };
+const usualPricing = { per_second: price, upscale: { '2x': price } };
+
+interface QuoteCircumstances {
+  offline?: boolean;
+  limited?: boolean;
+  pricing?: VideoPricing | null;
+}
+
+function manifestOf(kind: keyof typeof families, members: object = {}) {
+  const constraints = {
+    aspect_ratios: [],
+    resolutions: kind === 'upscaler' ? [] : ['480p', '720p'],
+    durations: ['5s', 'auto'],
+    audio_configurable: true,
+  };
+  const { family, kindMembers } = families[kind];
+  const own = { id: 'm', type: 'video' as const, family, kindMembers: { ...kindMembers, ...members }, constraints };
+  return { ...exampleManifest(), ...own };
+}
+
 /** Asks for a quote; answers it, or the code and the field of what is wrong, and what had been done until then. */
 async function quote(
   kind: keyof typeof families,
   wire: object,
-  { offline = false, limited = false }: { offline?: boolean; limited?: boolean } = {},
+  { offline = false, limited = false, pricing = usualPricing }: QuoteCircumstances = {},
 ) {
   const done: string[] = [];
-  const constraints = { aspect_ratios: [], resolutions: [], durations: ['5s', 'auto'], audio_configurable: true };
-  const { family, kindMembers } = families[kind];
-  const manifest = { ...exampleManifest(), ...{ id: 'm', type: 'video' as const, family, kindMembers, constraints } };
-  const price = { usd: 0.01, diem: 0.01 };
+  const manifest = manifestOf(kind);
   const services = {
     settings: { mediaDeadlineMs: 1_000 },
     resolve: () =>
       Promise.resolve({ manifest, offline, resolvedBy: 'id', suffix: {}, deprecation: null, disabled: false }),
-    price: () => Promise.resolve({ pricing: { per_second: price, upscale: { '2x': price } } }),
+    price: () => Promise.resolve({ pricing }),
     limit: () => {
       done.push('counted');
       return limited ? Promise.reject(new PlatformError('RATE_LIMIT_EXCEEDED', 'Too many.')) : Promise.resolve({});
@@ -84,11 +103,81 @@ describe('a quote', () => {
   });
 
   it('is for a day of source at most', async () => {
-    const named = (seconds: number) => quote('upscaler', { reference_video_total_duration: seconds });
-    expect(await named(86_400)).toEqual({ quote: 864, done: [] });
+    const param = 'reference_video_total_duration';
+    const named = (seconds: number) => quote('upscaler', { [param]: seconds });
     for (const seconds of [86_401, 1e306]) {
-      const param = 'reference_video_total_duration';
       expect(await named(seconds)).toEqual({ code: 'INVALID_REQUEST', param, done: [] });
     }
+  });
+
+  it('is for as long a source as the model takes', async () => {
+    const param = 'reference_video_total_duration';
+    for (const kind of ['upscaler', 'interpolator'] as const) {
+      expect(await quote(kind, { [param]: 300 })).toEqual({ quote: 3, done: [] });
+      expect(await quote(kind, { [param]: 301 })).toEqual({ code: 'VIDEO_DURATION_TOO_LONG', param, done: [] });
+    }
+  });
+
+  it('of a model that takes no video is for what it makes, whatever is said of a source', async () => {
+    const wire = { duration: '5s', reference_video_total_duration: 1 };
+    expect(await quote('generator', wire)).toEqual({ quote: 0.05, done: [] });
+  });
+
+  it.each([
+    ['interpolator', { ...source, resolution: '720p' }],
+    ['interpolator', { reference_video_total_duration: 2, resolution: '720p' }],
+    ['upscaler', { ...source, resolution: '720p' }],
+  ] as const)('for a source is for its own size: %s, %j', async (kind, wire) => {
+    expect(await quote(kind, wire)).toEqual({ code: 'INVALID_REQUEST', param: 'resolution', done: [] });
+  });
+
+  it('is none where a model has prices, but not for this', async () => {
+    const pricing = { resolutions: { '720p': price } };
+    const refused = (param: string) => ({ code: 'INVALID_REQUEST', param, done: [] });
+    const made = (resolution: string) => quote('interpolator', { duration: '5s', resolution }, { pricing });
+    expect(await made('720p')).toEqual({ quote: 0.05, done: [] });
+    expect(await made('480p')).toEqual(refused('resolution'));
+    expect(await quote('interpolator', source, { pricing })).toEqual(refused('video_url'));
+    expect(await quote('upscaler', source, { pricing: { upscale: { '4x': price } } })).toEqual(
+      refused('upscale_factor'),
+    );
+    for (const free of [null, {}]) {
+      expect(await quote('interpolator', { duration: '5s' }, { pricing: free })).toEqual({ quote: 0, done: [] });
+    }
+  });
+});
+
+describe('a video that is delivered by link', () => {
+  /** Queues one; answers how long the place of its result is reserved, and the code of what was wrong. */
+  async function queue(pricing: VideoPricing) {
+    const lifetimes: (number | undefined)[] = [];
+    const manifest = manifestOf('generator', { private_delivery: true });
+    const resolved = { manifest, offline: false, resolvedBy: 'id', suffix: {}, deprecation: null, disabled: false };
+    const services = {
+      settings: { mediaDeadlineMs: 1_000, storageLifetimeMs: 5_000 },
+      resolve: () => Promise.resolve(resolved),
+      price: () => Promise.resolve({ pricing }),
+      limit: () => Promise.resolve({ tokenReservation: null }),
+      media: { require: () => undefined },
+      artifacts: { reserve: (_kind: string, lifetimeMs?: number) => `r${lifetimes.push(lifetimeMs)}` },
+      admit: () => Promise.resolve(),
+      downloadUrl: (id: string) => `https://example.org/${id}`,
+    } as unknown as InferenceServices;
+    const body = { model: 'm', duration: '5s', resolution: '480p', prompt: 'A boat.' };
+    const caller = { accountId: 'a' };
+    const request = { body, headers: {}, id: 'r', caller } as unknown as FastifyRequest;
+    const answer = await new VideoController(services).queue(request, reply).catch((error: unknown) => error);
+    return { answer, lifetimes };
+  }
+
+  it('has all of its time left when it is done at the last moment', async () => {
+    const { answer, lifetimes } = await queue({ per_second: price });
+    expect(answer).toMatchObject({ model: 'm', download_url: 'https://example.org/r1' });
+    expect(lifetimes).toEqual([6_000]);
+  });
+
+  it('is not made for nothing where its model has prices, but not for this', async () => {
+    const { answer } = await queue({ resolutions: { '720p': price } });
+    expect(answer).toMatchObject({ code: 'INVALID_REQUEST', param: 'resolution' });
   });
 });

@@ -154,6 +154,12 @@ export class VideoController {
     return new VideoIntake(this.services, { gone: goneSignal(reply), deadlineMs });
   }
 
+  /** An id whose life outlasts the job, and then has all of what results get: nobody knows yet when it will be done. */
+  private reserveResult(): string {
+    const { mediaDeadlineMs, storageLifetimeMs } = this.services.settings;
+    return this.services.artifacts.reserve('result', mediaDeadlineMs + storageLifetimeMs);
+  }
+
   private async admit(
     request: FastifyRequest,
     reply: FastifyReply,
@@ -162,8 +168,9 @@ export class VideoController {
     const { services } = this;
     const price = await services.price(model.id, request.id);
     const pricing = price.pricing as VideoPricing | null;
-    const resultId = model.privateDelivery ? services.artifacts.reserve('result') : null;
-    const payload = await videoPayload(plan, { model, intake, pricing, resultId });
+    const made = await videoPayload(plan, { model, intake, pricing });
+    const resultId = model.privateDelivery ? this.reserveResult() : null;
+    const payload = { ...made, resultId };
     const quote = new JobQuote(quoteVideo(payload.units, pricing), price);
     try {
       const queueId = await queueMedia(services, {

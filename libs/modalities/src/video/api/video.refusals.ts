@@ -1,4 +1,5 @@
 import { PlatformError } from '#common';
+import { hasPrice, type VideoPricing } from '../contract/index.js';
 import type { QueueVideoRequest } from '../contract/video.request.js';
 import type { VideoModel } from './video.model.js';
 
@@ -61,6 +62,25 @@ function refuseUnknown(field: string, value: string, known: readonly string[]): 
   if (known.includes(value)) return;
   if (known.length === 0) throw refusal(`${field} is not taken by this model`, field, 'custom');
   throw refusal(`${field} must be one of: ${known.join(', ')}`, field, 'invalid_enum_value');
+}
+
+/** What a job needs a price for: its unit, and the field that chose it. */
+export interface PricedChoice {
+  unit: string;
+  param: 'resolution' | 'upscale_factor' | 'video_url';
+}
+
+/** Throws `INVALID_REQUEST` where the model has prices, and none for this. */
+export function refuseUnpriced({ id }: VideoModel, pricing: VideoPricing | null, { unit, param }: PricedChoice): void {
+  if (hasPrice(pricing, unit)) return;
+  throw refusal(`the model ${id} has no price for this ${param}`, param, 'custom');
+}
+
+/** Throws `VIDEO_DURATION_TOO_LONG` for a source that is said to be longer than the model takes, as one that is. */
+export function refuseLongSource({ maxSourceSeconds: most }: VideoModel, seconds: number): void {
+  if (seconds <= most) return;
+  const message = `The video is longer than ${most} seconds.`;
+  throw new PlatformError('VIDEO_DURATION_TOO_LONG', message, 'reference_video_total_duration');
 }
 
 /** Only what a flow asks for may be confirmed, and only with yes (contract 8.2). */

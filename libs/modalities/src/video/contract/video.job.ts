@@ -76,7 +76,10 @@ export class VideoJobResult {
   @IsInt() @Min(0) frames!: number;
 }
 
-/** A worker that is lost takes no video along: another one begins anew, once (gap 46). Half an hour is all it gets (gap 43). */
+/**
+ * A worker that is lost takes no video along: another one begins anew, once (gap 46). The half hour of gap 43 is what a job
+ * gets for which nobody says more; the api says `SLUICE_MEDIA_DEADLINE_MS` (docs/decisions/media-deadline.md).
+ */
 export const videoJob = defineJob({
   modality: 'video',
   payload: VideoJobPayload,

@@ -1,7 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { noTokens } from '#common';
-import { quoteVideo, unitsOfMaking, unitsOfUpscaling, videoChargeLines, type VideoPricing } from './video.meter.js';
+import {
+  hasPrice,
+  quoteVideo,
+  unitsOfMaking,
+  unitsOfUpscaling,
+  videoChargeLines,
+  type VideoPricing,
+} from './video.meter.js';
 
 const price = (usd: number) => ({ usd, diem: usd });
 const pricing: VideoPricing = {
@@ -55,5 +62,13 @@ describe('what is billed', () => {
     expect(videoChargeLines('m', noTokens, pricing)).toEqual([]);
     expect(quoteVideo({ per_second: 5 }, null)).toBe(0n);
     expect(quoteVideo({ 'upscale.1x': 5, 'resolutions.constructor': 1 }, pricing)).toBe(0n);
+  });
+
+  it('has a price for all that a model with prices makes, and none at all where it is free', () => {
+    expect(hasPrice(pricing, 'per_second')).toBe(true);
+    expect(hasPrice(pricing, 'upscale.1x')).toBe(false);
+    expect(hasPrice({ resolutions: { '720p': price(0.02) } }, 'per_second')).toBe(false);
+    expect(hasPrice(pricing, 'resolutions.constructor')).toBe(false);
+    for (const free of [null, {}, { upscale: {} }]) expect(hasPrice(free, 'per_second')).toBe(true);
   });
 });

@@ -20,13 +20,31 @@ export function unitsOfMaking(
   pricing: VideoPricing | null,
   { seconds, resolution }: { seconds: number; resolution: string | null },
 ): VideoUnits {
-  const hasOwn = resolution !== null && pricing?.resolutions?.[resolution] !== undefined;
-  return { [hasOwn ? `resolutions.${resolution}` : 'per_second']: milliseconds(seconds) / 1_000 };
+  return { [unitOfMaking(pricing, resolution)]: milliseconds(seconds) / 1_000 };
+}
+
+/** What seconds of a video that is made are called, in this resolution or in that of its source. */
+export function unitOfMaking(pricing: VideoPricing | null, resolution: string | null): string {
+  const own = `resolutions.${resolution}`;
+  return resolution !== null && priceAt(pricing, own) !== null ? own : 'per_second';
 }
 
 /** Seconds of a video that is upscaled. */
 export function unitsOfUpscaling({ seconds, factor }: { seconds: number; factor: number }): VideoUnits {
-  return { [`upscale.${factor}x`]: milliseconds(seconds) / 1_000 };
+  return { [unitOfUpscaling(factor)]: milliseconds(seconds) / 1_000 };
+}
+
+/** What seconds of a video that is upscaled are called. */
+export function unitOfUpscaling(factor: number): string {
+  return `upscale.${factor}x`;
+}
+
+/** False where a model has prices, and none for this: nobody meant it to be free. */
+export function hasPrice(pricing: VideoPricing | null, unit: string): boolean {
+  if (pricing === null) return true;
+  const { per_second: perSecond, resolutions = {}, upscale = {} } = pricing;
+  const isFree = perSecond === undefined && Object.keys({ ...resolutions, ...upscale }).length === 0;
+  return isFree || priceAt(pricing, unit) !== null;
 }
 
 /** How long a video is that is billed by these units. */
@@ -39,7 +57,7 @@ export function quoteVideo(units: VideoUnits, pricing: VideoPricing | null): Nan
   return lines('', units, pricing).reduce((sum, { amountNano }) => sum + amountNano, 0n);
 }
 
-/** The positions of a charge; what has no price is free, and a job that brought nothing used nothing. */
+/** The positions of a charge; what has no price is free (`hasPrice` refuses it before), and a job that brought nothing used nothing. */
 export function videoChargeLines(
   modelId: string,
   usage: JobUsage,
