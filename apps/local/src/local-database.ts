@@ -15,7 +15,11 @@ export async function openDatabase(home: string, givenUrl: string | undefined, l
     ? { url: givenUrl, stop: () => Promise.resolve() }
     : await SupervisedPostgres.start(join(home, 'postgres'), log);
   try {
-    await migrate({ url: database.url, onApplied: (name) => log.note(`database migrated: ${name}`) });
+    await migrate({
+      url: database.url,
+      onApplied: (name) => log.note(`database migrated: ${name}`),
+      onLocked: (name) => log.note(`migration ${name} waits for a lock that others hold`),
+    });
     return database;
   } catch (error) {
     await database.stop();

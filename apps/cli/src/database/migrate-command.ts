@@ -12,7 +12,10 @@ export function addMigrateCommand(program: Command, context: CliContext): void {
 
 async function migrateDatabase(context: CliContext, json: boolean): Promise<void> {
   const { migrate } = await import('#platform/migrations');
-  const applied = await migrate({ url: await context.requireDatabaseUrl() });
+  const onLocked = (name: string) => {
+    if (!json) context.output.line(`${name}: waits for a lock that others hold`);
+  };
+  const applied = await migrate({ url: await context.requireDatabaseUrl(), onLocked });
   if (json) return context.output.json({ applied });
   for (const name of applied) context.output.line(`${name}: applied`);
   if (applied.length === 0) context.output.line('The database is up to date.');

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { type MigrationFile, readMigrations } from './migration-files.js';
@@ -11,7 +12,19 @@ export interface MigrateOptions {
   /** Prisma's `migrations` folder; default: the one of this project. */
   folder?: string;
   onApplied?: (name: string) => void;
+  /** A migration waits for a lock that somebody holds, and tries again. */
+  onLocked?: (name: string) => void;
+  /** How long each of its tries waits for a lock, and how long before the next one, in ms; default: 5 s and 3 s. */
+  locks?: { waitMs: number; pauseMs: number };
 }
+
+/**
+ * A migration that waits for a lock on a table keeps everybody else waiting behind it: it gives way after a moment, and
+ * tries again.
+ */
+const usualLocks = { waitMs: 5_000, pauseMs: 3_000 };
+const mostTries = 10;
+const lockNotAvailable = '55P03';
 
 /** A database that must not be migrated further; the message says what a person should do. */
 export class MigrationError extends Error {
@@ -63,7 +76,7 @@ export async function migrate(options: MigrateOptions): Promise<string[]> {
     await client.query(createBookkeeping);
     const missing = await missingMigrations(client, files);
     for (const file of missing) {
-      await apply(client, file);
+      await applyPatiently(client, file, options);
       options.onApplied?.(file.name);
     }
     return missing.map((file) => file.name);
@@ -113,7 +126,21 @@ function checkHistory(row: AppliedRow, files: MigrationFile[]): void {
   }
 }
 
-async function apply(client: pg.Client, file: MigrationFile): Promise<void> {
+async function applyPatiently(client: pg.Client, file: MigrationFile, options: MigrateOptions): Promise<void> {
+  const { locks = usualLocks, onLocked } = options;
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await apply(client, file, locks.waitMs);
+    } catch (error) {
+      const cause = error instanceof Error ? error.cause : null;
+      if (!(cause instanceof pg.DatabaseError) || cause.code !== lockNotAvailable || tries === mostTries) throw error;
+      onLocked?.(file.name);
+      await sleep(locks.pauseMs);
+    }
+  }
+}
+
+async function apply(client: pg.Client, file: MigrationFile, lockWaitMs: number): Promise<void> {
   const id = randomUUID();
   await client.query(`INSERT INTO "_prisma_migrations" ("id", "checksum", "migration_name") VALUES ($1, $2, $3)`, [
     id,
@@ -122,6 +149,7 @@ async function apply(client: pg.Client, file: MigrationFile): Promise<void> {
   ]);
   try {
     await client.query('BEGIN');
+    await client.query(`SET LOCAL lock_timeout = ${lockWaitMs}`);
     await client.query(file.sql);
     await client.query(
       `UPDATE "_prisma_migrations" SET "finished_at" = clock_timestamp(), "applied_steps_count" = 1 WHERE "id" = $1`,

@@ -31,6 +31,24 @@ describe('PrismaService', () => {
   });
 });
 
+describe('PrismaService with a limit for its queries', () => {
+  it('leaves no statement behind on the server that it has given up', async () => {
+    const database = await createMigratedDatabase();
+    const hasty = new PrismaService({ url: database.url, queryTimeoutMs: 300, applicationName: 'sluice-hasty' });
+    const patient = new PrismaService({ url: database.url });
+    try {
+      await expect(hasty.$queryRaw`SELECT 1 AS one FROM pg_sleep(60)`).rejects.toThrow();
+      const busy = () => patient.$queryRaw`
+        SELECT state FROM pg_stat_activity WHERE application_name = 'sluice-hasty' AND state = 'active'`;
+      await expect.poll(busy, { timeout: 20_000 }).toEqual([]);
+      expect(await hasty.$queryRaw`SELECT 1 AS one`).toEqual([{ one: 1 }]);
+    } finally {
+      await Promise.all([hasty.$disconnect(), patient.$disconnect()]);
+      await database.drop();
+    }
+  });
+});
+
 describe('PrismaService on a server that goes away', () => {
   it('fails while it is away and works when it is back', async () => {
     const server = await startPostgres();

@@ -14,7 +14,8 @@ export interface PrismaOptions {
   poolSize?: number;
   /**
    * How long one query may take, in ms; its connection is then given up, since the other side may be gone without a
-   * word. Default: as long as it likes, for processes whose queries are long.
+   * word, and the server, which may not notice, ends the statement by itself. Default: as long as it likes, for processes
+   * whose queries are long.
    */
   queryTimeoutMs?: number;
   /** Shown in `pg_stat_activity`. */
@@ -29,6 +30,7 @@ export class PrismaService extends PrismaClient {
   private readonly pool: pg.Pool;
 
   constructor(options: PrismaOptions) {
+    const { queryTimeoutMs } = options;
     const pool = new pg.Pool({
       connectionString: options.url,
       max: options.poolSize ?? 10,
@@ -37,7 +39,7 @@ export class PrismaService extends PrismaClient {
       keepAlive: true,
       // Statements that are given at once leave at once. Known to the driver, though not to its types.
       ...{ pipeline: true },
-      ...(options.queryTimeoutMs !== undefined && { query_timeout: options.queryTimeoutMs }),
+      ...(queryTimeoutMs !== undefined && { query_timeout: queryTimeoutMs, statement_timeout: queryTimeoutMs }),
     });
     // Idle connections break when the server restarts; the pool replaces them, the next query reports real trouble.
     pool.on('error', () => undefined);

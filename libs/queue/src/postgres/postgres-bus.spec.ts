@@ -16,6 +16,34 @@ function setUp(failures: number) {
 }
 
 describe('PostgresBus', () => {
+  it('leaves a new connection that falls silent before it listens, for another', async () => {
+    const lost = new EventEmitter();
+    const heard: string[] = [];
+    const client = (name: string, isSilent: boolean) => {
+      const query = async (text: string) => {
+        if (isSilent) throw new Error('Query read timeout');
+        heard.push(`${name} ${text}`);
+      };
+      return Object.assign(new EventEmitter(), { query });
+    };
+    const clients = [client('first', false), client('silent', true), client('third', false)];
+    const connection = Object.assign(lost, {
+      getListenClient: async () => clients[0],
+      breakOff: (broken: unknown) => {
+        if (clients[0] === broken) clients.shift();
+        lost.emit('listenerinvalidated');
+      },
+    });
+    const bus = new PostgresBus(connection as unknown as SharedPostgresConnection, 'ns');
+    let returns = 0;
+    bus.onReconnect(() => void (returns += 1));
+    await bus.subscribe('news', () => undefined);
+    connection.breakOff(clients[0]);
+    await expect.poll(() => bus.isConnected(), { timeout: 5_000 }).toBe(true);
+    expect({ heard, returns }).toEqual({ heard: ['first LISTEN "ns_news"', 'third LISTEN "ns_news"'], returns: 1 });
+    bus.close();
+  });
+
   it('asks the server again for a channel that it could not listen to', async () => {
     const { bus, asked } = setUp(1);
     await expect(bus.subscribe('news', () => undefined)).rejects.toThrow('away');

@@ -2,10 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { type EventEmitter, setMaxListeners } from 'node:events';
 import { backOffMs, pause, settlesWithin } from '../store-call.js';
 import type { MessageBus } from '../store.js';
-import type { SharedPostgresConnection } from './shared-connection.js';
+import type { ListenClient, SharedPostgresConnection } from './shared-connection.js';
 import { PartCollector, toParts } from './text-parts.js';
-
-type ListenClient = Awaited<ReturnType<SharedPostgresConnection['getListenClient']>>;
 
 /** Between two questions to the listening connection whether it lives, and how long it may take to answer, in ms. */
 const askEveryMs = 3_000;
@@ -29,6 +27,7 @@ export class PostgresBus implements MessageBus {
   private client: ListenClient | null = null;
   private readonly asking: NodeJS.Timeout;
   private isAsking = false;
+  private isReturning = false;
 
   constructor(
     private readonly connection: SharedPostgresConnection,
@@ -115,18 +114,29 @@ export class PostgresBus implements MessageBus {
 
   private async listenAgain(): Promise<void> {
     this.connected = false;
-    for (let failures = 1; !this.closed; failures += 1) {
-      try {
-        const client = await this.listeningClient();
-        for (const name of this.channels.keys()) await client.query(`LISTEN "${name}"`);
-        this.connected = true;
-        for (const listener of this.reconnectListeners) listener();
-        return;
-      } catch {
-        // Postgres is still away. A client that breaks here raises `listenerinvalidated` again.
-        await pause(backOffMs(failures, 500));
-      }
+    // A client that breaks meanwhile says so once more; whoever is at it hears it from the client.
+    if (this.isReturning) return;
+    this.isReturning = true;
+    for (let failures = 1; !this.closed && !(await this.listenToAll()); failures += 1) {
+      // Postgres is still away.
+      await pause(backOffMs(failures, 500));
     }
+    this.isReturning = false;
+  }
+
+  private async listenToAll(): Promise<boolean> {
+    let client: ListenClient | null = null;
+    try {
+      client = await this.listeningClient();
+      for (const name of this.channels.keys()) await client.query(`LISTEN "${name}"`);
+    } catch {
+      // It has connected and says nothing: asked again, it would say nothing for ever.
+      if (client !== null) this.connection.breakOff(client);
+      return false;
+    }
+    this.connected = true;
+    for (const listener of this.reconnectListeners) listener();
+    return true;
   }
 
   private name(channel: string): string {

@@ -15,6 +15,8 @@ const poolSize = 8;
 /** A connection that has not answered by then is given up: the other side may be gone without a word. In ms. */
 const queryTimeoutMs = 10_000;
 
+export type ListenClient = Awaited<ReturnType<BullMQConnection['getListenClient']>>;
+
 export interface SharedConnectionOptions {
   url: string;
   /** Schema of BullMQ's tables; nothing else lives there. */
@@ -52,11 +54,16 @@ export class SharedPostgresConnection extends PostgresConnection {
 
   /** Breaks the listening connection, in case it hears nothing: BullMQ and the bus then listen on another. */
   renewListener(): void {
-    const breakOff = ({ connection }: Awaited<ReturnType<BullMQConnection['getListenClient']>>) => {
-      if (connection?.stream instanceof Socket) connection.stream.destroy();
-    };
     // One that is being opened has its own time limit.
-    this.getListenClient().then(breakOff, () => undefined);
+    this.getListenClient().then(
+      (client) => this.breakOff(client),
+      () => undefined,
+    );
+  }
+
+  /** The same for a listening connection that is known. */
+  breakOff({ connection }: ListenClient): void {
+    if (connection?.stream instanceof Socket) connection.stream.destroy();
   }
 
   /** Brings BullMQ's tables up to date. Safe when several processes start at once. */
