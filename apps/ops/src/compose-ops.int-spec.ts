@@ -54,12 +54,48 @@ describe('ops', () => {
       const failed = /^sluice_sweep_failures_total\{sweep="expire-overdue"[^}]*\} [1-9]/m;
       await expect.poll(() => metrics.render(), { timeout: 20_000 }).toMatch(failed);
       await holder.query('COMMIT');
-      await books.close();
-      expect(await metrics.render()).toMatch(/^sluice_money_proved_timestamp_seconds\{[^}]*\} 1\d{9}/m);
+      const proved = /^sluice_money_proved_timestamp_seconds\{[^}]*\} 1\d{9}/m;
+      await expect.poll(() => metrics.render(), { timeout: 20_000 }).toMatch(proved);
     } finally {
       await holder.end();
       await sweeps.close();
       await books.close();
+      await artifacts.close();
+      await limitStore.close();
+      await Promise.all([prisma.$disconnect(), proofs.$disconnect()]);
+    }
+  });
+
+  it('looks for what is lost again and again while the store of artifacts says nothing', async () => {
+    const timing = { sweepIntervalMs: 20, lostAfterMs: 100, ledgerVerifyMs: 0 };
+    const config = Object.assign(new OpsConfig(), { ...timing, secretKey: '5c'.repeat(32) });
+    const metrics = new Metrics('ops', { processMetrics: false });
+    const logger = createLogger('ops', { level: 'silent' });
+    const { prisma, proofs } = openDatabases({ url: database.url });
+    const artifacts = createArtifactStore({ home });
+    let [answer, asked, looks]: [() => void, number, number] = [() => undefined, 0, 0];
+    const silence = new Promise<void>((resolve) => (answer = resolve));
+    const silent = Object.create(artifacts, {
+      sweep: { value: () => ((asked += 1), silence.then(() => 0)) },
+    }) as typeof artifacts;
+    const outcomes: Pick<QueueTransport['outcomes'], 'pending' | 'process'> = {
+      pending: () => ((looks += 1), transport.outcomes.pending()),
+      process: (handler) => transport.outcomes.process(handler),
+    };
+    const over = Object.create(transport, { outcomes: { value: outcomes } }) as QueueTransport;
+    const limitStore = await openLimitStore({ redisUrl: null, prisma, namespace: 'ops', warn: () => undefined });
+    const common = { config, prisma, proofs, transport: over, logger, metrics, artifacts: silent, limitStore };
+    const { sweeps, cleaning } = composeOps(common);
+    try {
+      sweeps.start();
+      cleaning.start();
+      await expect.poll(() => asked, { timeout: 20_000 }).toBe(1);
+      const before = looks;
+      await expect.poll(() => looks, { timeout: 20_000 }).toBeGreaterThan(before + 2);
+      expect(await metrics.render()).toMatch(/^sluice_outcomes_stuck_seconds\{[^}]*\} 0$/m);
+    } finally {
+      answer();
+      await Promise.all([sweeps.close(), cleaning.close()]);
       await artifacts.close();
       await limitStore.close();
       await Promise.all([prisma.$disconnect(), proofs.$disconnect()]);

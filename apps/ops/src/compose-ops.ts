@@ -4,6 +4,7 @@ import {
   DeleteExpiredArtifactsSweep,
   DownloadLinksRepository,
   ExpireOverdueSweep,
+  type FailAbandonedOptions,
   FailAbandonedSweep,
   ForgetAnswersSweep,
   ForgetLinksSweep,
@@ -17,6 +18,7 @@ import {
   PayloadCipher,
   ProgressRecorder,
   RequeueLostSweep,
+  type Sweep,
   SweepRunner,
 } from '#jobs';
 import { catalog, meterJob } from '#modalities';
@@ -58,12 +60,14 @@ const asyncModalities: ReadonlySet<string> = new Set(
 export interface OpsProcesses {
   outcomes: OutcomeProcessor;
   sweeps: SweepRunner;
+  /** Deletes what has expired: beside the sweeps, since the store of artifacts may be silent for minutes. */
+  cleaning: SweepRunner;
   progress: ProgressRecorder;
   books: LedgerWatch;
   placements: PlacementKeeper;
 }
 
-/** What runs in ops: the outcome processor, the sweeps, the recorder of progress, the proof of the books and the keeper of placements. */
+/** What runs in ops: outcomes, sweeps, what deletes, progress, the proof of the books and the keeper of placements. */
 export function composeOps(parts: OpsParts): OpsProcesses {
   const { config, prisma, transport, logger, metrics, artifacts, limitStore } = parts;
   const jobs = new JobsRepository(prisma);
@@ -90,36 +94,23 @@ export function composeOps(parts: OpsParts): OpsProcesses {
     onClosed: ({ modality, modelId, state, errorCode }) =>
       closed.inc({ modality, model: modelId, state, code: errorCode ?? '' }),
   });
-  const flow = new OutcomeFlow(transport.outcomes);
+  const flow = new OutcomeFlow(transport.outcomes, { logger, longestGapMs: gapOf(config) });
+  registerFlowGauges(metrics, flow);
   const outcomesFlow = () => flow.flows();
-  const confirmMs = Math.min(config.sweepIntervalMs, 5_000);
-  const common = { jobs, closer, transport, logger, definitions, outcomesFlow };
   const found = metrics.counter('sluice_sweep_rows_total', 'Rows that a sweep repaired.', ['sweep']);
   const failures = metrics.counter('sluice_sweep_failures_total', 'Sweeps that failed.', ['sweep']);
-  const sweeps = new SweepRunner({
-    sweeps: [
-      new RequeueLostSweep({
-        ...common,
-        producer: transport.producer,
-        cipher: new PayloadCipher(config.secretKey),
-        lostAfterMs: config.lostAfterMs,
-        confirmMs,
-      }),
-      new FailAbandonedSweep(common),
-      new ExpireOverdueSweep({ ...common, graceMs: expireGraceMs, confirmMs }),
-      new DeleteExpiredArtifactsSweep(artifacts),
-      new ForgetAnswersSweep(new IdempotencyRepository(prisma)),
-      new ForgetLinksSweep(new DownloadLinksRepository(prisma)),
-      ...(limitStore instanceof PostgresLimitStore ? [new ForgetWindowsSweep(limitStore)] : []),
-    ],
-    intervalMs: config.sweepIntervalMs,
-    logger,
-    onRun: (sweep, count) => (count === null ? failures.inc({ sweep }) : found.inc({ sweep }, count)),
-  });
+  const runner = (sweeps: readonly Sweep[]) =>
+    new SweepRunner({
+      sweeps,
+      intervalMs: config.sweepIntervalMs,
+      logger,
+      onRun: (sweep, count) => (count === null ? failures.inc({ sweep }) : found.inc({ sweep }, count)),
+    });
   registerJobGauges(parts, jobs);
   return {
     outcomes,
-    sweeps,
+    sweeps: runner(lostSweeps(parts, { jobs, closer, transport, logger, definitions, outcomesFlow })),
+    cleaning: runner(cleaningSweeps(parts)),
     progress: new ProgressRecorder({ jobs: mediaJobs, transport, logger }),
     books: watchBooks(parts),
     placements: new PlacementKeeper({
@@ -129,6 +120,52 @@ export function composeOps(parts: OpsParts): OpsProcesses {
       logger,
     }),
   };
+}
+
+/** What looks for jobs that were lost. */
+function lostSweeps({ config, transport }: OpsParts, common: FailAbandonedOptions): Sweep[] {
+  const confirmMs = Math.min(config.sweepIntervalMs, 5_000);
+  return [
+    new RequeueLostSweep({
+      ...common,
+      producer: transport.producer,
+      cipher: new PayloadCipher(config.secretKey),
+      lostAfterMs: config.lostAfterMs,
+      confirmMs,
+    }),
+    new FailAbandonedSweep(common),
+    new ExpireOverdueSweep({ ...common, graceMs: expireGraceMs, confirmMs }),
+  ];
+}
+
+/** What deletes. The store that may be silent comes last. */
+function cleaningSweeps({ prisma, limitStore, artifacts }: OpsParts): Sweep[] {
+  return [
+    new ForgetAnswersSweep(new IdempotencyRepository(prisma)),
+    new ForgetLinksSweep(new DownloadLinksRepository(prisma)),
+    ...(limitStore instanceof PostgresLimitStore ? [new ForgetWindowsSweep(limitStore)] : []),
+    new DeleteExpiredArtifactsSweep(artifacts),
+  ];
+}
+
+/** Time in which the sweeps could look, where they look rarely. */
+function gapOf({ sweepIntervalMs }: OpsConfig): number {
+  return Math.max(10_000, 3 * sweepIntervalMs);
+}
+
+function registerFlowGauges(metrics: Metrics, flow: OutcomeFlow): void {
+  metrics.observedGauge({
+    name: 'sluice_outcomes_waiting',
+    help: 'Batches of outcomes in the queue when the sweeps looked last, up to 1,000 of each kind; the same from every replica.',
+    labelNames: [],
+    read: (observe) => observe({}, flow.waiting),
+  });
+  metrics.observedGauge({
+    name: 'sluice_outcomes_stuck_seconds',
+    help: 'Time since outcomes are not written as they come, in which sweeps repair nothing for up to 15 minutes; 0: they are.',
+    labelNames: [],
+    read: (observe) => observe({}, flow.stuckMs / 1_000),
+  });
 }
 
 /** Open holds are counted at every scrape, which must not wait as long as a proof may. */

@@ -28,7 +28,7 @@ export async function runOps(config: OpsConfig): Promise<void> {
     namespace: config.namespace,
     warn: (message, error) => logger.warn({ error }, message),
   });
-  const { outcomes, sweeps, progress, books, placements } = composeOps({
+  const { outcomes, sweeps, cleaning, progress, books, placements } = composeOps({
     config,
     prisma,
     proofs,
@@ -50,6 +50,7 @@ export async function runOps(config: OpsConfig): Promise<void> {
   const http = await startHealthServer({ host: config.host, port: config.port, readiness, metrics });
   await outcomes.start();
   sweeps.start();
+  cleaning.start();
   progress.start();
   books.start();
   placements.start();
@@ -58,11 +59,14 @@ export async function runOps(config: OpsConfig): Promise<void> {
   const signal = await stopped;
   logger.info({ signal }, 'stopping');
   readiness.drain();
-  await Promise.all([sweeps.close(), outcomes.close(), progress.close(), books.close(), placements.close()]);
+  const closing = [sweeps, cleaning, outcomes, progress, books, placements].map((part) => part.close());
+  await Promise.all(closing);
   await transport.close();
   await artifacts.close();
   await limitStore.close();
-  await Promise.all([prisma.$disconnect(), proofs.$disconnect()]);
+  // A proof that still runs has nothing to lose: its connection ends with the process.
+  void proofs.$disconnect().catch(() => undefined);
+  await prisma.$disconnect();
   await http.close();
   logger.info('ops stopped');
 }

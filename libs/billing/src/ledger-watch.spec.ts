@@ -53,6 +53,17 @@ describe('LedgerWatch', () => {
     expect(lines.join('')).toContain('the ledger is broken');
   });
 
+  it('waits for no proof that goes on when it closes', async () => {
+    const watch = new LedgerWatch({
+      ledger: { verify: () => new Promise(() => undefined), openHolds: async () => ({ count: 0, heldNano: 0n }) },
+      metrics: new Metrics('ops', { processMetrics: false }),
+      logger: createLogger('ops', { level: 'silent' }),
+      verifyEveryMs: 3_600_000,
+    });
+    watch.start();
+    await expect(watch.close(5)).resolves.toBeUndefined();
+  });
+
   it('proves nothing when told so', async () => {
     const { text } = await watched({ jobsChargedTwice: 3 }, 0);
     expect(text).not.toContain('sluice_money_broken_invariants');

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { nanosPerUsd } from '#common';
 import type { Logger } from '#platform/logging';
 import type { Metrics } from '#platform/metrics';
@@ -34,10 +35,11 @@ export class LedgerWatch {
     if (this.options.verifyEveryMs > 0) this.proving = this.prove();
   }
 
-  async close(): Promise<void> {
+  /** A proof changes nothing and takes minutes on a large ledger: the one that runs is waited for no longer than `patienceMs`. */
+  async close(patienceMs = 1_000): Promise<void> {
     this.closed = true;
     if (this.timer !== null) clearTimeout(this.timer);
-    await this.proving;
+    await Promise.race([this.proving, sleep(patienceMs, undefined, { ref: false })]);
   }
 
   private async prove(): Promise<void> {
@@ -51,7 +53,7 @@ export class LedgerWatch {
         logger.error({ breaks: asNumbers(this.report.breaks) }, 'the ledger is broken: see `sluice ledger verify`');
       }
     } catch (error) {
-      logger.warn({ error }, 'the ledger could not be verified, it will be tried again');
+      if (!this.closed) logger.warn({ error }, 'the ledger could not be verified, it will be tried again');
     }
     if (this.closed) return;
     this.timer = setTimeout(() => {

@@ -28,7 +28,19 @@ export interface OpenJob {
   deadlineAtMs: number;
 }
 
-type OpenJobRow = Omit<OpenJob, 'deadlineAtMs'> & { deadlineAt: Date };
+/** An open row of a list, which goes on behind it. */
+export interface FoundJob extends OpenJob {
+  /** Its time in the order of the list, in ms since the epoch: times of jobs are whole milliseconds. */
+  placeAtMs: number;
+}
+
+/** A page of a list: up to so many rows, from the first one or behind another. */
+export interface Page {
+  rows: number;
+  after: FoundJob | null;
+}
+
+type OpenJobRow = Omit<OpenJob, 'deadlineAtMs'> & { deadlineAt: Date; placeAt: Date };
 
 /** Open rows of one queue in one state. */
 export interface OpenCount {
@@ -148,29 +160,28 @@ export class JobsRepository {
   }
 
   async find(requestId: string): Promise<OpenJob | null> {
-    const [row] = await this.findOpen(Prisma.sql`WHERE request_id = ${requestId}`);
+    const [row] = await this.findOpen(Prisma.sql`created_at`, Prisma.sql`request_id = ${requestId}`);
     return row ?? null;
   }
 
-  /** Queued rows that entered the queue over `olderThanMs` ago and still have time: the oldest of them. */
-  async findQueued(olderThanMs: number, limit: number): Promise<OpenJob[]> {
-    return this.findOpen(Prisma.sql`
-       WHERE state = 'queued' AND enqueued_at < now() - ${olderThanMs}::float8 * interval '1 ms' AND deadline_at > now()
-       ORDER BY enqueued_at, request_id LIMIT ${limit}::int`);
+  /** Queued rows that entered the queue over `olderThanMs` ago and still have time, the oldest first. */
+  async findQueued(olderThanMs: number, page: Page): Promise<FoundJob[]> {
+    const queued = Prisma.sql`state = 'queued' AND deadline_at > now()
+       AND enqueued_at < now() - ${olderThanMs}::float8 * interval '1 ms'`;
+    return this.findOpen(Prisma.sql`enqueued_at`, queued, page);
   }
 
-  /** Running rows that started over `olderThanMs` ago: the oldest of them. */
-  async findRunning(olderThanMs: number, limit: number): Promise<OpenJob[]> {
-    return this.findOpen(Prisma.sql`
-       WHERE state = 'running' AND started_at < now() - ${olderThanMs}::float8 * interval '1 ms'
-       ORDER BY started_at, request_id LIMIT ${limit}::int`);
+  /** Running rows that started over `olderThanMs` ago, the oldest first. */
+  async findRunning(olderThanMs: number, page: Page): Promise<FoundJob[]> {
+    const running = Prisma.sql`state = 'running' AND started_at < now() - ${olderThanMs}::float8 * interval '1 ms'`;
+    return this.findOpen(Prisma.sql`started_at`, running, page);
   }
 
-  /** Open rows whose deadline passed over `graceMs` ago: the oldest of them. */
-  async findOverdue(graceMs: number, limit: number): Promise<OpenJob[]> {
-    return this.findOpen(Prisma.sql`
-       WHERE state IN ('queued', 'running') AND deadline_at < now() - ${graceMs}::float8 * interval '1 ms'
-       ORDER BY deadline_at, request_id LIMIT ${limit}::int`);
+  /** Open rows whose deadline passed over `graceMs` ago, the oldest first. */
+  async findOverdue(graceMs: number, page: Page): Promise<FoundJob[]> {
+    const overdue = Prisma.sql`state IN ('queued', 'running')
+       AND deadline_at < now() - ${graceMs}::float8 * interval '1 ms'`;
+    return this.findOpen(Prisma.sql`deadline_at`, overdue, page);
   }
 
   /** Starts the next attempt of a queued row; resolves to its payload, or null when somebody else was first. */
@@ -195,13 +206,26 @@ export class JobsRepository {
   }
 
   /** One statement: a row that somebody changed after it was chosen must not be read as what it has become. */
-  private async findOpen(which: Prisma.Sql): Promise<OpenJob[]> {
+  private async findOpen(
+    place: Prisma.Sql,
+    which: Prisma.Sql,
+    { rows: most, after }: Page = { rows: 1, after: null },
+  ): Promise<FoundJob[]> {
+    const behind = after === null ? Prisma.empty : behindOf(place, after);
     const rows = await this.prisma.$queryRaw<OpenJobRow[]>(Prisma.sql`
       SELECT request_id AS "requestId", modality, model_id AS "modelId", attempt, state::text AS state,
-             reply_to AS "replyTo", stream, deadline_at AS "deadlineAt"
-        FROM jobs ${which}`);
-    return rows.map(({ deadlineAt, ...job }) => ({ ...job, deadlineAtMs: deadlineAt.getTime() }));
+             reply_to AS "replyTo", stream, deadline_at AS "deadlineAt", ${place} AS "placeAt"
+        FROM jobs WHERE ${which} ${behind} ORDER BY ${place}, request_id LIMIT ${most}::int`);
+    return rows.map(({ deadlineAt, placeAt, ...job }) => {
+      return { ...job, deadlineAtMs: deadlineAt.getTime(), placeAtMs: placeAt.getTime() };
+    });
   }
+}
+
+/** Behind a row in the order of a list. The time alone is what the index knows. */
+function behindOf(place: Prisma.Sql, { placeAtMs, requestId }: FoundJob): Prisma.Sql {
+  const at = Prisma.sql`${new Date(placeAtMs).toISOString()}::timestamptz`;
+  return Prisma.sql`AND ${place} >= ${at} AND (${place}, request_id) > (${at}, ${requestId})`;
 }
 
 function reservedTokensOf({ limit_slot: slot, limit_tokens: tokens }: ClosedRow): ReservedTokens | null {

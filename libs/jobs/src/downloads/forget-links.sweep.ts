@@ -1,3 +1,4 @@
+import { inBatches } from '../sweeps/in-batches.js';
 import type { Sweep } from '../sweeps/sweep.js';
 import type { DownloadLinksRepository } from './download-links.repository.js';
 
@@ -10,6 +11,6 @@ export class ForgetLinksSweep implements Sweep {
   constructor(private readonly links: DownloadLinksRepository) {}
 
   run(): Promise<number> {
-    return this.links.forgetExpired(batch);
+    return inBatches(batch, (most) => this.links.forgetExpired(most));
   }
 }

@@ -1,3 +1,4 @@
+import { inBatches } from '../sweeps/in-batches.js';
 import type { Sweep } from '../sweeps/sweep.js';
 import type { IdempotencyRepository } from './idempotency.repository.js';
 
@@ -10,6 +11,6 @@ export class ForgetAnswersSweep implements Sweep {
   constructor(private readonly repository: IdempotencyRepository) {}
 
   async run(): Promise<number> {
-    return this.repository.deleteExpired(batch);
+    return inBatches(batch, (most) => this.repository.deleteExpired(most));
   }
 }

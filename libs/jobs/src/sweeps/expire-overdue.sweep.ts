@@ -1,6 +1,8 @@
 import type { Clock } from '#common';
-import type { JobsRepository } from '../jobs.repository.js';
+import type { FoundJob, JobsRepository, OpenJob } from '../jobs.repository.js';
 import { closeDead, type CloseDeadOptions, type Verdict } from './close-dead.js';
+import { pagesOf } from './pages.js';
+import { repairAll } from './repair-all.js';
 import { Sightings } from './sightings.js';
 import { sureLook } from './sure-look.js';
 import type { Sweep } from './sweep.js';
@@ -13,10 +15,11 @@ export interface ExpireOverdueOptions extends CloseDeadOptions {
   confirmMs: number;
   /** As `OutcomeFlow.flows`. */
   outcomesFlow: () => Promise<boolean>;
+  /** Rows that are read at once; default: 500. */
+  pageRows?: number;
   clock?: Clock;
 }
 
-const batch = 500;
 const expired: Verdict = {
   state: 'expired',
   code: 'REQUEST_TIMEOUT',
@@ -33,13 +36,16 @@ export class ExpireOverdueSweep implements Sweep {
   }
 
   async run(): Promise<number> {
-    const { jobs, graceMs, outcomesFlow } = this.options;
-    const look = () => jobs.findOverdue(graceMs, batch);
-    const overdue = await sureLook(look, { outcomesFlow, sightings: [this.sightings] });
-    let count = 0;
-    for (const job of this.sightings.confirmJobs(overdue)) {
-      if (await closeDead(job, expired, this.options)) count += 1;
-    }
-    return count;
+    const { outcomesFlow } = this.options;
+    const overdue = await sureLook(() => this.findOverdue(), { outcomesFlow, sightings: [this.sightings] });
+    return repairAll(this.sightings.confirmJobs(overdue), (job) => closeDead(job, expired, this.options));
+  }
+
+  private async findOverdue(): Promise<OpenJob[]> {
+    const { jobs, graceMs, pageRows } = this.options;
+    const read = (rows: number, after: FoundJob | null) => jobs.findOverdue(graceMs, { rows, after });
+    const overdue: OpenJob[] = [];
+    for await (const page of pagesOf(read, { rows: pageRows })) overdue.push(...page);
+    return overdue;
   }
 }

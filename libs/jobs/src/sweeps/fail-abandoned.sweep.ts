@@ -1,7 +1,9 @@
 import type { Clock } from '#common';
 import type { JobDefinition } from '#queue';
-import type { JobsRepository, OpenJob } from '../jobs.repository.js';
+import type { FoundJob, JobsRepository, OpenJob } from '../jobs.repository.js';
 import { closeDead, type CloseDeadOptions, type Verdict } from './close-dead.js';
+import { LookDepth, pagesOf } from './pages.js';
+import { repairAll } from './repair-all.js';
 import { Sightings } from './sightings.js';
 import { sureLook } from './sure-look.js';
 import type { Sweep } from './sweep.js';
@@ -16,10 +18,12 @@ export interface FailAbandonedOptions extends CloseDeadOptions {
   confirmMs?: number;
   /** The same for a whole answer whose job the queue still holds: the next worker makes it again; default: 45 s. */
   comebackMs?: number;
+  /** Rows that are read at once; default: 500. */
+  pageRows?: number;
   clock?: Clock;
 }
 
-const batch = 500;
+const lookupsAtOnce = 20;
 /** Longer than an api waits for such an answer: it cancels by itself, and this is for those of an api that died as well. */
 const usualComebackMs = 45_000;
 const abandoned: Verdict = {
@@ -39,6 +43,7 @@ export class FailAbandonedSweep implements Sweep {
   readonly name = 'fail-abandoned';
   private readonly sightings: Sightings;
   private readonly orphans: Sightings;
+  private readonly depth: LookDepth;
   private readonly confirmMs: number;
 
   constructor(private readonly options: FailAbandonedOptions) {
@@ -48,6 +53,7 @@ export class FailAbandonedSweep implements Sweep {
     this.confirmMs = options.confirmMs ?? longestLockMs * 0.6;
     this.sightings = new Sightings(this.confirmMs, clock);
     this.orphans = new Sightings(comebackMs, clock);
+    this.depth = new LookDepth(clock);
   }
 
   async run(): Promise<number> {
@@ -60,17 +66,27 @@ export class FailAbandonedSweep implements Sweep {
       ...this.sightings.confirmJobs(lost.filter((job) => !isWholeOrphan(job))),
       ...this.orphans.confirmJobs(lost.filter(isWholeOrphan)),
     ];
-    let count = 0;
-    for (const job of confirmed) if (await closeDead(job, abandoned, this.options)) count += 1;
-    return count;
+    return repairAll(confirmed, (job) => closeDead(job, abandoned, this.options));
   }
 
   private async findLost(losses: Map<OpenJob, Loss>): Promise<OpenJob[]> {
-    for (const job of await this.options.jobs.findRunning(this.confirmMs, batch)) {
-      const loss = await this.lossOf(job);
-      if (loss !== null) losses.set(job, loss);
+    const { jobs, pageRows } = this.options;
+    const pages = this.depth.pages(!this.sightings.isEmpty || !this.orphans.isEmpty);
+    const read = (rows: number, after: FoundJob | null) => jobs.findRunning(this.confirmMs, { rows, after });
+    for await (const page of pagesOf(read, { pages, rows: pageRows })) {
+      for (let first = 0; first < page.length; first += lookupsAtOnce) {
+        await this.noteLosses(page.slice(first, first + lookupsAtOnce), losses);
+      }
     }
     return [...losses.keys()];
+  }
+
+  private async noteLosses(candidates: OpenJob[], losses: Map<OpenJob, Loss>): Promise<void> {
+    const found = await Promise.all(candidates.map((job) => this.lossOf(job)));
+    for (const [place, loss] of found.entries()) {
+      const job = candidates[place];
+      if (job !== undefined && loss !== null) losses.set(job, loss);
+    }
   }
 
   private async lossOf({ modality, modelId, requestId, replyTo }: OpenJob): Promise<Loss | null> {

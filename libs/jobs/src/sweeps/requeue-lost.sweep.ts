@@ -1,8 +1,10 @@
 import type { Clock } from '#common';
 import type { Logger } from '#platform/logging';
 import type { JobDefinition, JobProducer } from '#queue';
-import type { JobsRepository, OpenJob } from '../jobs.repository.js';
+import type { FoundJob, JobsRepository, OpenJob } from '../jobs.repository.js';
 import type { PayloadCipher } from '../payload-cipher.js';
+import { LookDepth, pagesOf } from './pages.js';
+import { repairAll } from './repair-all.js';
 import { Sightings } from './sightings.js';
 import { sureLook } from './sure-look.js';
 import type { Sweep } from './sweep.js';
@@ -20,10 +22,11 @@ export interface RequeueLostOptions {
   confirmMs: number;
   /** True while outcomes are being written; when they wait, an open row says nothing. */
   outcomesFlow: () => Promise<boolean>;
+  /** Rows that are read at once; default: 500. */
+  pageRows?: number;
   clock?: Clock;
 }
 
-const batch = 500;
 const lookupsAtOnce = 20;
 
 /**
@@ -33,20 +36,29 @@ const lookupsAtOnce = 20;
 export class RequeueLostSweep implements Sweep {
   readonly name = 'requeue-lost';
   private readonly sightings: Sightings;
+  private readonly depth: LookDepth;
 
   constructor(private readonly options: RequeueLostOptions) {
     this.sightings = new Sightings(options.confirmMs, options.clock);
+    this.depth = new LookDepth(options.clock);
   }
 
   async run(): Promise<number> {
-    const { jobs, lostAfterMs, outcomesFlow } = this.options;
-    const look = async () => this.missingFromQueue(await jobs.findQueued(lostAfterMs, batch));
+    const { outcomesFlow } = this.options;
+    const look = () => this.findMissing();
     const missing = await sureLook(look, { outcomesFlow, sightings: [this.sightings], asksAlways: true });
-    let requeued = 0;
-    for (const job of this.sightings.confirmJobs(missing)) {
-      if (await this.requeue(job)) requeued += 1;
+    return repairAll(this.sightings.confirmJobs(missing), (job) => this.requeue(job));
+  }
+
+  private async findMissing(): Promise<OpenJob[]> {
+    const { jobs, lostAfterMs, pageRows } = this.options;
+    const pages = this.depth.pages(!this.sightings.isEmpty);
+    const read = (rows: number, after: FoundJob | null) => jobs.findQueued(lostAfterMs, { rows, after });
+    const missing: OpenJob[] = [];
+    for await (const page of pagesOf(read, { pages, rows: pageRows })) {
+      missing.push(...(await this.missingFromQueue(page)));
     }
-    return requeued;
+    return missing;
   }
 
   private async missingFromQueue(candidates: OpenJob[]): Promise<OpenJob[]> {

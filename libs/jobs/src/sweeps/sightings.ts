@@ -13,6 +13,11 @@ export class Sightings {
     private readonly clock: Clock = systemClock,
   ) {}
 
+  /** True when nothing looked lost at the last look. */
+  get isEmpty(): boolean {
+    return this.seen.size === 0;
+  }
+
   /** Of the keys that look lost now, those that have for long enough; forgets all others. */
   confirm(keys: string[]): Set<string> {
     const nowMs = this.clock.monotonicMs();

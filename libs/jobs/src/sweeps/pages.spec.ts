@@ -1,0 +1,69 @@
+import { describe, expect, it } from 'vitest';
+import type { FoundJob } from '../jobs.repository.js';
+import { inBatches } from './in-batches.js';
+import { LookDepth, mostPages, pagesOf } from './pages.js';
+import { repairAll } from './repair-all.js';
+
+const rowsUpTo = (count: number) => Array.from({ length: count }, (_, place) => ({ placeAtMs: place }) as FoundJob);
+
+/** Sizes of the pages of so many rows. */
+async function sizes(count: number, rows: number): Promise<number[]> {
+  const read = async (most: number, after: FoundJob | null) =>
+    rowsUpTo(count).slice((after?.placeAtMs ?? -1) + 1, (after?.placeAtMs ?? -1) + 1 + most);
+  const found: number[] = [];
+  for await (const page of pagesOf(read, { rows })) found.push(page.length);
+  return found;
+}
+
+describe('pages of a look', () => {
+  it('are read until one is short, and no more than so many', async () => {
+    expect(await sizes(0, 3)).toEqual([]);
+    expect(await sizes(7, 3)).toEqual([3, 3, 1]);
+    expect(await sizes(6, 3)).toEqual([3, 3]);
+    expect(await sizes(1_000, 1)).toHaveLength(mostPages);
+  });
+
+  it('are all read at first, while something looks lost, and twice a minute', () => {
+    let nowMs = 0;
+    const depth = new LookDepth({ nowMs: () => nowMs, monotonicMs: () => nowMs });
+    const looks = [false, false, true, false].map((looksLost) => depth.pages(looksLost));
+    expect(looks).toEqual([mostPages, 1, mostPages, 1]);
+    nowMs = 30_000;
+    expect([depth.pages(false), depth.pages(false)]).toEqual([mostPages, 1]);
+  });
+});
+
+describe('rows of a sweep', () => {
+  it('are repaired though one of them cannot be, which is told', async () => {
+    const repaired: number[] = [];
+    const repair = async (row: number) => {
+      if (row === 3) throw new Error('three cannot be');
+      return repaired.push(row) > 0;
+    };
+    const rows = Array.from({ length: 50 }, (_, row) => row);
+    await expect(repairAll(rows, repair)).rejects.toThrow('three cannot be');
+    expect(repaired).toHaveLength(49);
+  });
+
+  it('are left for the next run when none can be', async () => {
+    let tries = 0;
+    const away = async () => {
+      tries += 1;
+      throw new Error('away');
+    };
+    await expect(repairAll(Array.from({ length: 1_000 }), away)).rejects.toThrow('away');
+    expect(tries).toBeLessThan(50);
+  });
+
+  it('are deleted batch after batch until one is short', async () => {
+    let left = 25;
+    const deleteSome = async (most: number) => {
+      const count = Math.min(most, left);
+      left -= count;
+      return count;
+    };
+    expect([await inBatches(10, deleteSome), left]).toEqual([25, 0]);
+    left = Infinity;
+    expect(await inBatches(10, deleteSome)).toBeLessThan(10_000);
+  });
+});

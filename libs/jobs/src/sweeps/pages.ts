@@ -1,0 +1,50 @@
+import { type Clock, systemClock } from '#common';
+import type { FoundJob } from '../jobs.repository.js';
+
+/** Rows of a page, and pages of one look. */
+export const rowsOfPage = 500;
+export const mostPages = 20;
+
+/** Pause between two deep looks while nothing looks lost, in ms. */
+const deepEveryMs = 30_000;
+
+/** Reads the page behind a row, or the first one. */
+export type ReadPage = (rows: number, after: FoundJob | null) => Promise<FoundJob[]>;
+
+export interface PageOptions {
+  /** Default: as many as a look may read. */
+  pages?: number;
+  rows?: number;
+}
+
+/** Page after page, until one is short. The rows of all pages are never held at once. */
+export async function* pagesOf(
+  read: ReadPage,
+  { pages = mostPages, rows = rowsOfPage }: PageOptions,
+): AsyncGenerator<FoundJob[]> {
+  let last: FoundJob | null = null;
+  for (let page = 0; page < pages; page += 1) {
+    const found: FoundJob[] = await read(rows, last);
+    if (found.length > 0) yield found;
+    last = found.at(-1) ?? null;
+    if (found.length < rows) return;
+  }
+}
+
+/**
+ * How far a look reads whose every row costs a question to the queue. Rows that wait for long, as behind a full queue, must not
+ * hide the younger ones that are lost; but ten thousand questions every three seconds would be a load of their own. So the
+ * first page is read always, and all of them twice a minute and for as long as something looks lost.
+ */
+export class LookDepth {
+  private deepAtMs = -Infinity;
+
+  constructor(private readonly clock: Clock = systemClock) {}
+
+  pages(somethingLooksLost: boolean): number {
+    const nowMs = this.clock.monotonicMs();
+    if (!somethingLooksLost && nowMs - this.deepAtMs < deepEveryMs) return 1;
+    this.deepAtMs = nowMs;
+    return mostPages;
+  }
+}

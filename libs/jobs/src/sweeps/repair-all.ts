@@ -1,0 +1,25 @@
+/** Lost rows that are repaired at the same time; those that are closed share a transaction. */
+const atOnce = 20;
+
+/** Rows that one run repairs: the next one comes soon, and other sweeps wait for this one. */
+const mostPerRun = 2_000;
+
+/**
+ * Repairs rows, a few at a time; resolves to how many `repair` said true for. One that fails stops none of the others: it is
+ * told at the end.
+ */
+export async function repairAll<Row>(rows: readonly Row[], repair: (row: Row) => Promise<boolean>): Promise<number> {
+  const now = rows.slice(0, mostPerRun);
+  const failures: unknown[] = [];
+  let count = 0;
+  for (let first = 0; first < now.length; first += atOnce) {
+    for (const result of await Promise.allSettled(now.slice(first, first + atOnce).map(repair))) {
+      if (result.status === 'rejected') failures.push(result.reason);
+      else if (result.value) count += 1;
+    }
+    // Nothing came of any of them: whatever they need is away.
+    if (failures.length >= atOnce && count === 0) break;
+  }
+  if (failures.length > 0) throw failures[0];
+  return count;
+}
