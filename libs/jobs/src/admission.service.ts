@@ -167,39 +167,47 @@ export class AdmissionService {
   /** From the row on, the closing of the job answers for the reserved tokens. */
   private async insertHolding(request: OpenRequest): Promise<AdmittedJob> {
     const { tokenReservation: reservation = null } = request;
-    const held = reservation?.hold() === true;
-    try {
-      return await this.insert(request, held ? reservation : null);
-    } catch (error) {
-      if (held) reservation?.letGo();
-      throw error;
-    }
+    const held = reservation?.hold() === true ? reservation : null;
+    const written = this.group.add(this.newJob(request, held));
+    return this.hearOf(request, written, () => held?.letGo());
   }
 
-  private async insert(request: OpenRequest, reservedTokens: ReservedTokens | null): Promise<AdmittedJob> {
+  /** `onNothing` is called when it is sure that no row was written, nor ever will be; perhaps after it has rejected. */
+  private async hearOf(
+    request: OpenRequest,
+    written: Promise<AdmittedJob>,
+    onNothing: () => void,
+  ): Promise<AdmittedJob> {
     const { requestId } = request;
-    const written = this.group.add(this.newJob(request, reservedTokens));
     try {
       const job = await this.inTime(request, written);
       this.doubtful.delete(requestId);
       return job;
     } catch (error) {
       // A try that was refused says nothing of the one before it, which may have been written.
-      if (isRefusal(error) && !this.doubtful.has(requestId)) throw error;
+      if (isRefusal(error) && !this.doubtful.has(requestId)) {
+        onNothing();
+        throw error;
+      }
       // The caller need not wait for a database that is away.
-      void this.closeIfWritten(request, written);
+      void this.closeIfWritten(request, written, onNothing);
       throw error instanceof BudgetSpent ? error : unavailable(error);
     }
   }
 
   /** Whatever may be written of a request whose caller has heard that it is not let in, now or later. */
-  private async closeIfWritten(request: OpenRequest, written: Promise<AdmittedJob>): Promise<void> {
+  private async closeIfWritten(
+    request: OpenRequest,
+    written: Promise<AdmittedJob>,
+    onNothing: () => void,
+  ): Promise<void> {
     const isWritten = await written.then(
       () => true,
       () => false,
     );
     const isDoubtful = this.doubtful.delete(request.requestId) && !isWritten;
     if (isWritten || isDoubtful) this.unwanted.closeLater({ ...this.unwantedJob(request), isDoubtful });
+    else onNothing();
   }
 
   private newJob(request: OpenRequest, reservedTokens: ReservedTokens | null): NewcomerJob {

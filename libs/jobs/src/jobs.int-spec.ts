@@ -14,11 +14,12 @@ import {
   type QueueTransport,
   type RunningJob,
 } from '#queue';
+import { TokenReservation } from '#rate-limit';
 import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
 import { redisAvailable, startRedis } from '#test/redis';
 import { AdmissionService, type OpenRequest } from './admission.service.js';
 import { JobCloser } from './job-closer.js';
-import type { AdmissionStep, ClosingStep } from './job-states.js';
+import type { AdmissionStep, ClosedListener, ClosingStep } from './job-states.js';
 import { JobsRepository } from './jobs.repository.js';
 import { JobsService } from './jobs.service.js';
 import { OutcomeProcessor } from './outcome.processor.js';
@@ -322,7 +323,7 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     const full = { outcomes: { value: outcomes }, cancelBus: { value: cancelBus } };
     const over = Object.create(transport, full) as QueueTransport;
     await new JobsService({ jobs, transport: over, logger }).cancel(opened.requestId);
-    expect(cancelled).toEqual([opened.requestId]);
+    expect(cancelled).toEqual([opened.requestId, opened.requestId]);
     await expect.poll(async () => (await row(opened.requestId))?.state, { timeout: 20_000 }).toBe('cancelled');
   });
 
@@ -461,6 +462,43 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
       }
     });
 
+  it('finds a lost job behind any number of older ones that wait', async () => {
+    const lost = request();
+    const waiting = Array.from({ length: 5 }, () => request());
+    for (const each of [...waiting, lost]) await admission().open(each);
+    await transport.producer.remove('echo', lost.modelId, lost.requestId);
+    // Two of them have the same time as the lost one.
+    await client.query(
+      `UPDATE jobs SET enqueued_at = date_trunc('second', now()) - interval '90 s'
+                                   - CASE WHEN request_id = ANY ($1) THEN interval '30 s' ELSE interval '0 s' END
+        WHERE request_id = ANY ($2)`,
+      [waiting.slice(0, 3).map(({ requestId }) => requestId), [...waiting, lost].map(({ requestId }) => requestId)],
+    );
+    const sweep = requeue({ lostAfterMs: 60_000, pageRows: 2 });
+    await sweep.run();
+    expect(await row(lost.requestId)).toMatchObject({ attempt: 2 });
+    for (const { requestId } of waiting) expect(await row(requestId)).toMatchObject({ attempt: 1 });
+  });
+
+  it('fails a lost job behind any number of older ones that run, and expires all that are overdue', async () => {
+    const lost = request();
+    const running = Array.from({ length: 4 }, () => request());
+    const all = [...running, lost].map(({ requestId }) => requestId);
+    for (const each of [...running, lost]) await admission().open(each);
+    await transport.producer.remove('echo', lost.modelId, lost.requestId);
+    await jobs.markRunning(all);
+    const longAgo = `UPDATE jobs SET started_at = now() - interval '1 hour' WHERE request_id = ANY ($1)`;
+    await client.query(longAgo, [running.map(({ requestId }) => requestId)]);
+    const common = { jobs, closer: new JobCloser(jobs), transport, logger, definitions };
+    const options = { ...common, outcomesFlow: async () => true, pageRows: 2, confirmMs: 0 };
+    await new FailAbandonedSweep(options).run();
+    expect(await row(lost.requestId)).toMatchObject({ state: 'failed' });
+    const overdue = `UPDATE jobs SET deadline_at = now() - interval '1 minute' WHERE request_id = ANY ($1)`;
+    await client.query(overdue, [all]);
+    await new ExpireOverdueSweep({ ...options, graceMs: 0 }).run();
+    for (const { requestId } of running) expect(await row(requestId)).toMatchObject({ state: 'expired' });
+  });
+
   it('leaves a job alone that the queue holds, and one that has only just gone missing', async () => {
     const held = request();
     const missing = request();
@@ -550,6 +588,36 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     await expect.poll(async () => (await row(opened.requestId))?.state).toBe('failed');
     expect(await row(opened.requestId)).toMatchObject({ error_code: 'SERVICE_UNAVAILABLE', payloads: 0 });
     expect(await transport.producer.holds('echo', opened.modelId, opened.requestId)).toBe(false);
+  });
+
+  it('gives reserved tokens back once, by the row where one may have been written', async () => {
+    const given: string[] = [];
+    const reservation = (name: string) => new TokenReservation(7, 100, () => void given.push(name));
+    const byRow: string[] = [];
+    const note: ClosedListener = ({ requestId, reservedTokens }) =>
+      void (reservedTokens?.tokens === 100 && byRow.push(requestId));
+    const open = async (name: string, transaction: JobsRepository['transaction'], steps: AdmissionStep[] = []) => {
+      const repository = Object.assign(Object.create(jobs) as JobsRepository, { transaction });
+      const closer = new JobCloser(jobs, [], [note]);
+      const common = { jobs: repository, closer, cipher: new PayloadCipher(secretKey), transport, logger, steps };
+      const tokens = reservation(name);
+      const opened = request({ tokenReservation: tokens });
+      await new AdmissionService({ ...common, queueLimit: 1_000 }).open(opened).catch(() => undefined);
+      // The request has its answer.
+      tokens.letGo();
+      return opened.requestId;
+    };
+    const doubtful = await open('doubtful', async (work) => {
+      await jobs.transaction(work);
+      throw new Error('the connection was lost');
+    });
+    await expect.poll(() => byRow).toEqual([doubtful]);
+    const step: AdmissionStep = { admit: async () => [new PlatformError('INSUFFICIENT_BALANCE', 'No money.')] };
+    await open('refused', (work) => jobs.transaction(work), [step]);
+    const full = Object.assign(new Error('no room'), { code: '53100' });
+    await open('rolled back', () => Promise.reject(full));
+    await expect.poll(() => given).toEqual(['refused', 'rolled back']);
+    expect(byRow).toEqual([doubtful]);
   });
 
   it('fails a running job that no worker holds any more', async () => {

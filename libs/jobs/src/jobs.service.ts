@@ -1,9 +1,9 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { noTokens } from '#common';
 import type { Logger } from '#platform/logging';
 import type { Outcome, QueueTransport } from '#queue';
 import type { JobsRepository, OpenJob } from './jobs.repository.js';
 import { StartedJobs } from './started-jobs.js';
+import { TakenBackJobs } from './taken-back-jobs.js';
 
 export interface JobsServiceOptions {
   jobs: JobsRepository;
@@ -11,15 +11,13 @@ export interface JobsServiceOptions {
   logger: Logger;
 }
 
-/** How often the outcome of a job that was taken back is told, and the pause before the next time, in ms, times the tries. */
-const mostReports = 5;
-const reportAgainMs = 500;
-
 /** What an api replica does with the jobs it has admitted. It never closes a row. */
 export class JobsService {
   private readonly started: StartedJobs;
+  private readonly takenBack: TakenBackJobs;
 
   constructor(private readonly options: JobsServiceOptions) {
+    this.takenBack = new TakenBackJobs(options);
     this.started = new StartedJobs((requestIds) => options.jobs.markRunning(requestIds), options.logger);
   }
 
@@ -89,16 +87,7 @@ export class JobsService {
       executionMs: 0,
       finishedAtMs: Date.now(),
     };
-    // Untold, a sweep would bring the job back: first to workers who know that nobody wants it, and then for money.
-    for (let tries = 1; ; tries += 1) {
-      try {
-        await transport.outcomes.report(outcome);
-        return true;
-      } catch (error) {
-        if (tries === mostReports) throw error;
-        if (tries === 1) await transport.cancelBus.cancel(requestId).catch(() => undefined);
-        await sleep(reportAgainMs * tries, undefined, { ref: false });
-      }
-    }
+    await this.takenBack.tell(outcome, job.deadlineAtMs);
+    return true;
   }
 }

@@ -14,6 +14,10 @@ describe('jobs that were not taken', () => {
   let rows: Map<string, number>;
   let closed: string[];
   let removed: string[];
+  let cancelled: string[];
+  /** Tries of queue and bus that fail. */
+  let queueOutages: number;
+  let busOutages: number;
   /** Tries of the database that fail. */
   let outages: number;
   let pauses: number[];
@@ -43,7 +47,10 @@ describe('jobs that were not taken', () => {
     rows = new Map([['r', 1]]);
     closed = [];
     removed = [];
+    cancelled = [];
     outages = 0;
+    queueOutages = 0;
+    busOutages = 0;
     pauses = [];
     nowMs = 0;
     onPause = () => undefined;
@@ -51,7 +58,21 @@ describe('jobs that were not taken', () => {
       jobs: { find } as unknown as JobsRepository,
       closer: { close } as unknown as JobCloser,
       transport: {
-        producer: { remove: (_modality: string, _model: string, id: string) => Promise.resolve(removed.push(id)) },
+        producer: {
+          remove: async (_modality: string, _model: string, id: string) => {
+            queueOutages -= 1;
+            if (queueOutages >= 0) throw new Error('the queue is away');
+            removed.push(id);
+            return false;
+          },
+        },
+        cancelBus: {
+          cancel: async (id: string) => {
+            busOutages -= 1;
+            if (busOutages >= 0) throw new Error('the bus is away');
+            cancelled.push(id);
+          },
+        },
       } as unknown as QueueTransport,
       logger,
       clock: { nowMs: () => nowMs, monotonicMs: () => nowMs },
@@ -70,6 +91,46 @@ describe('jobs that were not taken', () => {
   it('leave row and queue at once', async () => {
     await unwanted.close(job);
     expect({ closed, removed, pauses }).toEqual({ closed: ['r/1'], removed: ['r'], pauses: [] });
+  });
+
+  it('are cancelled over the bus, for the worker that has them or will', async () => {
+    await unwanted.close(job);
+    expect(cancelled).toEqual(['r']);
+    unwanted.closeLater({ ...job, requestId: 'later' });
+    await expect
+      .poll(() => [removed, cancelled])
+      .toEqual([
+        ['r', 'later'],
+        ['r', 'later'],
+      ]);
+  });
+
+  it('are taken out of the queue, and cancelled, however late queue and bus are back', async () => {
+    [queueOutages, busOutages] = [4, 2];
+    await unwanted.close(job);
+    expect({ closed, removed, cancelled }).toEqual({ closed: ['r/1'], removed: [], cancelled: [] });
+    await expect.poll(() => removed).toEqual(['r']);
+    expect(cancelled).toContain('r');
+    expect({ closed, pauses }).toEqual({ closed: ['r/1'], pauses: [250, 500, 1_000] });
+  });
+
+  it('are taken out of the queue once more behind their row, which a sweep may have brought back before', async () => {
+    outages = 1;
+    await unwanted.close(job);
+    await expect.poll(() => removed).toEqual(['r', 'r']);
+    expect(closed).toEqual(['r/1']);
+  });
+
+  it('have their rows closed, all of them, while the queue is away', async () => {
+    queueOutages = Infinity;
+    const many = Array.from({ length: 200 }, (_, place) => `r${place}`);
+    rows = new Map(many.map((requestId) => [requestId, 1]));
+    let openAtPause = -1;
+    onPause = () => void (openAtPause = openAtPause === -1 ? rows.size : openAtPause);
+    for (const requestId of many) unwanted.closeLater({ ...job, requestId });
+    await settled();
+    await expect.poll(() => openAtPause).toBe(0);
+    queueOutages = 0;
   });
 
   it('leave their row when the database is back, after pauses that grow', async () => {
@@ -91,7 +152,7 @@ describe('jobs that were not taken', () => {
     rows.clear();
     await unwanted.close(job);
     unwanted.closeLater(job);
-    await expect.poll(() => removed).toEqual(['r']);
+    await expect.poll(() => removed).toEqual(['r', 'r']);
     expect(closed).toEqual([]);
   });
 

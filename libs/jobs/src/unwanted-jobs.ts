@@ -42,13 +42,18 @@ const idle = (milliseconds: number) => sleep(milliseconds, undefined, { ref: fal
 interface Waiting extends UnwantedJob {
   untilMs: number;
   looks: number;
+  /** Its row is closed: no sweep brings the job back any more. */
+  isClosed: boolean;
+  /** Queue and workers have been told, so late that no sweep has brought the job back since. */
+  isTold: boolean;
 }
 
 /**
- * Closes the rows of jobs whose callers heard `SERVICE_UNAVAILABLE` while nobody knew whether database or queue had taken
- * them. Such a row must not wait for the sweep, which would bring the job back and have the caller pay for an answer that
- * nobody awaits. Tries until the database answers; with this process, its memory of them is gone, and workers then refuse
- * what has no reader.
+ * Ends the jobs whose callers heard `SERVICE_UNAVAILABLE` while nobody knew whether database or queue had taken them. Such a
+ * row must not wait for the sweep, which would bring the job back and have the caller pay for an answer that nobody awaits;
+ * and a job that the queue took all the same must not keep a worker busy for nobody. Tries until the database has closed
+ * the row, the queue was asked to give the job back, and the bus has told the workers, who remember it; with this process, its
+ * memory of them is gone, and workers then refuse what has no reader.
  */
 export class UnwantedJobs {
   private readonly clock: Clock;
@@ -59,26 +64,30 @@ export class UnwantedJobs {
     this.clock = options.clock ?? systemClock;
   }
 
-  /** Closes the row and removes the job, now if possible, else later; never rejects. */
+  /** Closes the row and stops the job, now if possible, else later; never rejects. */
   async close(job: UnwantedJob): Promise<void> {
-    const { transport, logger } = this.options;
-    const { requestId, modality, modelId } = job;
-    const [closing] = await Promise.allSettled([
-      this.closeRow(requestId),
-      transport.producer.remove(modality, modelId, requestId),
-    ]);
-    if (closing.status === 'fulfilled') return;
-    logger.warn({ requestId, error: closing.reason as unknown }, 'a row that nobody wants could not be closed yet');
-    this.closeLater(job);
+    const { requestId } = job;
+    const [closing, telling] = await Promise.allSettled([this.closeRow(requestId), this.stop(job)]);
+    const failed = [closing, telling].find((result) => result.status === 'rejected');
+    if (failed === undefined) return;
+    const error = failed.reason as unknown;
+    this.options.logger.warn({ requestId, error }, 'a job that nobody wants could not be ended yet');
+    const [isClosed, isTold] = [closing.status === 'fulfilled', telling.status === 'fulfilled'];
+    this.keep({ ...job, looks: 0, untilMs: this.untilMs(job), isClosed, isTold });
   }
 
   /** For a database that is away: returns at once. */
   closeLater(job: UnwantedJob, looks = 0): void {
-    if (this.waiting.size >= mostWaiting) {
-      this.options.logger.error({ requestId: job.requestId }, 'a row that nobody wants is left to the sweep');
-      return;
-    }
-    this.waiting.set(job.requestId, { ...job, looks, untilMs: this.clock.monotonicMs() + job.deadlineMs });
+    this.keep({ ...job, looks, untilMs: this.untilMs(job), isClosed: false, isTold: false });
+  }
+
+  private untilMs({ deadlineMs }: UnwantedJob): number {
+    return this.clock.monotonicMs() + deadlineMs;
+  }
+
+  private keep(job: Waiting): void {
+    if (this.waiting.size >= mostWaiting) return this.giveUp(job);
+    this.waiting.set(job.requestId, job);
     if (!this.isRunning) void this.run();
   }
 
@@ -86,7 +95,7 @@ export class UnwantedJobs {
     const { pause = idle } = this.options;
     this.isRunning = true;
     for (let pauseMs = firstPauseMs; this.waiting.size > 0;) {
-      const results = await Promise.all([...this.waiting.values()].slice(0, atOnce).map((job) => this.tryAgain(job)));
+      const results = await Promise.all(this.next().map((job) => this.tryAgain(job)));
       if (results.every(Boolean)) pauseMs = firstPauseMs;
       else {
         await pause(pauseMs);
@@ -96,22 +105,54 @@ export class UnwantedJobs {
     this.isRunning = false;
   }
 
-  /** False when it must be tried again. */
-  private async tryAgain({ looks, untilMs, ...job }: Waiting): Promise<boolean> {
-    const { requestId } = job;
-    try {
-      if (!(await this.closeRow(requestId)) && job.isDoubtful === true) this.lookAgain(job, looks);
-    } catch (error) {
-      if (this.clock.monotonicMs() < untilMs) return false;
-      this.options.logger.error({ requestId, error }, 'a row that nobody wants is left to the sweep');
-    }
-    return this.waiting.delete(requestId);
+  /** Rows first: a queue that is away must not keep them open. */
+  private next(): Waiting[] {
+    const all = [...this.waiting.values()];
+    const open = all.filter(({ isClosed }) => !isClosed);
+    return (open.length > 0 ? open : all).slice(0, atOnce);
   }
 
-  private lookAgain(job: UnwantedJob, looks: number): void {
+  /** False when nothing has come of it. */
+  private async tryAgain(job: Waiting): Promise<boolean> {
+    const { requestId, isClosed: wasClosed, isTold: wasTold } = job;
+    // Of one that may never be written, nothing is in the queue either.
+    const mayBeQueued = wasClosed || job.isDoubtful !== true;
+    const [closing, telling] = await Promise.allSettled([
+      wasClosed ? true : this.closeRow(requestId),
+      mayBeQueued && !wasTold ? this.stop(job) : undefined,
+    ]);
+    job.isClosed = closing.status === 'fulfilled';
+    // What was told before the row was closed counts no more: a sweep may have brought the job back in between.
+    job.isTold = telling.status === 'fulfilled' && (wasTold ? wasClosed || !job.isClosed : mayBeQueued);
+    this.waiting.delete(requestId);
+    if (closing.status === 'fulfilled' && !closing.value && job.isDoubtful === true) this.lookAgain(job);
+    else if (job.isClosed && job.isTold) return true;
+    else if (this.clock.monotonicMs() >= job.untilMs) this.giveUp(job);
+    // Behind the others, whose turn it is.
+    else this.waiting.set(requestId, job);
+    return job.isClosed && !wasClosed;
+  }
+
+  private lookAgain({ looks, ...job }: Waiting): void {
     const { pause = idle } = this.options;
     const pauseMs = lookAgainAfterMs[looks];
     if (pauseMs !== undefined) void pause(pauseMs).then(() => this.closeLater(job, looks + 1));
+  }
+
+  private giveUp({ requestId, isClosed }: Waiting): void {
+    const { logger } = this.options;
+    if (isClosed) logger.warn({ requestId }, 'a job that nobody wants could not be stopped: it may run for nothing');
+    else logger.error({ requestId }, 'a row that nobody wants is left to the sweep');
+  }
+
+  /** Takes the job out of the queue, and has every worker drop it that has it or will get it. */
+  private async stop({ requestId, modality, modelId }: UnwantedJob): Promise<void> {
+    const { producer, cancelBus } = this.options.transport;
+    const results = await Promise.allSettled([
+      cancelBus.cancel(requestId),
+      producer.remove(modality, modelId, requestId),
+    ]);
+    for (const result of results) if (result.status === 'rejected') throw result.reason;
   }
 
   /** Whichever attempt it is by now. Resolves to whether there is such a row; of no effect when there is none. */

@@ -363,6 +363,25 @@ describe('a caller who leaves', () => {
     expect(await jobs.find(left.requestId)).toBeNull();
   });
 
+  it('renews its holds while another of its keys is in hand, and waits for nobody', async () => {
+    const requests = [request('one', { key: `${key}-1` }), request('two', { key: `${key}-2` })];
+    for (const each of requests) expect(await repository.claim(each, 1)).toBe(true);
+    const holder = new pg.Client(database.url);
+    await holder.connect();
+    try {
+      await holder.query('BEGIN');
+      await holder.query('SELECT FROM idempotency_keys WHERE key = $1 FOR UPDATE', [`${key}-1`]);
+      await repository.hold(requests, 60_000);
+    } finally {
+      await holder.end();
+    }
+    const text = `SELECT key FROM idempotency_keys WHERE key = ANY ($1) AND held_until > now() + interval '30 s'`;
+    const keys = requests.map((each) => each.key);
+    expect((await client.query(text, [keys])).rows).toEqual([{ key: `${key}-2` }]);
+    await repository.hold(requests, 60_000);
+    expect((await client.query(text, [keys])).rows).toHaveLength(2);
+  });
+
   it('while the job is admitted does not free the key', async () => {
     const idempotency = service();
     const first = request();

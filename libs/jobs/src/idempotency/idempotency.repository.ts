@@ -133,14 +133,21 @@ export class IdempotencyRepository {
     );
   }
 
-  /** Says that the replica of these requests lives. */
+  /**
+   * Says that the replica of these requests lives. Those that somebody has in hand at this moment are left for the next time,
+   * and waited for by nobody who has locked others.
+   */
   async hold(requests: KeyedRequest[], holdMs: number): Promise<void> {
     const { accountIds, keys, requestIds } = columnsOf(requests);
     await this.prisma.$executeRaw`
+      WITH mine AS MATERIALIZED (
+        SELECT k.account_id, k.key FROM idempotency_keys k
+          JOIN unnest(${accountIds}::uuid[], ${keys}::text[], ${requestIds}::text[]) AS held(account_id, key, request_id)
+            ON k.account_id = held.account_id AND k.key = held.key AND k.request_id = held.request_id
+         WHERE k.state IN ('claimed', 'admitted') ORDER BY k.account_id, k.key FOR NO KEY UPDATE OF k SKIP LOCKED
+      )
       UPDATE idempotency_keys k SET held_until = now() + ${holdMs}::float8 * interval '1 ms'
-        FROM unnest(${accountIds}::uuid[], ${keys}::text[], ${requestIds}::text[]) AS held(account_id, key, request_id)
-       WHERE k.account_id = held.account_id AND k.key = held.key AND k.request_id = held.request_id
-         AND k.state IN ('claimed', 'admitted')`;
+        FROM mine WHERE k.account_id = mine.account_id AND k.key = mine.key`;
   }
 
   /** Forgets keys whose day is over, oldest first; resolves to how many. */

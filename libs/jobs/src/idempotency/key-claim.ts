@@ -48,9 +48,12 @@ export class KeyClaim {
   private async write(ending: ClaimEnding, answer: StoredAnswer | null): Promise<void> {
     const { logger } = this.parts;
     const { requestId } = this.request;
+    let sealed: Uint8Array<ArrayBuffer> | null = null;
     for (const pauseMs of pausesMs) {
       try {
-        return await this.store(ending, answer);
+        // Once: a large answer takes a while.
+        sealed ??= await this.seal(answer);
+        return await this.store(ending, sealed);
       } catch (error) {
         logger.warn({ requestId, error }, 'the answer to a request with an idempotency key is not kept yet');
         await sleep(pauseMs, undefined, { ref: false });
@@ -59,10 +62,13 @@ export class KeyClaim {
     logger.error({ requestId }, 'the answer to a request with an idempotency key is lost');
   }
 
-  private async store(ending: ClaimEnding, answer: StoredAnswer | null): Promise<void> {
-    const { repository, box } = this.parts;
+  private async seal(answer: StoredAnswer | null): Promise<Uint8Array<ArrayBuffer> | null> {
+    return answer && this.parts.box.seal(answerPlace(this.request, this.request.requestId), await packAnswer(answer));
+  }
+
+  private async store(ending: ClaimEnding, sealed: Uint8Array<ArrayBuffer> | null): Promise<void> {
+    const { repository } = this.parts;
     const { request } = this;
-    const sealed = answer && box.seal(answerPlace(request, request.requestId), await packAnswer(answer));
     if (ending === 'answered') await repository.keep(request, sealed);
     else await repository.release(request, ending, sealed);
   }
