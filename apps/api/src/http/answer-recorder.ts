@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { KeyClaim, StoredAnswer } from '#jobs';
+import type { ClaimEnding, KeyClaim, StoredAnswer } from '#jobs';
 import type { AnswerEnding, AnswerTape } from '#platform/http';
 
 /** Bytes of one answer that are kept, and of all that are being taken down in this process. */
@@ -62,16 +62,26 @@ export class AnswerRecorder implements AnswerTape {
 
   async end(ending: AnswerEnding): Promise<void> {
     const isError = (this.head?.status ?? 500) >= 400;
-    this.kept ??= this.claim.end(ending === 'failed' || isError ? 'failed' : 'answered', this.answer());
-    this.drop();
-    await Promise.race([this.kept, sleep(keepWithinMs, undefined, { ref: false })]);
+    const kept = this.keep(ending === 'failed' || isError ? 'failed' : 'answered', () => this.answer());
+    await Promise.race([kept, sleep(keepWithinMs, undefined, { ref: false })]);
   }
 
   /** The connection is gone; of no effect when the answer had ended. Half a picture is none, but half a text is. */
   cut(): void {
     const isEvents = this.head?.headers['content-type']?.startsWith('text/event-stream') === true;
-    this.kept ??= this.claim.end('cut', isEvents ? this.answer() : null);
-    this.drop();
+    void this.keep('cut', () => (isEvents ? this.answer() : null));
+  }
+
+  /** Only the first call counts. What waits to be written takes as much room as what is taken down. */
+  private keep(ending: ClaimEnding, answerOf: () => StoredAnswer | null): Promise<void> {
+    if (this.kept !== null) return this.kept;
+    const answer = answerOf();
+    const { bytes } = this;
+    this.kept = this.claim.end(ending, answer);
+    if (answer === null) this.drop();
+    else void this.kept.finally(() => this.room.giveBack(bytes));
+    [this.parts, this.bytes] = [null, 0];
+    return this.kept;
   }
 
   /** `source`, taken down on its way; its end waits until it is kept. What breaks it is told by `cut`. */

@@ -2,7 +2,7 @@ import { PassThrough, Readable } from 'node:stream';
 import fastify, { type FastifyInstance, type FastifyReply } from 'fastify';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { PlatformError } from '#common';
-import type { ClaimEnding, IdempotencyService, KeyedRequest, StoredAnswer } from '#jobs';
+import type { ClaimEnding, IdempotencyService, KeyClaim, KeyedRequest, StoredAnswer } from '#jobs';
 import { sseData, SseWriter } from '#platform/http';
 import { RecordingRoom, AnswerRecorder, longestAnswerBytes } from './answer-recorder.js';
 import { addIdempotency } from './idempotency.js';
@@ -245,5 +245,20 @@ describe('the room for answers', () => {
     third.add('1234567890');
     await third.end('whole');
     expect(ended.map(({ answer }) => answer?.body.length ?? null)).toEqual([null, 8, 10]);
+  });
+
+  it('is taken until what was taken down is kept', async () => {
+    const room = new RecordingRoom(10);
+    let isKept = (): void => undefined;
+    const slow = { end: () => new Promise<void>((resolve) => (isKept = resolve)) };
+    const waiting = new AnswerRecorder(slow as unknown as KeyClaim, room, new Set());
+    waiting.begin(200, {});
+    waiting.add('12345678');
+    const end = waiting.end('whole');
+    waiting.cut();
+    expect(room.take(3)).toBe(false);
+    isKept();
+    await end;
+    expect(room.take(10)).toBe(true);
   });
 });
