@@ -34,11 +34,14 @@ export class WeightsServer {
   /** Answers these statuses first, for a path. */
   readonly statuses = new Map<string, number[]>();
   supportsRanges = true;
+  /** What tells versions of a file apart: an ETag, a weak one beside a date, or nothing. */
+  validators: 'strong' | 'weak' | 'none' = 'strong';
   /** Where a hub file that is large lies; another origin, as on the real hub. */
   storage: WeightsServer | null = null;
   hubToken: string | null = null;
   private readonly files = new Map<string, ServedFile>();
   private readonly json = new Map<string, unknown>();
+  private readonly redirects = new Map<string, string>();
   private readonly hub = new Map<string, Map<string, Buffer>>();
 
   private constructor(private readonly server: Server) {}
@@ -103,9 +106,11 @@ export class WeightsServer {
   }
 
   private addHubFile(name: string, commit: string, path: string, content: Buffer): void {
+    if (isLarge(path) && this.storage) return this.storage.addFile(`/blobs/${sha256(content)}`, content);
     const here = `/${name}/resolve/${commit}/${path}`;
-    if (isLarge(path) && this.storage) this.storage.addFile(`/blobs/${sha256(content)}`, content);
-    else this.addFile(here, content);
+    // Of small files the hub sends on to a copy of its own, without naming the host.
+    if (!isLarge(path)) this.redirects.set(here, `/api/resolve-cache/models/${name}/${commit}/${path}`);
+    this.addFile(this.redirects.get(here) ?? here, content);
   }
 
   private answer(request: IncomingMessage, response: ServerResponse): void {
@@ -118,13 +123,15 @@ export class WeightsServer {
     if (this.isForbidden(path, authorization)) return void response.writeHead(401).end();
     const blob = this.storedBlob(path);
     if (blob) return void response.writeHead(302, { location: blob }).end();
+    const redirect = this.redirects.get(path);
+    if (redirect) return void response.writeHead(307, { location: encodeURI(redirect) }).end();
     const file = this.files.get(path);
     if (file) return this.sendFile(path, file, request, response);
     this.sendJson(url, response);
   }
 
   private isForbidden(path: string, authorization: string | null): boolean {
-    const isHub = path.startsWith('/api/models/') || path.includes('/resolve/');
+    const isHub = path.startsWith('/api/') || path.includes('/resolve/');
     return isHub && this.hubToken !== null && authorization !== `Bearer ${this.hubToken}`;
   }
 
@@ -144,6 +151,13 @@ export class WeightsServer {
     response.writeHead(200, { 'content-type': 'application/json', ...more }).end(JSON.stringify(this.json.get(key)));
   }
 
+  private versionsOf(etag: string): Record<string, string> {
+    if (this.validators === 'none') return {};
+    if (this.validators === 'strong') return { etag };
+    const seconds = Number.parseInt(etag.slice(1, 9), 16);
+    return { etag: `W/${etag}`, 'last-modified': new Date(seconds * 1_000).toUTCString() };
+  }
+
   private sendFile(
     path: string,
     { content, etag }: ServedFile,
@@ -152,9 +166,11 @@ export class WeightsServer {
   ): void {
     const [, from] = /^bytes=(\d+)-/.exec(request.headers.range ?? '') ?? [];
     const condition = request.headers['if-range'];
-    const start = this.supportsRanges && from !== undefined && (!condition || condition === etag) ? Number(from) : 0;
+    const versions = this.versionsOf(etag);
+    const isSame = !condition || condition === (versions['last-modified'] ?? versions['etag']);
+    const start = this.supportsRanges && from !== undefined && isSame ? Number(from) : 0;
     if (start > 0 && start >= content.length) return void response.writeHead(416).end();
-    const headers: Record<string, string | number> = { etag, 'content-length': content.length - start };
+    const headers: Record<string, string | number> = { ...versions, 'content-length': content.length - start };
     if (start > 0) headers['content-range'] = `bytes ${start}-${content.length - 1}/${content.length}`;
     response.writeHead(start > 0 ? 206 : 200, headers);
     const stall = this.stalls.get(path)?.shift();

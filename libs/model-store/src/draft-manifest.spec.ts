@@ -106,6 +106,32 @@ describe('draftManifest', () => {
     }
   });
 
+  it.each([
+    'WhisperForConditionalGeneration',
+    'CLIPModel',
+    'BertForSequenceClassification',
+    'T5ForConditionalGeneration',
+  ])('refuses a %s, which is neither decoder nor encoder', async (architecture) => {
+    const files = {
+      'config.json': Buffer.from(JSON.stringify({ architectures: [architecture], hidden_size: 8 })),
+      'onnx/model.onnx': graph,
+    };
+    server.addRepository('team/other', 'f'.repeat(40), files);
+    await server.addPackage('other', '1.0.0', files);
+    const refusal = { code: 'MODEL_PULL_FAILED', message: expect.stringContaining(architecture) as string };
+    const fromHub = draftManifest('hf:team/other', { hubEndpoint: server.url });
+    await expect(fromHub).rejects.toMatchObject(refusal);
+    const fromPackage = draftManifest('npm:other@1.0.0', { npm: { registry: server.url } });
+    await expect(fromPackage).rejects.toMatchObject(refusal);
+  });
+
+  it.each(['LlamaForCausalLM', 'GPT2LMHeadModel'])('takes a %s for a decoder', async (architecture) => {
+    const decoder = Buffer.from(JSON.stringify({ architectures: [architecture] }));
+    await server.addPackage('decoder', '1.0.0', { 'config.json': decoder, 'onnx/model.onnx': graph });
+    const drafted = await draftManifest('npm:decoder@1.0.0', { npm: { registry: server.url } });
+    expect(drafted).toMatchObject({ type: 'text', family: 'decoder' });
+  });
+
   it('refuses what holds no graph, no configuration, or is no container of weights', async () => {
     await server.addPackage('plain', '1.0.0', { 'config.json': config, 'index.js': graph });
     await server.addPackage('bare', '1.0.0', { 'onnx/model.onnx': graph });

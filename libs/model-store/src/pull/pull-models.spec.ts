@@ -191,6 +191,16 @@ describe('pulling from npm', () => {
     expect(server.requestsOf(path).map(({ range }) => range)).toEqual([null, resumed, resumed]);
   });
 
+  it('starts again where a whole tarball was left under its unfinished name', async () => {
+    const { manifest, path } = await publish();
+    const tarball = Buffer.from(await (await fetch(`${server.url}${path}`)).arrayBuffer());
+    await mkdir(downloadsFolder(home), { recursive: true });
+    await writeFile(join(downloadsFolder(home), 'tiny-weights-1.0.0.tgz.part'), tarball);
+    expect(await pull(manifest)).toMatchObject([{ status: 'installed' }]);
+    const ranges = server.requestsOf(path).map(({ range }) => range);
+    expect(ranges.slice(1)).toEqual([`bytes=${tarball.length}-`, null]);
+  });
+
   it('goes on after it was stopped halfway', async () => {
     const { manifest, path } = await publish();
     server.cuts.set(path, [70_000]);

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import { Parser, type ReadEntry } from 'tar';
-import { request } from 'undici';
 import pacote from 'pacote';
 import { PlatformError } from '#common';
 import type { ManifestFile, ManifestSource } from '#model-registry/manifest';
@@ -11,7 +10,7 @@ import type { NpmPackage } from './npm.source.js';
 import { pullError } from './pull-error.js';
 import type { SourceSettings } from './source-settings.js';
 import { parseSourceUri } from './source-uri.js';
-import { webAgent } from './web-request.js';
+import { fetchWebText } from './web-request.js';
 
 const generationFile = 'generation_config.json';
 const readFiles = new Set(['config.json', generationFile]);
@@ -49,7 +48,7 @@ async function describeHub(hub: HubRepository, settings: SourceSettings): Promis
   const entries = await listRepository(pinned, settings);
   const name = hub.repository;
   const config = await readHubJson(pinned, 'config.json', settings);
-  const kind = kindOf(config);
+  const kind = kindOf(config, `hf:${name}`);
   const paths = entries.map(({ path }) => path);
   const graphFile = requireGraph(paths, kind, `hf:${name}`);
   const hasGeneration = entries.some(({ path }) => path === generationFile);
@@ -71,10 +70,9 @@ async function readHubJson(
 ): Promise<Record<string, unknown>> {
   const url = `${settings.hubEndpoint ?? publicHub}/${hub.repository}/resolve/${hub.revision}/${path}`;
   const headers: Record<string, string> = settings.hubToken ? { authorization: `Bearer ${settings.hubToken}` } : {};
-  const { statusCode, body } = await request(url, { headers, dispatcher: webAgent() });
-  const content = await body.text();
+  const { statusCode, text } = await fetchWebText({ url: new URL(url), headers });
   if (statusCode !== 200) throw pullError(`hf:${hub.repository} has no readable ${path} (${statusCode}).`);
-  return parseJson(content, path, `hf:${hub.repository}`);
+  return parseJson(text, path, `hf:${hub.repository}`);
 }
 
 async function describeNpm(pack: NpmPackage, settings: SourceSettings): Promise<SourceDescription> {
@@ -88,7 +86,7 @@ async function describeNpm(pack: NpmPackage, settings: SourceSettings): Promise<
   // What is no model at all has no configuration either: that there is no graph says more.
   requireGraph(paths, 'decoder', `npm:${spec}`);
   const config = parseJson(texts.get('config.json') ?? '', 'config.json', `npm:${spec}`);
-  const kind = kindOf(config);
+  const kind = kindOf(config, `npm:${spec}`);
   const graphFile = requireGraph(paths, kind, `npm:${spec}`);
   const wanted = files.filter(({ path }) => path.startsWith(graphFile) || isConfiguration(path));
   return {
@@ -157,14 +155,20 @@ function requireGraph(paths: string[], kind: GraphKind, where: string): string {
   return graph;
 }
 
-/** Encoders are published as such, or with the head of the task that they were trained for first. */
-function kindOf({ architectures }: Record<string, unknown>): GraphKind {
-  const [architecture = ''] = Array.isArray(architectures) ? architectures.map(String) : [];
-  return /^(?:\w*Bert|\w*Roberta|XLM|MPNet|Electra|Deberta|Camembert|\w*BERT)\w*(?:Model|ForMaskedLM)$/.test(
-    architecture,
-  )
-    ? 'encoder'
-    : 'decoder';
+const encoderArchitecture =
+  /^(?:\w*Bert|\w*Roberta|XLM|MPNet|Electra|Deberta|Camembert|\w*BERT)\w*(?:Model|ForMaskedLM)$/;
+const decoderArchitecture = /ForCausalLM$|^(?:GPT2|JAIS)LMHeadModel$/;
+
+/**
+ * Encoders are published as such, or with the head of the task that they were trained for first. A configuration that
+ * names no architecture is believed to be a decoder's; one that names any other is of a model that nothing here runs.
+ */
+function kindOf({ architectures }: Record<string, unknown>, where: string): GraphKind {
+  const [architecture] = Array.isArray(architectures) ? architectures.map(String) : [];
+  if (architecture === undefined || decoderArchitecture.test(architecture)) return 'decoder';
+  if (encoderArchitecture.test(architecture)) return 'encoder';
+  const runs = 'decoders (…ForCausalLM) and encoders (such as BertModel)';
+  throw pullError(`${where} holds a ${architecture.slice(0, 80)}; of texts, ${runs} can be added.`);
 }
 
 function parseJson(text: string, path: string, where: string): Record<string, unknown> {

@@ -86,8 +86,11 @@ async function openRange(
     ...(signal ? { signal } : {}),
   } as fetchFromRegistry.Options).catch((error: unknown) => {
     signal?.throwIfAborted();
+    // All of it, or more, lies here already: an earlier run ended before it could say so.
+    if (offset > 0 && (error as { statusCode?: number }).statusCode === 416) return null;
     throw registryError(error, url);
   });
+  if (response === null) return openRange(url, options, 0, signal);
   const resumed = response.status === 206;
   const length = Number(response.headers.get('content-length') ?? Number.NaN);
   return {

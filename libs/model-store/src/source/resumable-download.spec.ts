@@ -85,15 +85,39 @@ describe('downloadResumable', () => {
     expect(await leftovers()).toEqual(['weights.bin']);
   });
 
-  it('never joins two versions of a file', async () => {
+  it.each(['strong', 'weak', 'none'] as const)(
+    'never joins two versions of a file: %s validators',
+    async (validators) => {
+      server.validators = validators;
+      server.cuts.set('/weights.bin', [100_000]);
+      const other = Buffer.from(content).reverse();
+      // The first try breaks; before the second one the file changes.
+      const open = download({ attempts: 1, expected: {} });
+      await expect(open).rejects.toThrow();
+      server.addFile('/weights.bin', other);
+      await download({ expected: {} });
+      expect((await downloaded()).equals(other)).toBe(true);
+    },
+  );
+
+  it('goes on by the date where the ETag is weak', async () => {
+    server.validators = 'weak';
     server.cuts.set('/weights.bin', [100_000]);
-    const other = Buffer.from(content).reverse();
-    // The first try breaks; before the second one the file changes.
-    const open = download({ attempts: 1, expected: {} });
-    await expect(open).rejects.toThrow();
-    server.addFile('/weights.bin', other);
     await download({ expected: {} });
-    expect((await downloaded()).equals(other)).toBe(true);
+    expect((await downloaded()).equals(content)).toBe(true);
+    expect(ranges()).toEqual([null, expect.stringMatching(/^bytes=[1-9]\d*-$/)]);
+  });
+
+  it('goes on without a validator only where a hash will judge', async () => {
+    server.validators = 'none';
+    server.cuts.set('/weights.bin', [100_000]);
+    await download({ expected: {} });
+    expect(ranges()).toEqual([null, null]);
+    await rm(join(folder, 'weights.bin'));
+    server.cuts.set('/weights.bin', [100_000]);
+    await download();
+    expect(ranges().slice(2)).toEqual([null, expect.stringMatching(/^bytes=[1-9]\d*-$/)]);
+    expect((await downloaded()).equals(content)).toBe(true);
   });
 
   it('starts again when the left part is longer than the file', async () => {

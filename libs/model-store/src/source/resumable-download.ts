@@ -63,6 +63,10 @@ export async function downloadResumable(request: DownloadRequest): Promise<void>
 
 async function downloadOnce(request: DownloadRequest, partial: PartialFile): Promise<void> {
   let check = new ContentCheck(request.expected, request.name);
+  const validator = await partial.validator();
+  const { sha256, integrity } = request.expected;
+  // Where nothing would tell two versions of the file apart, none of an earlier one is gone on with.
+  if (validator === null && sha256 === undefined && integrity === undefined) await partial.remove();
   const present = await partial.bytes();
   const total = request.expected.bytes ?? null;
   if (present > 0) {
@@ -70,7 +74,7 @@ async function downloadOnce(request: DownloadRequest, partial: PartialFile): Pro
     await check.updateFromFile(partial.path, onBytes, request.signal);
   }
   if (present === 0 || present !== total) {
-    const response = await request.open(present, await partial.validator());
+    const response = await request.open(present, validator);
     await partial.setValidator(response.validator);
     if (response.offset === 0 && present > 0) check = new ContentCheck(request.expected, request.name);
     await receive(request, partial, response, check);

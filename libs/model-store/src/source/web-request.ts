@@ -35,6 +35,12 @@ export async function openWebRange(web: WebRequest, offset: number, validator: s
   return toRangeResponse(response, offset, web.url);
 }
 
+/** The whole of a small text, with the status that it came with. */
+export async function fetchWebText(web: WebRequest): Promise<{ statusCode: number; text: string }> {
+  const { statusCode, body } = await followRedirects(web, {});
+  return { statusCode, text: await body.text() };
+}
+
 async function followRedirects(web: WebRequest, range: Record<string, string>): Promise<Dispatcher.ResponseData> {
   let url = web.url;
   for (let hop = 0; hop <= maxRedirects; hop++) {
@@ -63,13 +69,13 @@ async function toRangeResponse(response: Dispatcher.ResponseData, offset: number
   return {
     offset: resumed ? offset : 0,
     totalBytes: Number.isFinite(whole) ? whole : null,
-    validator: strongValidator(single(headers['etag']) ?? single(headers['last-modified'])),
+    validator: strongTag(single(headers['etag'])) ?? single(headers['last-modified']) ?? null,
     body,
   };
 }
 
-/** A weak ETag is not allowed in `If-Range`. */
-function strongValidator(value: string | undefined): string | null {
+/** A weak ETag is not allowed in `If-Range`; the date is. */
+function strongTag(value: string | undefined): string | null {
   return value === undefined || value.startsWith('W/') ? null : value;
 }
 
