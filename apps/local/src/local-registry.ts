@@ -41,14 +41,12 @@ export async function furnishDatabase(databaseUrl: string, config: LocalConfig):
 async function giveFirstCredit(prisma: PrismaService, accountId: string | undefined, usd: string): Promise<void> {
   const amountNano = parseNanos(usd) ?? 0n;
   if (accountId === undefined || amountNano <= 0n) return;
+  const ledger = new LedgerService(prisma);
+  const reference = 'bootstrap-credit';
+  // A later start may name another amount: the first one has its credit.
+  if (await ledger.hasCredit(reference)) return;
   const note = 'promotional credit of the first start';
-  await new LedgerService(prisma).credit('grant', {
-    accountId,
-    currency: 'USD',
-    amountNano,
-    reference: 'bootstrap-credit',
-    note,
-  });
+  await ledger.credit('grant', { accountId, currency: 'USD', amountNano, reference, note });
 }
 
 /** `all` serves what is installed and asks for nothing more. */

@@ -385,6 +385,38 @@ describe('credits', () => {
     expect(await free()).toMatchObject({ USD: usd(5) });
   });
 
+  it('refuses a reference under which another credit stands, and posts nothing', async () => {
+    const credit = { accountId: account, currency: 'USD' as const, amountNano: usd(5), reference: `other-${account}` };
+    expect(await ledger.hasCredit(credit.reference)).toBe(false);
+    await ledger.credit('top_up', credit);
+    expect(await ledger.hasCredit(credit.reference)).toBe(true);
+    const first = account;
+    account = randomUUID();
+    await pool.query(`INSERT INTO accounts (id, name) VALUES ($1, 'b')`, [account]);
+    const refusal = { code: 'INVALID_REQUEST', param: 'reference' };
+    await expect(ledger.credit('top_up', { ...credit, accountId: account })).rejects.toMatchObject(refusal);
+    await expect(ledger.credit('grant', credit)).rejects.toMatchObject(refusal);
+    await expect(ledger.credit('revoke', credit)).rejects.toMatchObject(refusal);
+    await expect(ledger.credit('top_up', { ...credit, currency: 'BUNDLED' })).rejects.toMatchObject(refusal);
+    await expect(ledger.credit('top_up', { ...credit, amountNano: usd(6) })).rejects.toMatchObject(refusal);
+    expect(await free()).toMatchObject({ USD: 0n });
+    expect(await ledger.credit('top_up', { ...credit, accountId: first.toUpperCase() })).toBe(false);
+  });
+
+  it('gives a reference to one of two accounts that ask at once, and refuses the other', async () => {
+    const accounts = [account, randomUUID()];
+    await pool.query(`INSERT INTO accounts (id, name) VALUES ($1, 'b')`, [accounts[1]]);
+    for (let round = 0; round < 5; round++) {
+      const credit = { currency: 'USD' as const, amountNano: usd(1), reference: `race-${round}-${account}` };
+      const answers = await Promise.allSettled(
+        accounts.map((accountId) => ledger.credit('grant', { ...credit, accountId })),
+      );
+      expect(answers.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
+      const refused = answers.find((answer) => answer.status === 'rejected');
+      expect(refused?.reason).toMatchObject({ code: 'INVALID_REQUEST', param: 'reference' });
+    }
+  });
+
   it('revokes what is free and no more', async () => {
     await give('USD', usd(5));
     const job = await open(usd(2));

@@ -35,6 +35,15 @@ export interface Credited {
   amountNano: NanoUsd;
 }
 
+/** A credit that stands in the ledger. */
+export interface PostedCredit {
+  kind: string;
+  accountId: string;
+  currency: Currency;
+  /** Positive, also for a revocation. */
+  amountNano: NanoUsd;
+}
+
 /** What an account can spend at this moment. */
 export interface AccountBalance {
   accountId: string;
@@ -181,6 +190,17 @@ export class LedgerRepository {
         ${credit.currency}::currency, ${credit.amountNano}::bigint, ${credit.reference}, ${credit.note})`;
     const { outcome, amount_nano } = one(row);
     return { outcome, amountNano: amount_nano };
+  }
+
+  /** What was posted under a reference; null where nothing was. */
+  async findCredit(reference: string): Promise<PostedCredit | null> {
+    const [row] = await this.queries.$queryRaw<PostedCredit[]>`
+      SELECT t.kind::text AS kind, t.account_id::text AS "accountId", e.currency::text AS currency,
+             abs(e.amount_nano) AS "amountNano"
+        FROM ledger_transactions t JOIN ledger_entries e ON e.transaction_id = t.id
+        JOIN ledger_accounts a ON a.id = e.ledger_account_id AND a.account_id IS NOT NULL
+       WHERE t.reference = ${reference}`;
+    return row ?? null;
   }
 
   /** Resolves to the allowance per day. */

@@ -23,20 +23,31 @@ export class LedgerService {
 
   /**
    * Puts credit in (`top_up` was paid for, `grant` is a gift), or takes free credit back (`revoke`). Resolves to false
-   * when its reference had been posted before. Rejects with `NOT_FOUND` for an unknown account and
-   * `INSUFFICIENT_BALANCE` when less is free than shall be revoked.
+   * when this credit had been posted under its reference before. Rejects with `NOT_FOUND` for an unknown account,
+   * `INSUFFICIENT_BALANCE` when less is free than shall be revoked, and `INVALID_REQUEST` for a reference under which
+   * another credit stands.
    */
   async credit(kind: CreditKind, credit: Credit): Promise<boolean> {
     const { accountId, amountNano } = credit;
     if (amountNano <= 0n) throw new PlatformError('INVALID_REQUEST', 'A credit must be more than zero.');
     await this.balance(accountId);
     const { reference = null, note = '' } = credit;
-    const result = await this.repository.credit(kind, { ...credit, reference, note });
+    const result = await this.repository.credit(kind, { ...credit, reference, note }).catch(async (error: unknown) => {
+      // Two accounts at once, one reference: each waits for a lock of its own, and the second one to write is refused.
+      if (reference === null || !(await this.repository.findCredit(reference))) throw error;
+      return { outcome: 'repeated' as const, amountNano };
+    });
     if (result.outcome === 'insufficient_balance') {
       const free = formatNanos(result.amountNano);
       throw new PlatformError('INSUFFICIENT_BALANCE', `Only ${free} ${credit.currency} of the account are free.`);
     }
+    if (result.outcome === 'repeated' && reference !== null) await this.assertSame(kind, { ...credit, reference });
     return result.outcome === 'posted';
+  }
+
+  /** Whether anything was posted under a reference. */
+  async hasCredit(reference: string): Promise<boolean> {
+    return (await this.repository.findCredit(reference)) !== null;
   }
 
   /** Sets what the DIEM allowance of each day comes from; resolves to that allowance. Today's changes at once. */
@@ -51,6 +62,17 @@ export class LedgerService {
     const balance = await this.repository.balance(accountId);
     if (!balance) throw new PlatformError('NOT_FOUND', `There is no account ${accountId}.`);
     return balance;
+  }
+
+  private async assertSame(kind: CreditKind, credit: Credit & { reference: string }): Promise<void> {
+    const { accountId, currency, amountNano, reference } = credit;
+    const posted = await this.repository.findCredit(reference);
+    if (!posted) return;
+    const same = posted.kind === kind && posted.accountId === accountId.toLowerCase();
+    if (same && posted.currency === currency && posted.amountNano === amountNano) return;
+    const found = `a ${posted.kind} of ${formatNanos(posted.amountNano)} ${posted.currency} for ${posted.accountId}`;
+    const message = `The reference ${reference} stands for another credit: ${found}. Nothing was posted.`;
+    throw new PlatformError('INVALID_REQUEST', message, 'reference');
   }
 
   /** What a closed request was charged; null while it is open, and for one that had no hold. */

@@ -1,0 +1,29 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { AccountsService } from '#accounts';
+import { LedgerService } from '#billing';
+import { LocalConfig, parseConfig } from '#platform/config';
+import { PrismaService } from '#platform/prisma';
+import { expectInvariant } from '#test/invariant';
+import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
+import { furnishDatabase } from './local-registry.js';
+
+let database: TestDatabase;
+
+beforeAll(async () => void (database = await createMigratedDatabase()));
+afterAll(() => database.drop());
+
+it('gives the first account its credit once, also where a later start names another amount', async () => {
+  for (const amount of ['100', '5']) {
+    const environment = { SLUICE_MODELS: 'none', SLUICE_BOOTSTRAP_CREDIT_USD: amount };
+    await furnishDatabase(database.url, parseConfig(LocalConfig, environment));
+  }
+  const prisma = new PrismaService({ url: database.url, poolSize: 2 });
+  try {
+    const [account] = await new AccountsService(prisma).listAccounts();
+    const { usdNano } = await new LedgerService(prisma).balance(account?.id ?? '');
+    expect(usdNano).toBe(100_000_000_000n);
+  } finally {
+    await prisma.$disconnect();
+  }
+  await expectInvariant({ databaseUrl: database.url });
+});
