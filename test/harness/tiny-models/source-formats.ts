@@ -64,10 +64,10 @@ const partNames: Record<LayerPart, string> = {
   down: 'ffn_down',
 };
 
-/** A GGUF file (version 3, float32 tensors) of the `llama` or the `qwen` shape. */
-export async function ggufFile(decoder: TinyDecoder): Promise<Buffer> {
+/** A GGUF file (version 3, float32 tensors) of the `llama` or the `qwen` shape, with `more` tensors at its end. */
+export async function ggufFile(decoder: TinyDecoder, more: readonly PlainTensor[] = []): Promise<Buffer> {
   const isLlama = decoder.config.model_type === 'llama';
-  const tensors = await ggufTensors(decoder, isLlama);
+  const tensors = [...(await ggufTensors(decoder, isLlama)), ...more];
   const metadata = ggufMetadata(decoder, isLlama ? 'llama' : 'qwen3');
   const count = (value: number) => {
     const bytes = Buffer.alloc(8);
@@ -145,7 +145,7 @@ function ggufMetadata(decoder: TinyDecoder, architecture: string): Record<string
   return { ...common, 'tokenizer.ggml.model': 'gpt2', 'tokenizer.ggml.merges': { texts: model.merges } };
 }
 
-interface PlainTensor {
+export interface PlainTensor {
   name: string;
   dimensions: number[];
   values: Float32Array;
@@ -178,7 +178,9 @@ async function ggufTensors({ shape, weights }: TinyDecoder, interleaved: boolean
       const dimensions = rows === null ? [values.length] : [values.length / rows, rows];
       tensors.push({ name: `${name}.weight`, dimensions, values });
       if (shape.bias.queryKeyValue && ['query', 'key', 'value'].includes(part)) {
-        tensors.push(await vector(`${name}.bias`, weightNames.bias(weight)));
+        const bias = await vector(`${name}.bias`, weightNames.bias(weight));
+        const isRotary = interleaved && part !== 'value';
+        tensors.push(isRotary ? { ...bias, values: interleavedRows(bias.values, 1, shape.headSize) } : bias);
       }
     }
   }
@@ -203,12 +205,15 @@ async function plainPart(shape: DecoderShape, weights: WeightSource, layer: numb
 async function interleavedPart(shape: DecoderShape, weights: WeightSource, layer: number, part: LayerPart) {
   const values = await plainPart(shape, weights, layer, part);
   if (part !== 'query' && part !== 'key') return values;
-  const { headSize, hiddenSize } = shape;
+  return interleavedRows(values, shape.hiddenSize, shape.headSize);
+}
+
+function interleavedRows(values: Float32Array, columns: number, headSize: number): Float32Array {
   const result = new Float32Array(values.length);
-  for (let row = 0; row < values.length / hiddenSize; row++) {
+  for (let row = 0; row < values.length / columns; row++) {
     const inHead = row % headSize;
     const target = row - inHead + (inHead < headSize / 2 ? 2 * inHead : 2 * (inHead - headSize / 2) + 1);
-    result.set(values.subarray(row * hiddenSize, (row + 1) * hiddenSize), target * hiddenSize);
+    result.set(values.subarray(row * columns, (row + 1) * columns), target * columns);
   }
   return result;
 }

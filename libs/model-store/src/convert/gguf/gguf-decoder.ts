@@ -35,6 +35,10 @@ const layerTensors: Record<LayerPart, string> = {
   down: 'ffn_down',
 };
 
+/** What may lie in a file unread: rotary frequencies that follow from the metadata, and those that are read apart. */
+const unneededTensors = /^rope_(?:freqs|factors_long|factors_short)\.weight$|\.attn_rot_embd(?:\.weight)?$/;
+const mostNamed = 5;
+
 /** The weights of a GGUF file under the names of the emitters, dequantised as they are read. */
 export class GgufDecoder implements WeightSource {
   private constructor(
@@ -71,7 +75,11 @@ export class GgufDecoder implements WeightSource {
 
   async vector(name: string): Promise<Float32Array> {
     const tensor = this.tensor(name);
-    return dequantize(tensor.type, await this.file.read(tensor.offset, tensor.bytes));
+    const values = dequantize(tensor.type, await this.file.read(tensor.offset, tensor.bytes));
+    const isRotary = name.endsWith('.query.bias') || name.endsWith('.key.bias');
+    if (!isRotary || !this.architecture.interleaved) return values;
+    const read = (first: number, last: number) => Promise.resolve(values.subarray(first, last));
+    return halfSplitRows({ columns: 1, headSize: this.shape.headSize, read }, 0, values.length);
   }
 
   private async readRows(tensor: GgufTensor, from: number, to: number): Promise<Float32Array> {
@@ -87,14 +95,22 @@ export class GgufDecoder implements WeightSource {
     return tensor;
   }
 
-  /** Finds a tensor that is missing or of another size before anything is written. */
+  /** Finds a tensor that is missing, of another size or read by nobody before anything is written. */
   private checkTensors(): void {
+    const unread = new Set(this.header.tensors.keys());
     for (const [name, dimensions] of expectedTensors(this.shape)) {
       const tensor = this.tensor(name);
+      unread.delete(tensor.name);
       if (tensor.dimensions.join() === dimensions.join()) continue;
       const sizes = `its tensor ${tensor.name} is ${tensor.dimensions.join(' × ')}, not ${dimensions.join(' × ')}`;
       throw invalidFile(this.file.name, sizes);
     }
+    const strange = [...unread].filter((name) => !unneededTensors.test(name));
+    if (strange.length === 0) return;
+    // A bias that the graph leaves out, or a gate of experts: the model would run and answer wrongly.
+    const more = strange.length > mostNamed ? ` and ${strange.length - mostNamed} more` : '';
+    const names = strange.slice(0, mostNamed).join(', ');
+    throw invalidFile(this.file.name, `it has tensors that nothing here computes with: ${names}${more}`);
   }
 }
 
