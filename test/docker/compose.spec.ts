@@ -18,7 +18,8 @@ interface Compose {
   networks: Record<string, { internal?: boolean } | null>;
 }
 
-const file = join(import.meta.dirname, '..', '..', 'docker', 'compose.yaml');
+const root = join(import.meta.dirname, '..', '..');
+const file = join(root, 'docker', 'compose.yaml');
 const { services, networks } = parse(readFileSync(file, 'utf8'), { merge: true }) as Compose;
 
 const own: Record<string, new () => object> = {
@@ -35,6 +36,15 @@ function serviceOf(name: string): Service {
 }
 
 describe('docker/compose.yaml', () => {
+  it('says at its head how to start it, as docs/deployment.md does', () => {
+    const command = /docker compose -f docker\/compose\.yaml up .*/;
+    const [inFile] = command.exec(readFileSync(file, 'utf8')) ?? [];
+    const [inDocs] = command.exec(readFileSync(join(root, 'docs', 'deployment.md'), 'utf8')) ?? [];
+    expect(inFile).toBe(inDocs);
+    // Jobs that end are failures to `--wait`.
+    expect(inFile).not.toContain('--wait');
+  });
+
   it.each(Object.entries(own))(
     'gives %s only variables that it reads, and all that it must have',
     (name, configClass) => {

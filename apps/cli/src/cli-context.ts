@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { AccountsService } from '#accounts';
-import { PlatformError } from '#common';
+import { isProcessAlive, PlatformError } from '#common';
 import type { ModelRegistryService } from '#model-registry';
 import { createProgressReporter, type ProgressReporter, type SourceSettings } from '#model-store';
 import type { CliConfig } from '#platform/config';
@@ -18,6 +18,7 @@ export interface CliStreams {
 interface RuntimeFile {
   databaseUrl: string;
   baseUrl: string;
+  pid: number;
 }
 
 /**
@@ -95,9 +96,11 @@ export class CliContext {
     return this.config.databaseUrl ?? (await this.runtime())?.databaseUrl;
   }
 
+  /** Null also for what a killed `npm start` left behind: nobody answers there any more. */
   private async runtime(): Promise<RuntimeFile | null> {
     try {
-      return JSON.parse(await readFile(join(this.config.home, 'runtime.json'), 'utf8')) as RuntimeFile;
+      const runtime = JSON.parse(await readFile(join(this.config.home, 'runtime.json'), 'utf8')) as RuntimeFile;
+      return isProcessAlive(runtime.pid) ? runtime : null;
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
       throw error;

@@ -1,15 +1,19 @@
+import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { bundledManifestFolder, listedManifests, loadManifestFolder } from '#model-registry/manifest';
+import { CliConfig, parseConfig } from '#platform/config';
 import { runCommandLine } from '#test/command-line';
 import { createMigratedDatabase, createTestDatabase, type TestDatabase } from '#test/postgres';
 import { exampleManifest } from '#test/example-manifest';
 import { installTinyModel } from '#test/tiny-models';
 import { WeightsServer } from '#test/weights-server';
+import { CliContext } from './cli-context.js';
+import { runCommand } from './run-command.js';
 
 let database: TestDatabase;
 let home: string;
@@ -46,6 +50,21 @@ const run = (line: string[], environment: Record<string, string> = {}) =>
   runCommandLine(line, { SLUICE_HOME: home, DATABASE_URL: database.url, HF_ENDPOINT: hub.url, ...environment });
 
 const runJson = async (...line: string[]) => JSON.parse(await run([...line, '--json'])) as Record<string, unknown>;
+/** As `main.ts` runs it: what a shell sees. */
+async function runMain(line: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
+  const written = { stdout: '', stderr: '' };
+  const spies = (['stdout', 'stderr'] as const).map((name) =>
+    vi.spyOn(process[name], 'write').mockImplementation((text) => (written[name] += String(text)).length > 0),
+  );
+  try {
+    const environment = { SLUICE_HOME: home, DATABASE_URL: database.url, HF_ENDPOINT: hub.url };
+    const code = await runCommand(new CliContext(parseConfig(CliConfig, environment)), line);
+    return { code, ...written };
+  } finally {
+    for (const spy of spies) spy.mockRestore();
+  }
+}
+
 const withoutDatabase = { DATABASE_URL: '' };
 
 describe('sluice models', () => {
@@ -116,6 +135,28 @@ describe('sluice models', () => {
     await expect(run(['models', 'add', join(home, 'none.yaml')])).rejects.toThrow(/There is no file .*none\.yaml/);
   });
 
+  it('pulls nothing for all and none, as SLUICE_MODELS means them', async () => {
+    for (const names of [['none'], ['all'], ['all,none'], ['none', 'all']]) {
+      expect(await run(['models', 'pull', ...names])).toContain('nothing to pull');
+      expect(await runJson('models', 'pull', ...names)).toEqual({ models: [] });
+    }
+    await expect(run(['models', 'pull', ''])).rejects.toThrow('Nothing to pull');
+    await expect(run(['models', 'pull', 'all,nothing-like-this'])).rejects.toThrow('No model or set is called');
+  });
+
+  it('answers one JSON document for a pull that failed, and one where there is no other', async () => {
+    const path = join(home, 'gone.yaml');
+    await writeFile(path, JSON.stringify(exampleManifest({ id: 'gone', sources: [{ uri: 'file:none', files: [] }] })));
+    await run(['models', 'add', path]);
+    const pulled = await runMain(['models', 'pull', 'gone', '--json']);
+    expect(pulled).toMatchObject({ code: 1, stderr: expect.stringContaining('sluice: Not pulled: gone.') as string });
+    expect(JSON.parse(pulled.stdout)).toMatchObject({ models: [{ modelId: 'gone', status: 'failed' }] });
+    await run(['models', 'remove', 'gone']);
+    const unknown = await runMain(['models', 'pull', 'gone', '--json']);
+    expect(unknown.code).toBe(1);
+    expect(JSON.parse(unknown.stdout)).toMatchObject({ error: { code: 'MODEL_NOT_FOUND' } });
+  });
+
   it.each([
     [['add', 'hf:owner/none'], 'hf:owner/none'],
     [['add', 'https://example.org/model.onnx'], 'There is no file'],
@@ -138,11 +179,19 @@ describe('sluice models', () => {
   });
 
   it('finds the database of the running installation by its home', async () => {
-    const runtime = { databaseUrl: database.url, baseUrl: 'http://127.0.0.1:9/api/v1', pid: 1 };
+    const runtime = { databaseUrl: database.url, baseUrl: 'http://127.0.0.1:9/api/v1', pid: process.pid };
     await writeFile(join(home, 'runtime.json'), JSON.stringify(runtime));
     await run(['models', 'add', 'hf:owner/Tiny-Chat-ONNX', '--id', 'by-home'], withoutDatabase);
     expect(await run(['models', 'list'], withoutDatabase)).toMatch(/by-home +text +XS +– +unknown/);
     await run(['models', 'remove', 'by-home'], withoutDatabase);
+  });
+
+  it('goes by the files alone where a killed installation left its notes', async () => {
+    const { pid } = spawnSync(process.execPath, ['--eval', '']);
+    const runtime = { databaseUrl: 'postgresql://nobody@127.0.0.1:9/none', baseUrl: 'http://127.0.0.1:9/api/v1', pid };
+    await writeFile(join(home, 'runtime.json'), JSON.stringify(runtime));
+    expect(await run(['models', 'list'], withoutDatabase)).toContain('stories-15m');
+    await expect(run(['accounts', 'list'], withoutDatabase)).rejects.toThrow(/npm start.*DATABASE_URL/);
   });
 });
 
@@ -220,6 +269,7 @@ describe('sluice credits, diem and ledger', () => {
     const grant = ['credits', 'grant', '12.5', '--reference', `invoice-${String(id)}`, ...account];
     expect(await runJson(...grant, '--paid')).toMatchObject({ kind: 'top_up', currency: 'USD', posted: true });
     expect(await runJson(...grant, '--paid')).toMatchObject({ posted: false });
+    await expect(run(grant)).rejects.toMatchObject({ code: 'INVALID_REQUEST', param: 'reference' });
     await run(['credits', 'grant', '2', '--currency', 'BUNDLED', ...account]);
     await run(['credits', 'revoke', '0.5', '--note', 'mistake', ...account]);
     expect(await runJson('diem', 'set-stake', '3', ...account)).toMatchObject({ allowanceNano: '3000000000' });
@@ -243,6 +293,9 @@ describe('sluice credits, diem and ledger', () => {
     try {
       await client.query('UPDATE balances SET usd_nano = 5 WHERE account_id = $1', [id]);
       await expect(run(['ledger', 'verify'])).rejects.toThrow('The ledger is broken');
+      const { code, stdout, stderr } = await runMain(['ledger', 'verify', '--json']);
+      expect({ code, stderr }).toEqual({ code: 1, stderr: 'sluice: The ledger is broken.\n' });
+      expect(JSON.parse(stdout)).toMatchObject({ sound: false, breaks: { wrongBalances: 1 } });
     } finally {
       await client.query('UPDATE balances SET usd_nano = 0 WHERE account_id = $1', [id]);
       await client.end();
@@ -258,6 +311,8 @@ describe('sluice credits, diem and ledger', () => {
     [['credits', 'revoke', '999999999'], 'of the account are free'],
     [['diem', 'set-stake', 'much'], 'must be a decimal'],
     [['ledger', 'show', '--limit', '0'], '--limit must be'],
+    [['ledger', 'show', '--account', 'nobody'], 'There is no account nobody'],
+    [['ledger', 'show', '--account', '00000000-0000-4000-8000-000000000000'], 'There is no account 0000'],
   ])('refuses %j', async (line, message) => {
     await runJson('accounts', 'create', 'first');
     await expect(run(line)).rejects.toThrow(message);

@@ -1,8 +1,7 @@
 import 'reflect-metadata';
 import { CliConfig, loadConfig } from '#platform/config';
 import { CliContext } from './cli-context.js';
-import { createProgram } from './program.js';
-import { reportFailure } from './report-failure.js';
+import { runCommand } from './run-command.js';
 
 const stop = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
@@ -10,10 +9,4 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
 }
 
 const context = new CliContext(loadConfig(CliConfig), { signal: stop.signal });
-try {
-  await createProgram(context).parseAsync(process.argv);
-} catch (error) {
-  process.exitCode = reportFailure(error, process.argv.includes('--json'));
-} finally {
-  await context.close();
-}
+process.exitCode = await runCommand(context, process.argv.slice(2));

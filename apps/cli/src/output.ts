@@ -1,8 +1,16 @@
 /** What commands write: one JSON document, or lines and tables for people. */
 export class Output {
+  private documents = 0;
+
   constructor(private readonly stream: NodeJS.WritableStream) {}
 
+  /** Whether a JSON document was written. */
+  get hasDocument(): boolean {
+    return this.documents > 0;
+  }
+
   json(value: unknown): void {
+    this.documents++;
     // Integers beyond the safe ones are text: a reader of JSON would round them.
     const replacer = (_key: string, member: unknown) => (typeof member === 'bigint' ? String(member) : member);
     this.stream.write(`${JSON.stringify(value, replacer, 2)}\n`);

@@ -2,8 +2,8 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { PlatformError } from '#common';
 import { CliConfig, parseConfig } from '#platform/config';
 import { CliContext } from './cli-context.js';
-import { createProgram } from './program.js';
 import { reportFailure } from './report-failure.js';
+import { runCommand } from './run-command.js';
 
 afterEach(() => vi.restoreAllMocks());
 
@@ -13,15 +13,7 @@ function capture(stream: 'stdout' | 'stderr'): string[] {
   return written;
 }
 
-async function exitCodeOf(line: string[]): Promise<number> {
-  const context = new CliContext(parseConfig(CliConfig, {}));
-  try {
-    await createProgram(context).parseAsync(line, { from: 'user' });
-    return 0;
-  } catch (error) {
-    return reportFailure(error, line.includes('--json'));
-  }
-}
+const exitCodeOf = (line: string[]) => runCommand(new CliContext(parseConfig(CliConfig, {})), line);
 
 describe('the exit of a command', () => {
   it('is 1 with one plain line for a failure', () => {

@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AccountsService } from '#accounts';
+import { ModelRegistryService, noOnlineModels } from '#model-registry';
 import { PrismaService } from '#platform/prisma';
 import { runCommandLine } from '#test/command-line';
+import { exampleManifest } from '#test/example-manifest';
 import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
 
 let database: TestDatabase;
@@ -14,6 +16,8 @@ beforeAll(async () => {
   const accounts = new AccountsService(prisma);
   accountId = (await accounts.createAccount('a')).id;
   keyId = (await accounts.createKey({ accountId, kind: 'INFERENCE' })).record.id;
+  const tiny = exampleManifest({ id: 'tiny', aliases: ['small'], traits: { fastest: 1 } });
+  await new ModelRegistryService(prisma, noOnlineModels).upsert([tiny]);
   await prisma.$disconnect();
 });
 
@@ -65,9 +69,17 @@ describe('sluice limits', () => {
     [['set', '--class', 'XS', '--model', 'm', '--rpm', '1']],
     [['set', '--global', '--class', 'XS', '--rpm', '1']],
     [['set', '--global', '--account', 'x', '--rpm', '1']],
+    [['set', '--model', 'tinny', '--rpm', '1']],
+    [['set', '--model', 'small', '--rpm', '1']],
+    [['set', '--model', 'fastest', '--rpm', '1']],
   ])('refuses %j and changes nothing', async (line) => {
     await expect(run(...line)).rejects.toMatchObject({ code: 'INVALID_REQUEST' });
     expect(await overrides()).toEqual([]);
+  });
+
+  it('says whose other name a model was given by', async () => {
+    const refusal = { param: 'model', message: expect.stringContaining('another name of tiny') as string };
+    await expect(run('set', '--model', 'small', '--rpm', '1')).rejects.toMatchObject(refusal);
   });
 
   it.each([

@@ -52,11 +52,30 @@ async function setLimits(context: CliContext, options: TargetOptions & { rpm?: s
   const subject = await subjectOf(context, options);
   const override = { ...subject, requests: countOf('--rpm', options.rpm), tokens: countOf('--tpm', options.tpm) };
   checkOverride(override);
+  if (options.model !== undefined) await assertModel(context, options.model);
   await (await requireOverrides(context)).set(override);
   if (options.json) return context.output.json(override);
   const { requests, tokens } = override;
   const parts = [requests === null ? [] : `${requests} requests`, tokens === null ? [] : `${tokens} tokens`].flat();
   context.output.line(`${nameOf(override)}: ${parts.join(' and ')} per minute`);
+}
+
+/** Limits are looked up by the id of a model alone: under another name nobody would ever read them. */
+async function assertModel(context: CliContext, name: string): Promise<void> {
+  const manifests = (await (await context.requireRegistry()).inventory()).map(({ manifest }) => manifest);
+  if (manifests.some(({ id }) => id === name)) return;
+  const meant = manifests.filter(({ aliases = [], traits = {} }) =>
+    [...aliases, ...Object.keys(traits)].includes(name),
+  );
+  const hint =
+    meant.length > 0
+      ? `It is another name of ${meant.map(({ id }) => id).join(', ')}.`
+      : 'sluice models list shows what there is.';
+  throw new PlatformError(
+    'INVALID_REQUEST',
+    `--model must be the id of a registered model, not ${name}. ${hint}`,
+    'model',
+  );
 }
 
 async function removeLimits(context: CliContext, options: TargetOptions): Promise<void> {

@@ -6,8 +6,15 @@ import { findKnownModels } from './known-models.js';
 
 export async function pullCommand(context: CliContext, names: string[], { json }: { json?: boolean }): Promise<void> {
   const known = (await findKnownModels(context)).map(({ manifest }) => manifest);
-  const selected = selectManifests(known, names.length > 0 ? names.join(',') : 'starter');
-  if (selected.length === 0) throw new PlatformError('MODEL_NOT_FOUND', 'Nothing to pull.');
+  const words = names.flatMap((name) => name.split(',')).map((word) => word.trim());
+  // As `SLUICE_MODELS` means them, which containers hand over: neither asks for a file.
+  const wanted = words.filter((word) => word !== 'all' && word !== 'none');
+  const selected = selectManifests(known, words.length > 0 ? wanted.join(',') : 'starter');
+  if (selected.length === 0) {
+    if (wanted.length === words.length) throw new PlatformError('MODEL_NOT_FOUND', 'Nothing to pull.');
+    if (json) return context.output.json({ models: [] });
+    return context.output.line('nothing to pull: "all" is what is installed, "none" is nothing');
+  }
   const outcomes = await pullManifests(context, selected);
   if (json) context.output.json({ models: outcomes.map(describeOutcome) });
   else for (const outcome of outcomes) context.output.line(sentenceOf(outcome));

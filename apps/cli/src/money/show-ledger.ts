@@ -11,7 +11,10 @@ interface ShowOptions {
 /** `sluice ledger show`: entries of one account. */
 export async function showLedger(context: CliContext, { account, limit, json }: ShowOptions): Promise<void> {
   const accountId = await resolveAccount(context, account);
-  const entries = await (await requireLedger(context)).entries(accountId, limit);
+  const ledger = await requireLedger(context);
+  // An account without entries has an empty table; one that is not there has none.
+  await ledger.balance(accountId);
+  const entries = await ledger.entries(accountId, limit);
   if (json) return context.output.json({ accountId, entries });
   context.output.table(
     ['TIME', 'KIND', 'AMOUNT', 'CURRENCY', 'FOR', 'REQUEST'],
