@@ -1,7 +1,7 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { modelFolder, modelsFolder } from '#model-store';
-import { type ModelManifest, validateManifest } from '#model-registry/manifest';
+import { type ModelManifest, readStoredManifest } from '#model-registry/manifest';
 
 /** A model whose folder is complete. */
 export interface InstalledModel {
@@ -63,7 +63,7 @@ export class InstalledModels {
     const version = `${ino}/${mtimeMs}`;
     const known = this.known.get(id);
     if (known?.version === version) return known;
-    const manifest = validateManifest(JSON.parse(await readFile(path, 'utf8')), 'manifest.json');
+    const manifest = readStoredManifest(JSON.parse(await readFile(path, 'utf8')), 'manifest.json');
     if (manifest.id !== id) throw new Error(`its manifest is that of ${manifest.id}`);
     const model = { manifest, directory, version };
     this.known.set(id, model);

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fingerprintManifest, type ModelManifest, validateManifest } from '#model-registry/manifest';
+import { fingerprintManifest, type ModelManifest, readStoredManifest } from '#model-registry/manifest';
 import { isCurrentConversion } from './convert/converter-versions.js';
 import { type InstalledRecord, modelFolder, modelsFolder } from './layout.js';
 
@@ -26,7 +26,7 @@ export async function readInstalledModel(home: string, modelId: string): Promise
   try {
     const record = JSON.parse(await readFile(join(folder, 'installed.json'), 'utf8')) as InstalledRecord;
     const value: unknown = JSON.parse(await readFile(join(folder, 'manifest.json'), 'utf8'));
-    return { manifest: validateManifest(value, `${modelId}/manifest.json`), record, folder };
+    return { manifest: readStoredManifest(value, `${modelId}/manifest.json`), record, folder };
   } catch {
     // No model, or one that an older version wrote: a pull installs it anew.
     return null;

@@ -5,4 +5,4 @@ export { fingerprintManifest } from './manifest-fingerprint.js';
 export * from './model.presenter.js';
 export { noCapabilities, quantizations, reasoningEfforts } from './capabilities.schema.js';
 export { modelIdPattern } from './manifest.schema.js';
-export { parseManifest, validateManifest } from './parse-manifest.js';
+export { parseManifest, readStoredManifest, validateManifest } from './parse-manifest.js';

@@ -1,10 +1,6 @@
 import type { ModelManifest } from './manifest.js';
-
-/** What is wrong in a manifest, and where: `capabilities.supportsE2EE`. */
-export interface ManifestProblem {
-  path: string;
-  message: string;
-}
+import type { ManifestProblem } from './manifest-problem.js';
+import { pricingProblems } from './pricing-rules.js';
 
 type Rule = (manifest: ModelManifest) => (ManifestProblem | false | undefined)[];
 
@@ -18,6 +14,11 @@ const capabilityRules: Rule = ({ capabilities }) => [
     !capabilities.supportsVision && {
       path: 'capabilities.supportsMultipleImages',
       message: 'needs supportsVision',
+    },
+  capabilities.supportsResponseSchema &&
+    !capabilities.supportsFunctionCalling && {
+      path: 'capabilities.supportsResponseSchema',
+      message: 'needs supportsFunctionCalling',
     },
   ...(['reasoningEffortOptions', 'defaultReasoningEffort'] as const).map(
     (field) =>
@@ -78,23 +79,47 @@ const traitRules: Rule = ({ traits }) =>
   ]);
 
 const sourceRules: Rule = ({ sources }) =>
-  sources.flatMap(({ uri, files }, index) => {
+  sources.flatMap(({ uri, files, integrity }, index) => {
     const mayBeEmpty = uri.startsWith('hf:') || uri.startsWith('file:');
     return [
       files.length === 0 && !mayBeEmpty && { path: `sources[${index}].files`, message: 'must name at least one file' },
+      integrity !== undefined &&
+        !isOneDownload(uri) && {
+          path: `sources[${index}].integrity`,
+          message: 'is checked for npm: and for a url of one file alone; give each file its sha256',
+        },
     ];
   });
+
+/** What comes as one stream of bytes, which an integrity can be of. */
+function isOneDownload(uri: string): boolean {
+  if (uri.startsWith('npm:')) return true;
+  return /^https?:/.test(uri) && !(URL.canParse(uri) && new URL(uri).pathname.endsWith('/'));
+}
 
 const deprecationRules: Rule = ({ id, deprecation }) => [
   deprecation?.autoRemap &&
     !deprecation.replacementModelId && { path: 'deprecation.autoRemap', message: 'needs replacementModelId' },
+  deprecation !== undefined &&
+    Date.parse(deprecation.date) !== Date.parse(deprecation.removesAt) && {
+      path: 'deprecation.date',
+      message: 'must be the same as removesAt',
+    },
   deprecation?.replacementModelId === id && {
     path: 'deprecation.replacementModelId',
     message: 'must be another model',
   },
 ];
 
-const rules: Rule[] = [capabilityRules, textRules, shapeRules, traitRules, sourceRules, deprecationRules];
+const rules: Rule[] = [
+  capabilityRules,
+  textRules,
+  shapeRules,
+  pricingProblems,
+  traitRules,
+  sourceRules,
+  deprecationRules,
+];
 
 /** The rules of the contract that look at more than one field. Empty when all hold. */
 export function findManifestProblems(manifest: ModelManifest): ManifestProblem[] {

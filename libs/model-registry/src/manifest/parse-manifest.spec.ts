@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { PlatformError } from '#common';
-import { parseManifest } from './parse-manifest.js';
+import { parseManifest, readStoredManifest, validateManifest } from './parse-manifest.js';
 
 const valid = `
 id: some-model
@@ -80,6 +80,31 @@ describe('parseManifest', () => {
       `${valid}\ndeprecation: { autoRemap: true, date: 2027-01-01, removesAt: 2027-01-01 }`,
       'deprecation.autoRemap',
     ],
+    [
+      'two dates of removal',
+      `${valid}\ndeprecation: { autoRemap: false, date: 2027-01-01, removesAt: 2027-02-01 }`,
+      'deprecation.date must be the same as removesAt',
+    ],
+    [
+      'schemas without tools',
+      `${valid}\ncapabilities: { supportsResponseSchema: true }`,
+      'needs supportsFunctionCalling',
+    ],
+    [
+      'a price in DIEM of its own',
+      changed('{ usd: 2, diem: 2 }', '{ usd: 2, diem: 1 }'),
+      'pricing.output.diem must be',
+    ],
+    [
+      'a price that nobody bills',
+      changed('output: {', 'cache_write: { usd: 1, diem: 1 }, output: {'),
+      'pricing.cache_write is not billed here',
+    ],
+    ...['hf:owner/name', 'file:weights', 'https://example.org/weights/'].map((uri) => [
+      `an integrity of ${uri}`,
+      changed('npm:some-package@1.0.0', `${uri}\n    integrity: sha512-AAAA`),
+      'sources[0].integrity is checked for npm:',
+    ]),
     ['broken YAML', 'id: [', 'some-model.yaml'],
     ['a list', '- id: a', 'is not a mapping'],
   ])('refuses %s and names the file and the field', (_, text, expected) => {
@@ -131,6 +156,80 @@ describe('manifests of other kinds', () => {
   it('refuses two ways of pricing music at once', () => {
     const text = `${common.replace('type: text', 'type: music')}\npricing: { per_second: ${price}, generation: ${price} }`;
     expect(errorOf(text).message).toContain('pricing must be exactly one of');
+  });
+
+  const video = (
+    constraints: string,
+    members: string,
+    pricing: string,
+  ) => `${common.replace('type: text', 'type: video')}
+constraints: { aspect_ratios: [], ${constraints}, audio: false, audio_configurable: false }
+kindMembers: { supported_inputs: [video_url]${members} }
+pricing: ${pricing}`;
+  const making = 'resolutions: [480p, 720p], durations: ["5s"], model_type: text-to-video';
+  const upscaling = 'resolutions: [], durations: [], model_type: video';
+
+  it.each([
+    ['a resolution', video(making, '', `{ resolutions: { 480p: ${price} } }`), 'resolutions must price 720p'],
+    ['all resolutions', video(making, '', '{}'), 'pricing.resolutions must price 480p, 720p, or pricing.per_second'],
+    [
+      'a film',
+      video('resolutions: [], durations: ["5s"], model_type: text-to-video', '', '{}'),
+      'per_second is required',
+    ],
+    [
+      'a factor',
+      video(upscaling, ', upscale_factors: [2, 4]', `{ upscale: { 2x: ${price} } }`),
+      'upscale must price 4x',
+    ],
+    ['the usual factor', video(upscaling, '', `{ per_second: ${price} }`), 'pricing.upscale must price 2x'],
+  ])('refuses prices of videos that leave out %s', (_, text, expected) => {
+    expect(errorOf(text).message).toContain(expected);
+  });
+
+  it.each([
+    video(making, '', `{ per_second: ${price} }`),
+    video(making, '', `{ resolutions: { 480p: ${price}, 720p: ${price} } }`),
+    video(upscaling, '', `{ upscale: { 2x: ${price} } }`),
+    video(making, '', '{}').replace(/pricing:.*/, ''),
+  ])('takes prices of videos without a hole, and none at all', (text) => {
+    expect(parseManifest(text, 'video.yaml').type).toBe('video');
+  });
+
+  const image = (constraints: string, pricing: string) => `${common.replace('type: text', 'type: image')}
+constraints: { promptCharacterLimit: 1500, steps: { default: 4, max: 8 }, widthHeightDivisor: 8${constraints} }
+pricing: { ${pricing}, upscale: { 2x: ${price}, 4x: ${price} } }`;
+  const grid = `low: ${price}, medium: ${price}, high: ${price}`;
+
+  it.each([
+    ['every picture', image('', `resolutions: { 1K: ${price} }`), 'pricing.generation is required'],
+    ['a resolution', image(', resolutions: [1K, 2K]', `resolutions: { 1K: ${price} }`), 'resolutions must price 2K'],
+    [
+      'a quality',
+      image(', resolutions: [1K], qualities: [low, high]', `quality: { 1K: { low: ${price} } }`),
+      'resolutions must price 1K',
+    ],
+    ['what is asked without qualities', image(', resolutions: [1K]', `quality: { 1K: { ${grid} } }`), 'must price 1K'],
+  ])('refuses prices of images that leave out %s', (_, text, expected) => {
+    expect(errorOf(text).message).toContain(expected);
+  });
+
+  it.each([
+    image(', resolutions: [1K, 2K]', `generation: ${price}, resolutions: { 2K: ${price} }`),
+    image(', resolutions: [1K, 2K]', `resolutions: { 1K: ${price}, 2K: ${price} }`),
+    image(', resolutions: [1K], qualities: [low, medium, high]', `quality: { 1K: { ${grid} } }`),
+  ])('takes prices of images without a hole', (text) => {
+    expect(parseManifest(text, 'image.yaml').type).toBe('image');
+  });
+
+  it('reads what an earlier release took, though a rule would refuse it now', () => {
+    const stored = {
+      ...parseManifest(valid, 'a.yaml'),
+      pricing: { input: { usd: 2, diem: 1 }, output: { usd: 1, diem: 1 } },
+    };
+    expect(() => validateManifest(stored, 'a.yaml')).toThrow('pricing.input.diem');
+    expect(readStoredManifest(stored, 'manifest.json')).toEqual(stored);
+    expect(() => readStoredManifest({ ...stored, colour: 'red' }, 'manifest.json')).toThrow('colour is not a field');
   });
 
   it('refuses a wrong price inside a named tier', () => {

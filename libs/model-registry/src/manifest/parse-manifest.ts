@@ -5,7 +5,8 @@ import { validateSync, type ValidationError } from '#platform/validation';
 import type * as Yaml from 'yaml';
 import { PlatformError } from '#common';
 import { noCapabilities } from './capabilities.schema.js';
-import { findManifestProblems, type ManifestProblem } from './manifest-rules.js';
+import type { ManifestProblem } from './manifest-problem.js';
+import { findManifestProblems } from './manifest-rules.js';
 import { type ModelManifest, modelTypes } from './manifest.js';
 import { ManifestSchema } from './manifest.schema.js';
 
@@ -24,8 +25,19 @@ export function parseManifest(text: string, file: string): ModelManifest {
   return validateManifest(document.toJS() as unknown, file);
 }
 
-/** A manifest from a value that was parsed before: a registry row, an installed `manifest.json`. */
+/** A manifest from a value that was parsed before. */
 export function validateManifest(value: unknown, file: string): ModelManifest {
+  const manifest = readStoredManifest(value, file);
+  const problems = findManifestProblems(manifest);
+  if (problems.length > 0) throw manifestError(file, problems);
+  return manifest;
+}
+
+/**
+ * A manifest that was validated when it was stored: an installed `manifest.json`. Its shape alone is checked again; the
+ * rules over several fields may be younger than it, and a model that runs goes on running after an upgrade.
+ */
+export function readStoredManifest(value: unknown, file: string): ModelManifest {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw manifestError(file, [{ path: '', message: 'is not a mapping of fields' }]);
   }
@@ -40,10 +52,7 @@ export function validateManifest(value: unknown, file: string): ModelManifest {
       file,
       errors.flatMap((error) => problemsOf(error, '')),
     );
-  const manifest = withDefaults(value as ModelManifest);
-  const problems = findManifestProblems(manifest);
-  if (problems.length > 0) throw manifestError(file, problems);
-  return manifest;
+  return withDefaults(value as ModelManifest);
 }
 
 function withDefaults(value: ModelManifest): ModelManifest {

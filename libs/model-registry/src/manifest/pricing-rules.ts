@@ -1,0 +1,91 @@
+import type { ModelManifest } from './manifest.js';
+import type { ManifestProblem } from './manifest-problem.js';
+
+/*
+ * Prices without holes. A model without `pricing` is free; one that has it must price whatever can be asked of it, because
+ * what its price list does not name costs nothing.
+ */
+
+/** Qualities that callers may name with any model that has qualities (contract 5.1). */
+const qualities = ['low', 'medium', 'high'] as const;
+
+interface Shapes {
+  constraints?: { resolutions?: string[]; durations?: string[]; defaultResolution?: string; qualities?: string[] };
+  kindMembers?: { upscale_factors?: number[] };
+  pricing?: {
+    per_second?: object;
+    generation?: object;
+    upscale?: Record<string, object>;
+    resolutions?: Record<string, object>;
+    quality?: Record<string, Partial<Record<(typeof qualities)[number], object>>>;
+  };
+}
+
+export function pricingProblems(manifest: ModelManifest): ManifestProblem[] {
+  if (manifest.pricing === undefined) return [];
+  return [...holesOf(manifest), ...unevenPrices(manifest.pricing, 'pricing'), ...unbilledPrices(manifest)];
+}
+
+function holesOf(manifest: ModelManifest): ManifestProblem[] {
+  if (manifest.type === 'video') return videoHoles(manifest as unknown as Shapes);
+  return manifest.type === 'image' ? imageHoles(manifest as unknown as Shapes) : [];
+}
+
+/** Videos that are made cost by resolution or flat, those that are upscaled by factor alone. */
+function videoHoles({ constraints = {}, kindMembers = {}, pricing = {} }: Shapes): ManifestProblem[] {
+  const { resolutions = [], durations = [] } = constraints;
+  const isMade = resolutions.length > 0 || durations.length > 0;
+  const factors = kindMembers.upscale_factors ?? (isMade ? [] : [2]);
+  const upscaling = factors.map((factor) => `${factor}x`).filter((factor) => !pricing.upscale?.[factor]);
+  const isFlat = pricing.per_second !== undefined;
+  const making = isFlat ? [] : resolutions.filter((resolution) => !pricing.resolutions?.[resolution]);
+  return [
+    ...missing('pricing.upscale', upscaling),
+    ...missing('pricing.resolutions', making, 'or pricing.per_second'),
+    ...(isMade && resolutions.length === 0 && !isFlat ? [required('pricing.per_second')] : []),
+  ];
+}
+
+/** A picture costs by resolution and quality, else by resolution, else flat. */
+function imageHoles({ constraints = {}, pricing = {} }: Shapes): ManifestProblem[] {
+  if (pricing.generation !== undefined) return [];
+  const { resolutions = [], defaultResolution } = constraints;
+  const asked = new Set([...resolutions, ...(defaultResolution === undefined ? [] : [defaultResolution])]);
+  if (asked.size === 0) return [required('pricing.generation')];
+  const isPriced = (resolution: string): boolean => {
+    if (pricing.resolutions?.[resolution]) return true;
+    const grid = pricing.quality?.[resolution];
+    return constraints.qualities !== undefined && qualities.every((quality) => grid?.[quality]);
+  };
+  const unpriced = [...asked].filter((resolution) => !isPriced(resolution));
+  return missing('pricing.resolutions', unpriced, 'or pricing.generation');
+}
+
+/** One DIEM is charged like one USD, from the price in USD: another figure would be shown and never charged. */
+function unevenPrices(value: object, path: string): ManifestProblem[] {
+  const { usd, diem } = value as { usd?: unknown; diem?: unknown };
+  const uneven = typeof usd === 'number' && typeof diem === 'number' && usd !== diem;
+  const inner = Object.entries(value).flatMap(([name, member]) =>
+    typeof member === 'object' && member !== null ? unevenPrices(member as object, `${path}.${name}`) : [],
+  );
+  return uneven ? [{ path: `${path}.diem`, message: 'must be the same as usd' }, ...inner] : inner;
+}
+
+function unbilledPrices({ type, pricing }: ModelManifest): ManifestProblem[] {
+  if (type !== 'text') return [];
+  const { cache_write: written, extended } = pricing as { cache_write?: object; extended?: { cache_write?: object } };
+  const message = 'is not billed here: what is written to a cache costs what input does';
+  return [
+    ...(written ? [{ path: 'pricing.cache_write', message }] : []),
+    ...(extended?.cache_write ? [{ path: 'pricing.extended.cache_write', message }] : []),
+  ];
+}
+
+function missing(path: string, names: string[], instead = ''): ManifestProblem[] {
+  if (names.length === 0) return [];
+  return [{ path, message: `must price ${names.join(', ')}${instead === '' ? '' : `, ${instead} must be there`}` }];
+}
+
+function required(path: string): ManifestProblem {
+  return { path, message: 'is required: without it nothing that is asked for costs anything' };
+}
