@@ -46,26 +46,35 @@ export class RegistrySnapshot {
 
   /**
    * The model that a trait or alias means now: of those that carry it, the highest rank that is online, else the
-   * highest rank. A retired model's names move to its replacement.
+   * highest rank. A retired model's traits move to its replacement. Its aliases stay with it where no other model has them:
+   * they are other names of that one model, and what becomes of such a request is decided as for its id.
    */
   holderOf(kind: NameKind, type: ModelType, name: string): ModelManifest | null {
     const holders = this.names
       .filter((row) => row.kind === kind && row.type === type && row.name === name)
       .sort((left, right) => right.rank - left.rank || (left.modelId < right.modelId ? -1 : 1))
-      .map(({ modelId }) => this.successorOf(modelId))
+      .map(({ modelId }) => (kind === 'trait' ? this.successorOf(modelId) : this.find(modelId)))
       .filter((manifest) => manifest !== null);
-    return holders.find(({ id }) => !this.isOffline(id)) ?? holders[0] ?? null;
+    const listed = holders.filter((manifest) => !isRetired(manifest, this.nowMs));
+    return listed.find(({ id }) => !this.isOffline(id)) ?? listed[0] ?? holders[0] ?? null;
   }
 
-  /** Every trait or alias of a kind of models, with the model it means now, by name. */
+  /** Every trait or alias of a kind of models, with the model that answers to it now, by name. */
   namesOf(kind: NameKind, type: ModelType): Map<string, ModelManifest> {
     const names = this.names.filter((row) => row.kind === kind && row.type === type).map(({ name }) => name);
     const found = new Map<string, ModelManifest>();
     for (const name of [...new Set(names)].sort()) {
       const holder = this.holderOf(kind, type, name);
-      if (holder) found.set(name, holder);
+      const answering = holder && this.answererFor(holder);
+      if (answering) found.set(name, answering);
     }
     return found;
+  }
+
+  /** The model itself while it is listed, else the one that its requests may go to; null where they may not. */
+  answererFor(manifest: ModelManifest): ModelManifest | null {
+    if (!isRetired(manifest, this.nowMs)) return manifest;
+    return manifest.deprecation?.autoRemap ? this.successorOf(manifest.id) : null;
   }
 
   /** The model itself while it is listed, else the first listed one along its replacements; null where none is. */

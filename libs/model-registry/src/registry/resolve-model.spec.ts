@@ -157,6 +157,31 @@ describe('resolveModel and deprecation', () => {
     expect(resolve({ models: [old, plain, chat] }, 'default').manifest.id).toBe('plain');
   });
 
+  it('does for an alias of a removed model what it does for its id', () => {
+    const named = (deprecation: Partial<ModelDeprecation>) => ({
+      ...withDeprecation(deprecation),
+      aliases: ['former'],
+    });
+    const kept = [named({ replacementModelId: 'chat' }), chat];
+    expect(() => resolve({ models: kept }, 'former')).toThrow(failure('MODEL_RETIRED', 'Use chat instead'));
+    expect([...snapshotOf({ models: kept }).namesOf('alias', 'text')]).toEqual([]);
+    const moved = [named({ autoRemap: true, replacementModelId: 'chat' }), chat];
+    const resolved = resolve({ models: moved }, 'former');
+    expect(resolved).toMatchObject({ manifest: { id: 'chat' }, resolvedBy: 'remap' });
+    expect(resolved.deprecation?.warning).toContain('chat answers instead');
+    const names = [...snapshotOf({ models: moved }).namesOf('alias', 'text')].map(([name, { id }]) => [name, id]);
+    expect(names).toEqual([['former', 'chat']]);
+  });
+
+  it('takes the model that is still there where a removed one has the same alias', () => {
+    const old = { ...withDeprecation({ replacementModelId: 'plain' }, 'a-old'), aliases: ['shared'] };
+    const present = exampleManifest({ id: 'present', aliases: ['shared'] });
+    for (const online of [['a-old', 'present'], ['a-old'], []]) {
+      const resolved = resolve({ models: [old, present], online }, 'shared', { allowOffline: true });
+      expect(resolved.manifest.id).toBe('present');
+    }
+  });
+
   it('lists no removed model', () => {
     const listed = snapshotOf({ models: [withDeprecation({}), chat] }).listed();
     expect(listed.map(({ id }) => id)).toEqual(['chat']);

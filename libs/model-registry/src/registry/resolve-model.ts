@@ -1,6 +1,6 @@
 import { PlatformError } from '#common';
 import type { ModelManifest, ModelType } from '../manifest/index.js';
-import { type DeprecationNotice, deprecationNotice, isRetired, remapNotice } from './deprecation.js';
+import { type DeprecationNotice, deprecationNotice, remapNotice } from './deprecation.js';
 import { parseModelName } from './model-name.js';
 import type { RegistrySnapshot } from './registry-snapshot.js';
 
@@ -80,9 +80,8 @@ function followRemap(
   snapshot: RegistrySnapshot,
   manifest: ModelManifest,
 ): { manifest: ModelManifest; remapped: boolean } {
-  if (!isRetired(manifest, snapshot.nowMs)) return { manifest, remapped: false };
-  const successor = manifest.deprecation?.autoRemap ? snapshot.successorOf(manifest.id) : null;
-  if (successor) return { manifest: successor, remapped: true };
+  const answering = snapshot.answererFor(manifest);
+  if (answering) return { manifest: answering, remapped: answering !== manifest };
   const { removesAt = '', replacementModelId } = manifest.deprecation ?? {};
   const instead = replacementModelId ? ` Use ${replacementModelId} instead.` : '';
   throw new PlatformError('MODEL_RETIRED', `The model ${manifest.id} was removed on ${removesAt}.${instead}`, 'model');
