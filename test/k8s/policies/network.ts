@@ -19,13 +19,16 @@ function waysOut({ labels }: Workload, manifests: readonly Manifest[]): Way[] {
     });
 }
 
+/** Where a node that keeps a cache of names answers for them, as the usual installers set it up. */
+const nodeCaches = ['169.254.20.10/32', '169.254.25.10/32'];
+
 const storePorts = { queue: 6379, artifacts: [9000, 443], names: 53 };
 
 /** Names of the cluster, the queue, the artifact store. */
 function isWorkersWay({ peer, port }: Way): boolean {
   if (peer === 'anywhere') return false;
-  if (port === storePorts.names) return peer.namespaceSelector !== undefined;
   const { cidr } = peer.ipBlock ?? {};
+  if (port === storePorts.names) return peer.namespaceSelector !== undefined || nodeCaches.includes(cidr ?? '');
   // Stores outside the cluster are single addresses or small networks, never the internet.
   if (cidr !== undefined) return Number(cidr.split('/')[1]) >= 24 && isStorePort(port);
   const store = peer.podSelector?.matchLabels?.['sluice/store'];
@@ -61,6 +64,31 @@ export const networkPolicies: Policy[] = [
     plant: (manifests) => {
       const rule = { to: [{ podSelector: { matchLabels: { 'sluice/store': 'database' } } }], ports: [{ port: 5432 }] };
       named(manifests, 'NetworkPolicy', /^worker$/).spec!.egress!.push(rule);
+    },
+  },
+  {
+    name: 'lets every pod ask for names, also a node that keeps a cache of them, and nothing else of a node',
+    offences: (manifests) =>
+      workloadsOf(manifests).flatMap((workload) => {
+        const blocks = waysOut(workload, manifests).flatMap(({ peer, port }) =>
+          peer !== 'anywhere' && peer.ipBlock ? [{ ...peer.ipBlock, port }] : [],
+        );
+        const missing = nodeCaches.filter(
+          (cache) => !blocks.some(({ cidr, port }) => cidr === cache && port === storePorts.names),
+        );
+        const open = blocks.filter(
+          ({ cidr, except = [], port }) =>
+            (cidr.startsWith('169.254.') && !(nodeCaches.includes(cidr) && port === storePorts.names)) ||
+            (cidr === '0.0.0.0/0' && !except.includes('169.254.0.0/16')),
+        );
+        return [
+          ...missing.map((cache) => `${workload.id}: no names of ${cache}`),
+          ...open.map(({ cidr, port }) => `${workload.id}: ${cidr} port ${port}`),
+        ];
+      }),
+    plant: (manifests) => {
+      const [rule] = named(manifests, 'NetworkPolicy', /^names$/).spec!.egress!;
+      rule!.to = [...rule!.to!.filter(({ ipBlock }) => !ipBlock), { ipBlock: { cidr: '169.254.0.0/16' } }];
     },
   },
   {
