@@ -69,7 +69,15 @@ describe('migrate', () => {
     expect(await migrate({ url: database.url, folder })).toEqual(['1_first']);
   });
 
-  it('refuses a database on which a migration stopped halfway', async () => {
+  it('leaves no trace of a migration whose connection ends in the middle, and applies it with the next start', async () => {
+    await writeMigration('1_first', 'CREATE TABLE first (id int); SELECT pg_terminate_backend(pg_backend_pid());');
+    await expect(migrate({ url: database.url, folder })).rejects.toThrow(/1_first could not be applied/);
+    expect(await query('SELECT migration_name FROM _prisma_migrations')).toEqual([]);
+    await writeMigration('1_first', 'CREATE TABLE first (id int);');
+    expect(await migrate({ url: database.url, folder })).toEqual(['1_first']);
+  });
+
+  it('refuses a database on which a migration of another tool stopped halfway', async () => {
     await writeMigration('1_first', 'SELECT 1;\n');
     await migrate({ url: database.url, folder });
     await query(`UPDATE _prisma_migrations SET finished_at = NULL, logs = 'disk full'`);

@@ -70,6 +70,8 @@ export function projectMigrationsFolder(): string {
 export async function migrate(options: MigrateOptions): Promise<string[]> {
   const files = await readMigrations(options.folder ?? projectMigrationsFolder());
   const client = new pg.Client({ connectionString: options.url, application_name: 'sluice-migrations' });
+  // What breaks the connection rejects the query under way; between two, an error nobody hears would end the process.
+  client.on('error', () => undefined);
   await client.connect();
   try {
     await client.query('SELECT pg_advisory_lock($1)', [advisoryLock]);
@@ -140,26 +142,21 @@ async function applyPatiently(client: pg.Client, file: MigrationFile, options: M
   }
 }
 
+/** Migration and row are one transaction: a run that is interrupted leaves neither. */
 async function apply(client: pg.Client, file: MigrationFile, lockWaitMs: number): Promise<void> {
-  const id = randomUUID();
-  await client.query(`INSERT INTO "_prisma_migrations" ("id", "checksum", "migration_name") VALUES ($1, $2, $3)`, [
-    id,
-    file.checksum,
-    file.name,
-  ]);
   try {
     await client.query('BEGIN');
     await client.query(`SET LOCAL lock_timeout = ${lockWaitMs}`);
     await client.query(file.sql);
     await client.query(
-      `UPDATE "_prisma_migrations" SET "finished_at" = clock_timestamp(), "applied_steps_count" = 1 WHERE "id" = $1`,
-      [id],
+      `INSERT INTO "_prisma_migrations" ("id", "checksum", "migration_name", "finished_at", "applied_steps_count")
+       VALUES ($1, $2, $3, clock_timestamp(), 1)`,
+      [randomUUID(), file.checksum, file.name],
     );
     await client.query('COMMIT');
   } catch (error) {
-    await client.query('ROLLBACK');
-    // The migration was rolled back as a whole, so the next start may try it again.
-    await client.query('DELETE FROM "_prisma_migrations" WHERE "id" = $1', [id]);
+    // Where the connection is gone the server rolls back by itself.
+    await client.query('ROLLBACK').catch(() => undefined);
     const reason = error instanceof Error ? error.message : String(error);
     throw new MigrationError(`Migration ${file.name} could not be applied: ${reason}`, { cause: error });
   }
