@@ -19,10 +19,9 @@ import {
 import { MediaTools } from '#media';
 import { ModelRegistryService, PresenceOnlineModels } from '#model-registry';
 import type { ApiConfig } from '#platform/config';
-import { Readiness } from '#platform/health';
+import type { Readiness } from '#platform/health';
 import type { Logger } from '#platform/logging';
 import { Metrics } from '#platform/metrics';
-import { MigrationCheck } from '#platform/migrations';
 import { PrismaService } from '#platform/prisma';
 import { openTracing, type Tracing } from '#platform/tracing';
 import { createTransport, type QueueTransport } from '#queue';
@@ -30,6 +29,7 @@ import { type ArtifactStore, createArtifactStore, DownloadLinks } from '#storage
 import { meterJob } from '#modalities';
 import { VoicesService } from '#modalities/speech/api';
 import { type AccountServices, openAccountServices } from './account-services.js';
+import { readinessOf } from './api-readiness.js';
 import { HolderWatch } from './holder-watch.js';
 import { Drain } from './http/drain.js';
 import { StoreBudgets } from './http/store-budgets.js';
@@ -93,7 +93,8 @@ export async function openServices(config: ApiConfig, logger: Logger): Promise<A
   const settlement = new SettlementStep(meterJob, money);
   const artifacts = createArtifactStore(config.storage);
   const links = new DownloadLinks(config.secretKey);
-  const readiness = readinessOf(config, { prisma, transport, artifacts });
+  const { store: limitStore } = limitServices.limits;
+  const readiness = readinessOf(config, { prisma, transport, limitStore, artifacts, logger });
   registerApiMetrics(metrics, { registry, transport, readiness });
   return {
     config,
@@ -138,19 +139,6 @@ export async function openServices(config: ApiConfig, logger: Logger): Promise<A
 
 function openDatabase({ databaseUrl: url }: ApiConfig): PrismaService {
   return new PrismaService({ url, applicationName: 'sluice-api', poolSize: 20, queryTimeoutMs });
-}
-
-function readinessOf(
-  { databaseUrl: url }: ApiConfig,
-  { prisma, transport, artifacts }: Pick<ApiServices, 'prisma' | 'transport' | 'artifacts'>,
-): Readiness {
-  const migrations = new MigrationCheck({ url });
-  return new Readiness([
-    { name: 'database', check: () => prisma.ping() },
-    { name: 'migrations', check: () => migrations.check() },
-    { name: 'queue', check: () => transport.ping() },
-    { name: 'storage', check: () => artifacts.ping(), isPartial: true },
-  ]);
 }
 
 /** Writes what still waits and lets go of both stores. */

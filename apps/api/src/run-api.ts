@@ -10,17 +10,12 @@ export async function runApi(config: ApiConfig): Promise<void> {
   const server = await createServer(services);
   const address = await server.listen(config.port, config.host);
   logger.info({ address }, `listening on ${address}`);
-  await warnOfProblems(services);
+  // What is not ready now stands in the log for whoever starts this by hand; nobody may ask for a while.
+  await services.readiness.report();
   const signal = await stopSignal();
   logger.info({ signal, graceMs: config.shutdownGraceMs }, 'draining: no new requests, open answers may end');
   await stop(services, server);
   logger.info('api stopped');
-}
-
-/** What readiness says now stands in the log as well, for whoever starts this by hand. */
-async function warnOfProblems({ readiness, logger }: ApiServices): Promise<void> {
-  const { reasons = {} } = await readiness.report();
-  for (const [check, reason] of Object.entries(reasons)) logger.warn({ check }, reason);
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { OpsConfig } from '#platform/config';
-import { Readiness, registerReadinessGauges, startHealthServer } from '#platform/health';
+import { logReadiness, Readiness, registerReadinessGauges, startHealthServer } from '#platform/health';
 import { createLogger } from '#platform/logging';
 import { Metrics, registerQueueFailures } from '#platform/metrics';
 import { MigrationCheck } from '#platform/migrations';
@@ -39,12 +39,15 @@ export async function runOps(config: OpsConfig): Promise<void> {
     limitStore,
   });
   const migrations = new MigrationCheck({ url: config.databaseUrl });
-  const readiness = new Readiness([
-    { name: 'database', check: () => prisma.ping() },
-    { name: 'migrations', check: () => migrations.check() },
-    { name: 'queue', check: () => transport.ping() },
-    { name: 'storage', check: () => artifacts.ping(), isPartial: true },
-  ]);
+  const readiness = new Readiness(
+    [
+      { name: 'database', check: () => prisma.ping() },
+      { name: 'migrations', check: () => migrations.check() },
+      { name: 'queue', check: () => transport.ping() },
+      { name: 'storage', check: () => artifacts.ping(), isPartial: true },
+    ],
+    logReadiness(logger),
+  );
   registerReadinessGauges(metrics, readiness);
   registerQueueFailures(metrics, () => transport.failedCalls);
   const http = await startHealthServer({ host: config.host, port: config.port, readiness, metrics });

@@ -1,7 +1,7 @@
 import { forkHost, type HostLauncher, type HostTimings } from '#inference/host';
 import { MediaTools } from '#media';
 import { childEnvironment, type WorkerConfig } from '#platform/config';
-import { Readiness, registerReadinessGauges, startHealthServer } from '#platform/health';
+import { logReadiness, Readiness, registerReadinessGauges, startHealthServer } from '#platform/health';
 import { createLogger } from '#platform/logging';
 import { Metrics, registerBusLag, registerQueueFailures } from '#platform/metrics';
 import { openTracing } from '#platform/tracing';
@@ -66,10 +66,13 @@ export async function runWorker(config: WorkerConfig, overrides: WorkerOverrides
   const metrics = new Metrics('worker');
   registerWorkerMetrics(metrics, () => worker.models);
   registerResidencyMetrics(metrics, worker);
-  const readiness = new Readiness([
-    { name: 'queue', check: () => transport.ping() },
-    { name: 'storage', check: () => artifacts.ping(), isPartial: true },
-  ]);
+  const readiness = new Readiness(
+    [
+      { name: 'queue', check: () => transport.ping() },
+      { name: 'storage', check: () => artifacts.ping(), isPartial: true },
+    ],
+    logReadiness(logger),
+  );
   registerReadinessGauges(metrics, readiness);
   registerBusLag(metrics, () => transport.presence.lagMs);
   registerQueueFailures(metrics, () => transport.failedCalls);

@@ -1,9 +1,11 @@
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { Tally } from '#common';
 import { Metrics } from './metrics.js';
 import { registerQueueGauges } from './standard-gauges.js';
 
 describe('Metrics', () => {
+  afterEach(() => void vi.useRealTimers());
+
   it('counts requests by method, route and status in seconds', async () => {
     const metrics = new Metrics('api', { processMetrics: false });
     metrics.observeHttpRequest({ method: 'GET', route: '/models', status: 200, seconds: 0.02 });
@@ -74,5 +76,31 @@ describe('Metrics', () => {
     expect(await metrics.render()).toMatch(
       /sluice_metrics_read_failures_total\{metric="sluice_queue_jobs",app="ops"\} [12]/,
     );
+  });
+
+  it('answers a scrape although the store behind a gauge says nothing, and takes no late figure for a new one', async () => {
+    vi.useFakeTimers();
+    const metrics = new Metrics('ops', { processMetrics: false });
+    const answers: (() => void)[] = [];
+    metrics.observedGauge({
+      name: 'sluice_kept',
+      help: 'Kept.',
+      labelNames: ['of'],
+      read: async (observe) => {
+        const of = `scrape-${answers.length}`;
+        await new Promise<void>((resolve) => answers.push(resolve));
+        observe({ of }, 1);
+      },
+    });
+    const first = metrics.render();
+    await vi.advanceTimersByTimeAsync(3_000);
+    expect(await first).not.toContain('scrape-0');
+    const second = metrics.render();
+    await vi.advanceTimersByTimeAsync(0);
+    for (const answer of answers) answer();
+    const text = await second;
+    expect(text).toContain('sluice_kept{of="scrape-1",app="ops"} 1');
+    expect(text).not.toContain('scrape-0');
+    expect(text).toContain('sluice_metrics_read_failures_total{metric="sluice_kept",app="ops"} 1');
   });
 });

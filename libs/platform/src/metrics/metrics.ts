@@ -13,6 +13,9 @@ export interface ObservedOptions<Label extends string> {
   read: (observe: Observe<Label>) => void | Promise<void>;
 }
 
+/** How long a figure may be waited for, in ms: a little longer than readiness, which is one of them, waits for a check. */
+const readWithinMs = 2_500;
+
 const requestBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 
 /**
@@ -74,7 +77,7 @@ export class Metrics {
     return new Histogram({ name, help, labelNames: [...labelNames], buckets, registers: [this.registry] });
   }
 
-  /** A gauge that is asked at every scrape. A rejection leaves it out of this scrape and of nothing else. */
+  /** A gauge that is asked at every scrape. One that rejects, or is late, is left out of this scrape and of nothing else. */
   observedGauge<Label extends string>(options: ObservedOptions<Label>): void {
     const collect = this.reader(options);
     new Gauge<Label>({
@@ -109,12 +112,17 @@ export class Metrics {
     const failures = this.scrapeFailures();
     return async (metric: { reset(): void }, observe: Observe<Label>): Promise<void> => {
       metric.reset();
+      let isOpen = true;
+      const reading = async (): Promise<void> => read((labels, value) => (isOpen ? observe(labels, value) : undefined));
       try {
-        await read(observe);
+        await inTime(reading());
       } catch {
-        // The scrape must not fail with the store it reads; the counter tells that the figure is missing.
+        // The scrape must neither fail nor stand still with the store it reads; the counter tells what is missing.
         metric.reset();
         failures.inc({ metric: name });
+      } finally {
+        // What comes later would stand beside the figures of the next scrape.
+        isOpen = false;
       }
     };
   }
@@ -134,4 +142,13 @@ export class Metrics {
   async render(): Promise<string> {
     return this.registry.metrics();
   }
+}
+
+/** Rejects when `work` takes longer than a scrape may wait. */
+async function inTime(work: Promise<void>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error(`No answer within ${readWithinMs} ms.`)), readWithinMs);
+  });
+  await Promise.race([work, late]).finally(() => clearTimeout(timer));
 }

@@ -68,5 +68,7 @@ export interface LimitStore {
   /** Adds `change` to the tokens reserved in a slot; windows that it has left stay as they are. */
   correct(keys: readonly string[], slot: number, change: number): Promise<void>;
   fail(guard: string, rule: FailureRule): Promise<FailAnswer>;
+  /** Resolves when the store answers. For readiness. */
+  ping(): Promise<void>;
   close(): Promise<void>;
 }

@@ -46,6 +46,10 @@ export class PostgresLimitStore implements LimitStore {
       DELETE FROM rate_limit_windows WHERE touched_at < now() - ${forgottenAfterSeconds}::int * interval '1 second'`;
   }
 
+  async ping(): Promise<void> {
+    await this.prisma.ping();
+  }
+
   async close(): Promise<void> {
     await Promise.resolve();
   }

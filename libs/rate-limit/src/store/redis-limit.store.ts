@@ -90,6 +90,12 @@ export class RedisLimitStore implements LimitStore {
     return { blockedMs, began: began === 1, nowMs };
   }
 
+  async ping(): Promise<void> {
+    await this.client.ping().catch((error: unknown) => {
+      throw unavailable(error);
+    });
+  }
+
   async close(): Promise<void> {
     this.client.disconnect();
     await Promise.resolve();

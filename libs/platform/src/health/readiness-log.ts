@@ -1,0 +1,38 @@
+import type { Logger } from '#platform/logging';
+import type { ReadinessChange } from './readiness.js';
+
+const longestText = 500;
+const deepestCause = 4;
+
+/** For `Readiness`: one line when a check begins to fail, with the reason that callers are not told, and one when it passes again. */
+export function logReadiness(logger: Logger): (change: ReadinessChange) => void {
+  return ({ check, error }) => {
+    if (error === null) logger.info({ check }, `readiness: ${check} answers again`);
+    else logger.warn({ check }, `readiness: ${check} fails: ${failureText(error)}`);
+  };
+}
+
+/** What an error and its causes say, on one line and without the users and passwords of addresses. */
+export function failureText(error: unknown): string {
+  const texts = new Set(messagesOf(error, deepestCause).filter((text) => text !== ''));
+  const text = [...texts].join(': ').slice(0, longestText);
+  return text === '' ? 'no reason given' : text;
+}
+
+function messagesOf(error: unknown, depth: number): string[] {
+  if (depth === 0) return [];
+  if (!(error instanceof Error)) return typeof error === 'string' ? [plain(error)] : [];
+  const { code } = error as { code?: unknown };
+  // Where a name has several addresses, each was tried, and the error itself says no more than a code.
+  const tried: unknown[] = error instanceof AggregateError ? error.errors : [];
+  const own = plain(error.message) || (typeof code === 'string' ? code : '');
+  return [own, ...[...tried, error.cause].flatMap((each) => messagesOf(each, depth - 1))];
+}
+
+/** Drivers quote addresses as they were given, and a password may hold whatever people think of. */
+function plain(text: string): string {
+  return text
+    .replaceAll(/:\/\/\S*@/g, '://[redacted]@')
+    .replaceAll(/\s+/g, ' ')
+    .trim();
+}
