@@ -32,6 +32,7 @@ function setUp(options: { overrides?: LimitOverride[]; enabled?: boolean } = {})
     },
     correct: (...call) => Promise.resolve(void corrections.push(call)),
     fail: () => Promise.resolve({ blockedMs: 30_000, began: true, nowMs }),
+    ping: () => Promise.resolve(),
     close: () => Promise.resolve(),
   };
   const log = new RefusalLog(
@@ -58,7 +59,7 @@ function setUp(options: { overrides?: LimitOverride[]; enabled?: boolean } = {})
 describe('RateLimiter', () => {
   it('asks for the windows that have a limit, in one order, and no others', async () => {
     const plain = setUp();
-    await plain.limiter.admitModel(caller, small);
+    await plain.limiter.admitModel(caller, { ...small, tokens: { least: 1, most: 1 } });
     expect(plain.demands[0]?.windows).toEqual([{ key: 'model:a:m', requests: 75, tokens: 750_000 }]);
     const full = setUp({
       overrides: [
@@ -73,9 +74,12 @@ describe('RateLimiter', () => {
       windows: [
         { key: 'account:a', requests: 1_000, tokens: null },
         { key: 'key:k', requests: 8, tokens: null },
-        { key: 'all', requests: null, tokens: 9 },
+        // It uses no tokens, and passes where more than the limit was used.
+        { key: 'all', requests: null, tokens: null },
       ],
     });
+    await full.limiter.admitModel(caller, { ...small, tokens: { least: 4, most: 4 } });
+    expect(full.demands[1]?.windows).toContainEqual({ key: 'all', requests: null, tokens: 9 });
   });
 
   it('tells what is left with this request in it', async () => {

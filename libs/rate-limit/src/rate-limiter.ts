@@ -114,7 +114,8 @@ export class RateLimiter {
     const answer = await store.take({
       guard: guardKey,
       tokens,
-      windows: windows.map(({ key, limits }) => ({ key, ...limits })),
+      // A window may hold more than its limit; who adds nothing is not held back by that.
+      windows: windows.map(({ key, limits }) => ({ key, ...limits, ...(tokens === 0 && { tokens: null }) })),
     });
     if (answer.blockedMs > 0) {
       return this.turnAway(windows[0]?.limits ?? { requests: 0, tokens: null }, guard.learn(guardKey, answer));

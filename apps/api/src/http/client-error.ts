@@ -15,15 +15,22 @@ const problems: Record<string, { status: number; message: string }> = {
   HPE_INVALID_EOF_STATE: { status: 400, message: 'The connection ended in the middle of the request.' },
 };
 
+/** How long a caller may take to read why its connection ends, in ms. */
+const lingerMs = 1_000;
+
+const answered = new WeakSet<Socket>();
+
 /**
- * Answers what is not HTTP, or stopped being it half-way, and closes. No route is known then, so the answer has
- * the plain envelope.
+ * Answers what is not HTTP, or stopped being it half-way, and closes: the answer takes its leave at once, and whoever
+ * keeps the other half open is cut off a moment later. No route is known then, so the answer has the plain envelope.
  */
 export function answerClientError(
   error: ParserError,
   socket: Socket,
   options: { site: string; version: string },
 ): void {
+  // What else comes of it; to close under its hands could take the answer away before it is read.
+  if (answered.has(socket)) return;
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
     return;
@@ -41,7 +48,10 @@ export function answerClientError(
     `date: ${new Date().toUTCString()}`,
     'connection: close',
   ];
+  answered.add(socket);
   socket.end(`${lines.join('\r\n')}\r\n\r\n${text}`);
+  const timer = setTimeout(() => socket.destroy(), lingerMs).unref();
+  socket.once('close', () => clearTimeout(timer));
 }
 
 /** Answers an address that cannot be decoded: no route, no hook and no filter sees such a request. */

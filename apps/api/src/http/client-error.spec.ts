@@ -1,0 +1,59 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import Fastify, { type FastifyInstance } from 'fastify';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { answerClientError } from './client-error.js';
+
+describe('answerClientError', () => {
+  let server: FastifyInstance;
+  let socket: Socket;
+  let received = '';
+
+  beforeEach(async () => {
+    server = Fastify({
+      clientErrorHandler: (error, broken) => answerClientError(error, broken, { site: 'SLC', version: '1' }),
+    });
+    await server.listen({ host: '127.0.0.1', port: 0 });
+    const address = server.server.address() as AddressInfo;
+    // A peer that keeps its half open however the other one ends.
+    socket = connect({ host: '127.0.0.1', port: address.port, allowHalfOpen: true });
+    received = '';
+    socket.on('data', (part: Buffer) => (received += part.toString()));
+    socket.on('error', () => undefined);
+    await once(socket, 'connect');
+  });
+
+  afterEach(async () => {
+    socket.destroy();
+    await server.close();
+  });
+
+  /** Resolves to how many connections the server has when there is none, or after 10 s. */
+  async function connectionsLeft(): Promise<number> {
+    for (let tries = 0; ; tries += 1) {
+      const count = await new Promise<number>((resolve) =>
+        server.server.getConnections((_error, left) => resolve(left)),
+      );
+      if (count === 0 || tries === 200) return count;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
+
+  it('answers and lets go of a connection whose caller never closes it', async () => {
+    socket.write('no HTTP\r\n\r\n');
+    await once(socket, 'end');
+    expect(received).toMatch(/^HTTP\/1\.1 400 [^]*"code":"INVALID_REQUEST"/);
+    expect(await connectionsLeft()).toBe(0);
+  }, 20_000);
+
+  it('answers once a caller who goes on sending what is no HTTP', async () => {
+    const ended = once(socket, 'end');
+    for (let part = 0; part < 20; part += 1) {
+      socket.write('no HTTP\r\n\r\n');
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    await ended;
+    expect(received.match(/HTTP\/1\.1 400/g)).toHaveLength(1);
+    expect(received).toContain('"code":"INVALID_REQUEST"');
+  });
+});
