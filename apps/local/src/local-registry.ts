@@ -26,10 +26,7 @@ export async function furnishDatabase(databaseUrl: string, config: LocalConfig):
   try {
     const wanted = await registerModels(new ModelRegistryService(prisma, noOnlineModels), config.models);
     const accounts = new AccountsService(prisma);
-    const keys = await accounts.bootstrap({
-      adminKey: config.bootstrapAdminKey,
-      inferenceKey: config.bootstrapInferenceKey,
-    });
+    const keys = await accounts.bootstrap(config.bootstrapKeys);
     await giveFirstCredit(prisma, (await accounts.listAccounts())[0]?.id, config.firstCreditUsd);
     return { keys, wanted };
   } finally {

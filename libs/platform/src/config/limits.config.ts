@@ -7,7 +7,7 @@ const mostRequests = 1_000_000_000;
 const mostTokens = 1_000_000_000_000;
 const tenMinutesMs = 600_000;
 
-/** An address, with or without the bits of its network. */
+/** An address, with or without the bits of its network; a network of everybody would let every caller name itself. */
 @ValidatorConstraint({ name: 'isProxyList' })
 class IsProxyList implements ValidatorConstraintInterface {
   validate(value: unknown): boolean {
@@ -18,7 +18,7 @@ class IsProxyList implements ValidatorConstraintInterface {
     const [address = '', bits, ...more] = text.split('/');
     const version = isIP(address);
     if (version === 0 || more.length > 0) return false;
-    return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128));
+    return bits === undefined || (/^[1-9]\d{0,2}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128));
   }
 }
 
@@ -99,7 +99,7 @@ export class LimitsConfig extends DatabaseConfig {
       'Addresses or networks (`10.0.0.0/8`) of proxies whose `x-forwarded-for` names the caller; ' +
       'default: none, and the caller is whoever opened the connection.',
     default: '',
-    expected: 'addresses or networks such as 10.0.0.0/8, separated by commas',
+    expected: 'addresses or networks such as 10.0.0.0/8, none of them /0, separated by commas',
   })
   @Validate(IsProxyList)
   trustedProxies!: string[];

@@ -60,6 +60,46 @@ describe('parseConfig', () => {
     expect(parseConfig(LocalConfig, {}, [ApiConfig, WorkerConfig, OpsConfig]).port).toBe(3000);
   });
 
+  it('names for its children what does not go together, but not what it gives them itself', () => {
+    const children = [ApiConfig, WorkerConfig, OpsConfig];
+    const half = { SLUICE_STAKE_RPC_URL: 'http://chain', SLUICE_S3_SECRET_ACCESS_KEY: 'hunter2' };
+    expect(() => parseConfig(LocalConfig, half, children)).toThrow(
+      expect.objectContaining({
+        problems: [
+          'SLUICE_STAKE_RPC_URL and SLUICE_STAKE_CONTRACT are set together or not at all.',
+          'SLUICE_S3_ACCESS_KEY_ID and SLUICE_S3_SECRET_ACCESS_KEY are set together or not at all.',
+        ],
+      }),
+    );
+    const whole = { ...half, SLUICE_STAKE_CONTRACT: `0x${'ab'.repeat(20)}`, SLUICE_S3_ACCESS_KEY_ID: 'me' };
+    expect(parseConfig(LocalConfig, whole, children).port).toBe(3000);
+  });
+
+  it.each([ApiConfig, OpsConfig, WorkerConfig])('refuses half a pair of keys of the bucket in %o', (configClass) => {
+    const keys = ['SLUICE_S3_ACCESS_KEY_ID', 'SLUICE_S3_SECRET_ACCESS_KEY'];
+    const environment = { ...complete, REDIS_URL: 'redis://host' };
+    for (const key of keys) {
+      expect(problemsOf(configClass, { ...environment, [key]: 'hunter2' })).toEqual([
+        'SLUICE_S3_ACCESS_KEY_ID and SLUICE_S3_SECRET_ACCESS_KEY are set together or not at all.',
+      ]);
+    }
+    const both = Object.fromEntries(keys.map((key) => [key, 'x']));
+    expect(problemsOf(configClass, { ...environment, ...both })).toEqual([]);
+  });
+
+  it('refuses one key for the two roles of the first account, without telling it', () => {
+    const [one, other] = [`slk_${'a'.repeat(20)}`, `slk_${'b'.repeat(20)}`];
+    const keys = (admin: string, inference: string) => ({
+      SLUICE_BOOTSTRAP_ADMIN_KEY: admin,
+      SLUICE_BOOTSTRAP_INFERENCE_KEY: inference,
+    });
+    expect(problemsOf(LocalConfig, keys(one, one))).toEqual([
+      'SLUICE_BOOTSTRAP_ADMIN_KEY and SLUICE_BOOTSTRAP_INFERENCE_KEY are the same; expected two different keys.',
+    ]);
+    expect(parseConfig(LocalConfig, keys(one, other)).bootstrapKeys).toEqual({ adminKey: one, inferenceKey: other });
+    expect(problemsOf(LocalConfig, keys(one, ''))).toEqual([]);
+  });
+
   it.each(['-1', '65536', '1.5', '1e3', ' ', 'NaN', '0x10'])('refuses %j as a port', (port) => {
     expect(problemsOf(ApiConfig, { ...complete, PORT: port })).toEqual([expect.stringContaining('PORT')]);
   });
@@ -69,14 +109,21 @@ describe('parseConfig', () => {
     expect(trustedProxies.join(', ')).toBe(text);
   });
 
-  it.each(['proxy.example', '10.0.0.0/33', '10.0.0.0/8/8', '10.0.0', '::/129', '10.0.0.0/'])(
-    'refuses %j as a proxy',
-    (text) => {
-      expect(problemsOf(ApiConfig, { ...complete, SLUICE_TRUSTED_PROXIES: text })).toEqual([
-        `SLUICE_TRUSTED_PROXIES is "${text}"; expected addresses or networks such as 10.0.0.0/8, separated by commas.`,
-      ]);
-    },
-  );
+  it.each([
+    'proxy.example',
+    '10.0.0.0/33',
+    '10.0.0.0/8/8',
+    '10.0.0',
+    '::/129',
+    '10.0.0.0/',
+    '0.0.0.0/0',
+    '::/0',
+    '::/00',
+  ])('refuses %j as a proxy', (text) => {
+    expect(problemsOf(ApiConfig, { ...complete, SLUICE_TRUSTED_PROXIES: text })).toEqual([
+      `SLUICE_TRUSTED_PROXIES is "${text}"; expected addresses or networks such as 10.0.0.0/8, none of them /0, separated by commas.`,
+    ]);
+  });
 
   it('takes an empty variable as not set', () => {
     expect(parseConfig(ApiConfig, { ...complete, PORT: '', REDIS_URL: '' }).port).toBe(3000);

@@ -28,7 +28,7 @@ export function parseConfig<T extends object>(
   for (const child of children) {
     // What comes from a file reaches a child as the file's name; it reads the file itself.
     const isSet = (variable: string) => environment[variable] || environment[`${variable}_FILE`];
-    const wrong = read(child, environment).problems.filter(({ variable }) => isSet(variable));
+    const wrong = read(child, environment).problems.filter(({ variables }) => variables.some(isSet));
     problems.push(...wrong);
   }
   const told = new Set(problems.map(({ text }) => text));
@@ -37,7 +37,8 @@ export function parseConfig<T extends object>(
 }
 
 interface Problem {
-  variable: string;
+  /** One, or those that do not go together. */
+  variables: string[];
   text: string;
 }
 
@@ -55,14 +56,23 @@ function read<T extends object>(
   const config = plainToInstance(configClass, plain);
   const problems = validateSync(config).map((error) => {
     const variable = variables.find((candidate) => candidate.property === error.property);
-    const text = variable
-      ? describe(variable, environment[variable.name] || files.values[variable.name])
-      : Object.values(error.constraints ?? {}).join(' ');
-    return { variable: variable?.name ?? '', text };
+    if (variable === undefined) return problemOfSeveral(Object.values(error.constraints ?? {}).join(' '), variables);
+    const text = describe(variable, environment[variable.name] || files.values[variable.name]);
+    return { variables: [variable.name], text };
   });
   // A file that cannot be read leaves its variable unset; that would be told twice.
+  const unread = files.problems.map(({ variable, text }) => ({ variables: [variable], text }));
   const told = new Set(files.problems.map(({ variable }) => variable));
-  return { config, problems: [...files.problems, ...problems.filter(({ variable }) => !told.has(variable))] };
+  return {
+    config,
+    problems: [...unread, ...problems.filter(({ variables: of }) => !of.some((name) => told.has(name)))],
+  };
+}
+
+/** What is wrong with variables together is said of them by name. */
+function problemOfSeveral(text: string, variables: readonly VariableDescription[]): Problem {
+  const words = new Set(text.match(/[A-Z][A-Z0-9_]+/g));
+  return { variables: variables.map(({ name }) => name).filter((name) => words.has(name)), text };
 }
 
 function describe(variable: VariableDescription, value: string | undefined): string {

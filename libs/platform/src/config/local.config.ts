@@ -1,3 +1,9 @@
+import {
+  Validate,
+  ValidatorConstraint,
+  type ValidationArguments,
+  type ValidatorConstraintInterface,
+} from '../validation/index.js';
 import { CliConfig } from './cli.config.js';
 import { ApiHostVariable, ApiPortVariable, RedisUrlVariable } from './shared.variables.js';
 import { ListVariable, TextVariable } from './variable.js';
@@ -8,6 +14,19 @@ const bootstrapKey = {
   expected: '`slk_` and 20 to 200 letters, digits, - or _',
   secret: true,
 } as const;
+
+/** A key is kept once, and is an admin's or not. */
+@ValidatorConstraint({ name: 'bootstrapKeysDiffer' })
+class BootstrapKeysDiffer implements ValidatorConstraintInterface {
+  validate(_value: unknown, { object }: ValidationArguments): boolean {
+    const { bootstrapAdminKey, bootstrapInferenceKey } = object as LocalConfig;
+    return bootstrapAdminKey === undefined || bootstrapAdminKey !== bootstrapInferenceKey;
+  }
+
+  defaultMessage(): string {
+    return 'SLUICE_BOOTSTRAP_ADMIN_KEY and SLUICE_BOOTSTRAP_INFERENCE_KEY are the same; expected two different keys.';
+  }
+}
 
 /** `npm start`: the other processes get their environment from it. */
 export class LocalConfig extends CliConfig {
@@ -75,4 +94,10 @@ export class LocalConfig extends CliConfig {
     ...bootstrapKey,
   })
   bootstrapInferenceKey?: string;
+
+  /** Of the first account; random where absent. */
+  @Validate(BootstrapKeysDiffer)
+  get bootstrapKeys(): { adminKey?: string; inferenceKey?: string } {
+    return { adminKey: this.bootstrapAdminKey, inferenceKey: this.bootstrapInferenceKey };
+  }
 }

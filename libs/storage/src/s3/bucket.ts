@@ -152,7 +152,6 @@ async function openClient(settings: S3Settings): Promise<S3> {
     endpoint,
     region,
     forcePathStyle: pathStyle,
-    // Both or neither: half a pair is an operator's mistake that the server explains best.
     ...(hasKeys ? { credentials: { accessKeyId: accessKeyId ?? '', secretAccessKey: secretAccessKey ?? '' } } : {}),
     requestHandler: { connectionTimeout: connectTimeoutMs, socketTimeout: idleTimeoutMs },
     // Servers other than the first do not know the newer checksums; what is stored carries its sha256 anyway.
