@@ -1,10 +1,8 @@
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
-import { tmpdir, userInfo } from 'node:os';
-import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { isProcessAlive, PlatformError } from '#common';
+import { PlatformError } from '#common';
 import { toolEnvironment } from '#platform/config';
+import { TemporaryFolder } from '#platform/files';
 
 const run = promisify(execFile);
 
@@ -14,8 +12,8 @@ export interface MediaToolsOptions {
   /** Name on the PATH or path of ffmpeg; ffprobe is looked for beside it. Default `ffmpeg`. */
   ffmpeg?: string;
   /**
-   * Folder for files that tools must seek in; made when needed, emptied of what dead processes of this machine left.
-   * Default: one of this user's in the system's folder for such files. Containers must not share it.
+   * Folder for files that tools must seek in; made when needed, emptied of what killed processes left. Default: that of
+   * `TemporaryFolder`. Containers must not share it.
    */
   temporaryFolder?: string;
   /**
@@ -37,32 +35,31 @@ export interface ToolPaths {
  * else works on, and `missing` says what the operator should know.
  */
 export class MediaTools {
-  private folderMade: Promise<string> | null = null;
-
   private constructor(
     private readonly paths: ToolPaths | null,
-    private readonly temporaryFolder: string,
+    private readonly temporary: TemporaryFolder,
     /** For the log of operators; null when all is there. */
     readonly missing: string | null,
     readonly lostToolCode: LostToolCode,
   ) {}
 
   static async find(options: MediaToolsOptions = {}): Promise<MediaTools> {
-    const { ffmpeg = 'ffmpeg', temporaryFolder = ownFolder(), lostToolCode = 'SERVICE_UNAVAILABLE', warn } = options;
+    const { ffmpeg = 'ffmpeg', temporaryFolder, lostToolCode = 'SERVICE_UNAVAILABLE', warn } = options;
     const ffprobe = ffmpeg.replace(/ffmpeg([^/]*)$/, 'ffprobe$1');
-    await sweepTemporary(temporaryFolder);
+    const temporary = new TemporaryFolder(temporaryFolder);
+    await temporary.sweep();
     try {
       await Promise.all(
         [ffmpeg, ffprobe].map((tool) => run(tool, ['-version'], { timeout: 20_000, env: toolEnvironment() })),
       );
-      return new MediaTools({ ffmpeg, ffprobe }, temporaryFolder, null, lostToolCode);
+      return new MediaTools({ ffmpeg, ffprobe }, temporary, null, lostToolCode);
     } catch (error) {
       const reason = error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error);
       const missing =
         `${ffmpeg} and ${ffprobe} cannot be used (${reason}). Routes that need them answer 503. ` +
         'On Debian and Ubuntu: apt-get install -y ffmpeg';
       warn?.(missing);
-      return new MediaTools(null, temporaryFolder, missing, lostToolCode);
+      return new MediaTools(null, temporary, missing, lostToolCode);
     }
   }
 
@@ -78,30 +75,11 @@ export class MediaTools {
 
   /** Runs `use` with a new folder, which is deleted afterwards, or at the next start when the process was killed. */
   async withFolder<Result>(use: (folder: string) => Promise<Result>): Promise<Result> {
-    const folder = await this.makeFolder();
-    try {
-      return await use(folder);
-    } finally {
-      await rm(folder, { recursive: true, force: true });
-    }
+    return await this.temporary.with(use);
   }
 
   /** As `withFolder`, for generators: whoever asks must `rm` it. */
   async makeFolder(): Promise<string> {
-    this.folderMade ??= mkdir(this.temporaryFolder, { recursive: true, mode: 0o700 }).then(() => this.temporaryFolder);
-    return await mkdtemp(join(await this.folderMade, `${process.pid}-`));
-  }
-}
-
-function ownFolder(): string {
-  return join(tmpdir(), `sluice-media-${userInfo().uid}`);
-}
-
-async function sweepTemporary(folder: string): Promise<void> {
-  const names = await readdir(folder).catch(() => []);
-  for (const name of names) {
-    const [, owner] = /^(\d+)-/.exec(name) ?? [];
-    if (owner === undefined || isProcessAlive(Number(owner))) continue;
-    await rm(join(folder, name), { recursive: true, force: true });
+    return await this.temporary.make();
   }
 }

@@ -1,9 +1,8 @@
 import { createWriteStream } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pipeline as pipe, type Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { TemporaryFolder } from '#platform/files';
 import type { ArtifactClerk } from '../artifact-clerk.js';
 import { type ArtifactKind, artifactPath, type ArtifactRecord, hourOf, parseArtifactId } from '../artifact.js';
 import type {
@@ -35,6 +34,7 @@ export class S3Store implements ArtifactStore {
     /** Empty, or ends in `/`. */
     private readonly prefix: string,
     private readonly clerk: ArtifactClerk,
+    private readonly temporary = new TemporaryFolder(),
   ) {}
 
   reserve(kind: ArtifactKind, lifetimeMs?: number): string {
@@ -79,17 +79,16 @@ export class S3Store implements ArtifactStore {
 
   async withFile<Result>(id: string, use: (path: string, record: ArtifactRecord) => Promise<Result>): Promise<Result> {
     const { record, stream } = await this.open(id);
-    let folder: string | null = null;
     try {
-      folder = await mkdtemp(join(tmpdir(), 'sluice-artifact-'));
-      const path = join(folder, 'content');
-      await pipeline(stream, createWriteStream(path, { mode: 0o600 })).catch((error: unknown) => {
-        throw folderError(error);
+      return await this.temporary.with(async (folder) => {
+        const path = join(folder, 'content');
+        await pipeline(stream, createWriteStream(path, { mode: 0o600 })).catch((error: unknown) => {
+          throw folderError(error);
+        });
+        return await use(path, record);
       });
-      return await use(path, record);
     } finally {
       stream.destroy();
-      if (folder !== null) await rm(folder, { recursive: true, force: true });
     }
   }
 
@@ -147,8 +146,15 @@ export class S3Store implements ArtifactStore {
     // Not every server can tell of them; a rule of the bucket does the same there.
     const uploads = await this.bucket.openUploads(this.prefix).catch(() => []);
     for (const upload of uploads) {
-      if (upload.startedAtMs < nowMs - abandonedMs) await this.bucket.abortUpload(upload);
+      const isOld = upload.startedAtMs < nowMs - abandonedMs;
+      if (isOld && this.isArtifact(upload.key)) await this.bucket.abortUpload(upload);
     }
+  }
+
+  /** Others may keep their things in the same bucket, below the same prefix too. */
+  private isArtifact(key: string): boolean {
+    const [hour = '', id = '', ...more] = key.slice(this.prefix.length).split('/');
+    return /^\d{8}$/.test(hour) && parseArtifactId(id) !== null && more.length === 0;
   }
 
   private async sweepHour(folder: string, nowMs: number): Promise<number> {
