@@ -30,6 +30,7 @@ beforeAll(async () => {
   platform = await startPlatform({
     replicas: { api: 2 },
     env: {
+      SLUICE_CORS_ORIGINS: 'https://console.example',
       SLUICE_STAKE_ALLOW_LIST: wallet.address,
       // Nobody listens there: a chain that does not answer.
       SLUICE_STAKE_RPC_URL: 'http://127.0.0.1:9',
@@ -127,6 +128,38 @@ describe('the life of a key', () => {
     expect(await call('GET', `/api_keys/${id}`)).toMatchObject({ status: 404, body: { code: 'NOT_FOUND' } });
     expect((await allKeys()).map((key) => key.id)).not.toContain(id);
     expect(await chat(apiKey)).toMatchObject({ status: 401, error: { code: 'AUTHENTICATION_FAILED_INACTIVE_KEY' } });
+  });
+
+  it('is over also where the DELETE names the type of a body that it does not have', async () => {
+    const { id } = await create();
+    expect((await call('DELETE', `/api_keys?id=${id}`, { body: '' })).body).toEqual({ success: true });
+  });
+
+  it('can be changed and ended by scripts of an origin that the operator lists, and of no other', async () => {
+    const preflight = async (origin: string, method: string) => {
+      const asked = {
+        origin,
+        'access-control-request-method': method,
+        'access-control-request-headers': 'authorization',
+      };
+      const { status, headers } = await fetch(`${platform.baseUrl}/api_keys`, { method: 'OPTIONS', headers: asked });
+      return [status, headers.get('access-control-allow-origin'), headers.get('access-control-allow-methods')];
+    };
+    const [status, origin, methods] = await preflight('https://console.example', 'DELETE');
+    expect([status, origin, String(methods).split(', ')]).toEqual([
+      204,
+      'https://console.example',
+      ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE'],
+    ]);
+    expect((await preflight('https://elsewhere.example', 'DELETE'))[1]).toBeNull();
+  });
+
+  it('shows scripts of that origin its headers, also with an error', async () => {
+    const headers = { origin: 'https://console.example' };
+    const { status, headers: answered } = await fetch(`${platform.baseUrl}/api_keys`, { headers });
+    const exposed = answered.get('access-control-expose-headers')?.split(', ') ?? [];
+    expect([status, answered.get('access-control-allow-origin')]).toEqual([401, 'https://console.example']);
+    expect(exposed).toEqual(expect.arrayContaining(['x-service-version', 'x-ratelimit-type', 'x-next-cursor']));
   });
 
   it('is over on the other replica too, which knew it a moment ago', async () => {

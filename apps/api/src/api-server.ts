@@ -12,6 +12,7 @@ import { addAuthGuard } from './http/auth.guard.js';
 import { addBodyLimits, bodyLimitBytes } from './http/body-limits.js';
 import { answerClientError, answerFrameworkError } from './http/client-error.js';
 import { addCompression } from './http/compression.js';
+import { corsOptions } from './http/cors.js';
 import { ErrorFilter } from './http/error.filter.js';
 import { addFramingGuard } from './http/framing.guard.js';
 import { addIdempotency } from './http/idempotency.js';
@@ -85,33 +86,10 @@ export async function createApplication(services: ApiServices): Promise<NestFast
   await addCompression(server);
   const errors = services.metrics.counter('sluice_http_errors_total', 'Errors answered, by code.', ['code']);
   app.useGlobalFilters(new ErrorFilter(routes, logger, (code) => errors.inc({ code })));
-  if (config.corsOrigins.length > 0) app.enableCors({ origin: config.corsOrigins, exposedHeaders: exposedHeaders });
+  if (config.corsOrigins.length > 0) app.enableCors(corsOptions(config.corsOrigins));
   addDocumentation(server, () => buildDocument(app));
   return app;
 }
-
-/** What scripts of other origins may read, when an operator lets them in. */
-const exposedHeaders = [
-  'cf-ray',
-  'retry-after',
-  'x-service-version',
-  'x-service-balance-usd',
-  'x-service-balance-diem',
-  'x-service-model-id',
-  'x-service-model-name',
-  'x-service-model-router',
-  'x-service-model-deprecation-warning',
-  'x-service-model-deprecation-date',
-  'idempotent-replayed',
-  'x-ratelimit-limit-requests',
-  'x-ratelimit-remaining-requests',
-  'x-ratelimit-reset-requests',
-  'x-ratelimit-limit-tokens',
-  'x-ratelimit-remaining-tokens',
-  'x-ratelimit-reset-tokens',
-  'x-ratelimit-type',
-  'x-should-retry',
-];
 
 export async function createServer(services: ApiServices): Promise<ApiServer> {
   const app = await createApplication(services);

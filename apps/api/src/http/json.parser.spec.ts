@@ -13,6 +13,7 @@ beforeAll(() => {
     return reply.status(400).send({ code, param });
   });
   server.post('/echo', ({ body }) => ({ body }));
+  server.delete('/echo', ({ body }) => ({ body: body ?? 'none' }));
 });
 
 afterAll(async () => {
@@ -41,6 +42,25 @@ describe('the JSON parser', () => {
       expect(answer).toEqual({ code: 'INVALID_CONTENT_TYPE', param: 'content-type' });
     },
   );
+
+  it.each([{}, { 'content-length': '0' }, { 'transfer-encoding': 'chunked' }])(
+    'takes the empty body of a DELETE for none, whatever its content type: %j',
+    async (more) => {
+      const types = ['application/json', ...('transfer-encoding' in more ? [] : ['application/x-www-form-urlencoded'])];
+      for (const contentType of types) {
+        const headers = { 'content-type': contentType, ...more };
+        const response = await server.inject({ method: 'DELETE', url: '/echo', headers });
+        expect([response.statusCode, response.json<object>()]).toEqual([200, { body: 'none' }]);
+      }
+    },
+  );
+
+  it('reads a body of a DELETE that is there, and refuses an empty one of a POST', async () => {
+    const headers = { 'content-type': 'application/json' };
+    const response = await server.inject({ method: 'DELETE', url: '/echo', headers, payload: '{"a":1}' });
+    expect(response.json<object>()).toEqual({ body: { a: 1 } });
+    expect(await post('/echo', 'application/json', '')).toMatchObject({ code: 'INVALID_REQUEST' });
+  });
 
   it('refuses a broken body, but where there is nothing at the address says that first', async () => {
     expect(await post('/echo', 'application/json', '{')).toMatchObject({ code: 'INVALID_REQUEST' });

@@ -18,11 +18,22 @@ function refuseUnreadable({ headers }: FastifyRequest): void {
   }
 }
 
+/** A DELETE needs no body, and many clients name a content type for the one that they do not send. */
+function isBodiless({ method, headers }: FastifyRequest): boolean {
+  const isEmpty = headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === 0;
+  return method === 'DELETE' && isEmpty;
+}
+
 /**
  * Bodies are JSON in UTF-8 and nothing else; every other content type is a 415. What is sent to an address that does
- * not exist is not read at all: that it is broken, too, would be the lesser news.
+ * not exist is not read at all: that it is broken, too, would be the lesser news. An empty body of a DELETE is none.
  */
 export function addJsonParser(server: FastifyInstance): void {
+  server.addHook('onRequest', (request, _reply, done) => {
+    // Without a type nothing is parsed.
+    if (isBodiless(request)) delete request.headers['content-type'];
+    done();
+  });
   server.addHook('preParsing', async (request) => {
     if (request.is404) throw new PlatformError('NOT_FOUND', 'There is nothing at this address.');
   });
@@ -31,6 +42,8 @@ export function addJsonParser(server: FastifyInstance): void {
   for (const contentType of ['application/json', /^application\/[\w.+-]+\+json/]) {
     server.addContentTypeParser<Buffer>(contentType, settings, (request, body, done) => {
       try {
+        // Empty, too, where its length was not announced.
+        if (request.method === 'DELETE' && body.length === 0) return done(null, undefined);
         refuseUnreadable(request);
         noteBody(request, body);
         done(null, parseJsonBody(body));
