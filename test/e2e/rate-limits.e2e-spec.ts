@@ -24,7 +24,9 @@ const settings = {
   narrow: [{ tokens: 300 }],
   poor: [{ tokens: 1_000 }],
   keyed: [{ apiKeyId: 'the first', requests: 2 }],
+  shown: [{ apiKeyId: 'the first', requests: 7 }],
   failing: [],
+  lost: [],
   patient: [],
   plain: [],
   busy: [],
@@ -254,6 +256,20 @@ describe.each(transports)('rate limits with windows in %s', (transport) => {
     expect((await post(keyOf(owner), good)).status).toBe(200);
   });
 
+  it('counts failures where nothing is for the key that came along, and an address that is gone for nobody', async () => {
+    const owner = tenant('lost');
+    for (let index = 0; index < 25; index += 1) {
+      expect((await get('/billing/usage', index % 2 === 0 ? keyOf(owner) : 'slk_wrong')).status).toBe(410);
+    }
+    for (let index = 0; index < 21; index += 1) {
+      const answer = await get('/models/some-id', keyOf(owner), index % 3);
+      expect([index, answer.status, header(answer, 'limit-requests')]).toEqual([index, 404, 400]);
+    }
+    expect((await get('/models', keyOf(owner))).status).toBe(429);
+    expect((await get('/billing/usage', keyOf(owner))).status).toBe(410);
+    expect((await fetch(`${platform.baseUrl}/models`)).status).toBe(200);
+  });
+
   it('blocks strangers by their address, and nobody who has a key', async () => {
     const owner = tenant('patient');
     for (let index = 0; index < 21; index += 1) {
@@ -320,6 +336,10 @@ describe.each(transports)('rate limits with windows in %s', (transport) => {
         },
       ],
     });
+    const keyed = (await (await get('/api_keys/rate_limits', keyOf(tenant('shown')))).json()) as {
+      data: { rateLimits: object[] };
+    };
+    expect(keyed.data.rateLimits).toMatchObject([{ rateLimits: [{ amount: 7, type: 'RPM' }, { type: 'TPM' }] }]);
     const statuses = await Promise.all(
       Array.from({ length: 9 }, async (_, index) => (await get('/models', keyOf(owner), index % 3)).status),
     );

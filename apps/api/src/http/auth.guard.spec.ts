@@ -27,7 +27,12 @@ beforeAll(async () => {
   );
   server.get('/api/v1/things', ({ caller }) => ({ caller }));
   server.get('/api/v1/accounts', { config: { access: 'admin' } }, () => ({}));
-  server.get('/api/v1/farewell', { config: { access: 'anonymous' } }, () => ({}));
+  server.get('/api/v1/farewell', { config: { access: 'anonymous' } }, ({ caller, keyUnchecked }) => ({
+    caller,
+    keyUnchecked,
+  }));
+  server.get('/api/v1/gone', { config: { access: 'anonymous', retired: true } }, ({ caller }) => ({ caller }));
+  server.setNotFoundHandler(({ caller, keyUnchecked }, reply) => reply.status(404).send({ caller, keyUnchecked }));
   server.get('/health/live', () => ({}));
   await server.listen({ port: 0, host: '127.0.0.1' });
 });
@@ -64,8 +69,25 @@ describe('the auth guard', () => {
     expect(await statusOf(path, 'slk_good')).toBe(403);
   });
 
-  it('looks at no key where nobody needs one', async () => {
-    expect(await statusOf('/api/v1/farewell', 'slk_bad')).toBe(200);
+  it.each([
+    ['/api/v1/farewell', 200],
+    ['/api/v1/nowhere', 404],
+  ])('knows whose key comes along to %s, where nobody needs one, and refuses no other', async (url, status) => {
+    const ask = async (authorization?: string) => {
+      const response = await server.inject({ url, headers: authorization === undefined ? {} : { authorization } });
+      return [response.statusCode, response.json<object>()];
+    };
+    const stranger = [status, { caller: null, keyUnchecked: false }];
+    expect(await ask('Bearer slk_good')).toEqual([status, { caller: expect.any(Object), keyUnchecked: false }]);
+    expect(await ask()).toEqual(stranger);
+    expect(await ask('Bearer slk_bad')).toEqual(stranger);
+    expect(await ask('Basic c2xr')).toEqual(stranger);
+    expect(await ask('Bearer slk_slow')).toEqual([status, { caller: null, keyUnchecked: true }]);
+  });
+
+  it('looks at no key where the address is gone', async () => {
+    const response = await server.inject({ url: '/api/v1/gone', headers: { authorization: 'Bearer slk_good' } });
+    expect(response.json<object>()).toEqual({ caller: null });
   });
 
   it('turns a blocked stranger away, and never who has a key', async () => {

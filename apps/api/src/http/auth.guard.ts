@@ -4,6 +4,13 @@ import type { AccountsService } from '#accounts';
 import type { RouteAccess, RouteSettings } from '#platform/http';
 import type { StoreBudgets } from './store-budgets.js';
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** A key came along where none is needed, and could not be looked up. */
+    keyUnchecked: boolean;
+  }
+}
+
 const apiBase = '/api/v1/';
 
 /** The bearer token of a request; null without an `authorization` header. */
@@ -49,6 +56,16 @@ async function callerOfRoute(
   throw new PlatformError('AUTHENTICATION_FAILED', 'An API key is required: authorization: Bearer <key>.');
 }
 
+/** Whose key came along where none is needed: failures there count for it, too. A wrong one is as good as none. */
+async function callerIfKnown(request: FastifyRequest, parts: AuthParts): Promise<FastifyRequest['caller']> {
+  try {
+    return await callerOfRoute(request, 'public', parts);
+  } catch (error) {
+    request.keyUnchecked = !isStranger(error);
+    return null;
+  }
+}
+
 /** What to answer somebody without a valid key instead of that; null: nothing. */
 export type RefuseStranger = (request: FastifyRequest) => PlatformError | null;
 
@@ -66,11 +83,18 @@ export function addAuthGuard(
   refuseStranger: RefuseStranger = () => null,
 ): void {
   server.decorateRequest('caller', null);
+  server.decorateRequest('keyUnchecked', false);
   server.addHook('onRequest', async (request) => {
     // By the route that was found, not by what the caller wrote: `/%61pi/v1/…` and `http://host/api/v1/…` lead there too.
-    if (request.is404 || !request.routeOptions.url?.startsWith(apiBase)) return;
-    const { access = 'inference' } = request.routeOptions.config as RouteSettings;
-    if (access === 'anonymous') return;
+    // Where there is none, by the address.
+    const { url = request.url, config } = request.routeOptions;
+    if (!url.startsWith(apiBase)) return;
+    const { access = 'inference', retired } = config as RouteSettings;
+    if (retired === true) return;
+    if (request.is404 || access === 'anonymous') {
+      request.caller = await callerIfKnown(request, parts);
+      return;
+    }
     try {
       request.caller = await callerOfRoute(request, access, parts);
     } catch (error) {

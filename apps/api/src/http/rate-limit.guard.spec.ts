@@ -23,11 +23,16 @@ async function serve(
   const balances = { of: async () => ({ usdNano: 0n, diemNano: 0n }) };
   const server = fastify();
   server.decorateRequest('caller', null);
-  server.addHook('onRequest', async (request) => void (request.caller = caller));
+  server.decorateRequest('keyUnchecked', false);
+  server.addHook('onRequest', async (request) => {
+    request.caller = caller;
+    request.keyUnchecked = request.headers['x-unchecked'] !== undefined;
+  });
   addRateLimits(server, { limiter, balances, budgets: new StoreBudgets(1_000) } as unknown as RateLimitParts);
   server.get<{ Params: { status: string } }>('/api/v1/status/:status', async (request, reply) =>
     reply.status(Number(request.params.status)).send({}),
   );
+  server.get('/api/v1/gone', { config: { retired: true } }, async (_request, reply) => reply.status(410).send({}));
   server.get('/health/:status', async (_request, reply) => reply.status(503).send({}));
   await server.ready();
   return { server, failed };
@@ -51,6 +56,26 @@ describe('the count of failures', () => {
     expect(failed).toHaveBeenCalledTimes(2);
     await server.inject({ url: '/api/v1/status/503', headers: { authorization: 'Bearer slk_known' } });
     expect(failed).toHaveBeenCalledTimes(2);
+  });
+
+  it('has those to a key at an address where nothing is, and shows its limits there', async () => {
+    const { server, failed } = await serve(known);
+    const { statusCode, headers } = await server.inject('/api/v1/nowhere');
+    expect([statusCode, headers['x-ratelimit-type']]).toEqual([404, 'user']);
+    expect(failed.mock.calls).toEqual([[known, '127.0.0.1']]);
+  });
+
+  it('has none to a key that came along and could not be checked', async () => {
+    const { server, failed } = await serve(null);
+    await server.inject({ url: '/api/v1/nowhere', headers: { 'x-unchecked': '1' } });
+    expect(failed).not.toHaveBeenCalled();
+  });
+
+  it.each([known, null])('has none from an address that is gone for everybody', async (caller) => {
+    const { server, failed } = await serve(caller);
+    const { statusCode, headers } = await server.inject('/api/v1/gone');
+    expect([statusCode, headers['x-ratelimit-type']]).toEqual([410, undefined]);
+    expect(failed).not.toHaveBeenCalled();
   });
 
   it('has nothing of what is no part of the API', async () => {

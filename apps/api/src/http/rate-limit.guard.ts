@@ -23,9 +23,10 @@ export interface RateLimitParts {
 
 const apiBase = '/api/v1/';
 
-function isApiRequest(request: FastifyRequest): boolean {
+/** Requests that count for somebody. */
+function isCounted({ routeOptions, url }: FastifyRequest): boolean {
   // By the route that was found; where there is none, by the address.
-  return (request.routeOptions.url ?? request.url).startsWith(apiBase);
+  return (routeOptions.url ?? url).startsWith(apiBase) && (routeOptions.config as RouteSettings).retired !== true;
 }
 
 /** What a stranger gets whose address is blocked. */
@@ -105,9 +106,9 @@ function unlessSpent(error: unknown): null {
 }
 
 /** What counts for the block (gap 61): every failure, unless the key that came with it could not be checked. */
-function countsAsFailure({ caller, headers }: FastifyRequest, { statusCode }: FastifyReply): boolean {
+function countsAsFailure({ caller, headers, keyUnchecked }: FastifyRequest, { statusCode }: FastifyReply): boolean {
   const isUnknown = caller === null && headers.authorization !== undefined && statusCode === 503;
-  return statusCode >= 400 && !isUnknown;
+  return statusCode >= 400 && !isUnknown && !keyUnchecked;
 }
 
 /**
@@ -119,10 +120,10 @@ export function addRateLimits(server: FastifyInstance, { limiter, balances, budg
   const refuse = refuseStranger(limiter);
 
   server.addHook('onRequest', async (request, reply) => {
-    const { caller } = request;
-    if (!isApiRequest(request)) return;
-    if (caller === null || request.is404) {
-      const refusal = refuse(request);
+    const { caller, keyUnchecked } = request;
+    if (!isCounted(request)) return;
+    if (caller === null) {
+      const refusal = keyUnchecked ? null : refuse(request);
       if (refusal !== null) throw refusal;
       return;
     }
@@ -150,7 +151,7 @@ export function addRateLimits(server: FastifyInstance, { limiter, balances, budg
   server.addHook('onSend', async (request, reply, payload) => {
     const failed = countsAsFailure(request, reply);
     const isComplete = request.limitVerdict !== null && reply.hasHeader('x-service-balance-usd');
-    if (isApiRequest(request) && (failed || (request.caller !== null && !isComplete))) {
+    if (isCounted(request) && (failed || (request.caller !== null && !isComplete))) {
       await complete(request, reply, failed);
     }
     return payload;

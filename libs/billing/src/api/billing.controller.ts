@@ -2,7 +2,7 @@ import { Controller, Get, Inject, Query, Req, Res } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiQuery, ApiResponse, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { PlatformError } from '#common';
-import { Access, ApiErrors, callerOf } from '#platform/http';
+import { Access, ApiErrors, callerOf, Retired } from '#platform/http';
 import { LedgerService } from '../ledger.service.js';
 import { UsageAnalyticsService } from '../usage/usage-analytics.service.js';
 import { UsageHistoryService } from '../usage/usage-history.service.js';
@@ -49,6 +49,7 @@ export class BillingController {
 
   @Get('usage')
   @Access('anonymous')
+  @Retired()
   @ApiOperation({ operationId: 'getBillingUsage', summary: 'Gone', deprecated: true, security: [] })
   @ApiResponse({ status: 410, description: 'Always; `Link` names its successor.', headers: farewellHeaders })
   @ApiErrors('standard', [410])

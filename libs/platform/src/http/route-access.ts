@@ -9,11 +9,11 @@ const settingsKey = '__fastify_route_config__';
 
 /**
  * Who may call a route: anybody, any valid key, or keys of kind `ADMIN`. A wrong key is refused on public routes too;
- * on anonymous ones nobody looks at it.
+ * on anonymous ones it is as good as none, and a valid one only says whose limits the request counts for.
  */
 export type RouteAccess = 'public' | 'inference' | 'admin' | 'anonymous';
 
-/** Who is calling, as the api's guard found out; null on a public route without a key. */
+/** Who is calling, as the api's guard found out; null without a key, and with a wrong one where none is asked for. */
 export interface RequestCaller {
   accountId: string;
   apiKeyId: string;
@@ -42,6 +42,8 @@ export type AnswerOfJob = (job: { requestId: string; queueId: string; modelId: s
 /** What a route says of itself; read by the hooks of the api before the body is. */
 export interface RouteSettings {
   access?: RouteAccess;
+  /** An address that is gone for good: its answer is the same for everybody, and counts for nobody's limits. */
+  retired?: true;
   /** A POST that costs something: it takes an `Idempotency-Key` (docs/idempotency.md). */
   billed?: true;
   /** A route that asks its limits itself, because they depend on the model of its body. */
@@ -75,6 +77,11 @@ function routeSettings(settings: RouteSettings): MethodDecorator {
 /** Declares who may call a route; without it any valid key may. */
 export function Access(access: RouteAccess): MethodDecorator {
   return routeSettings({ access });
+}
+
+/** Declares an address that is gone; together with `Access('anonymous')`. */
+export function Retired(): MethodDecorator {
+  return routeSettings({ retired: true });
 }
 
 /**

@@ -50,7 +50,7 @@ export class RateLimitsService {
       nextEpochBegins: new Date((Math.floor(clock.nowMs() / dayMs) + 1) * dayMs),
       models: models.map((model) => ({
         id: model.id,
-        limits: page.ofModel(caller, { modelId: model.id, limitClass: limitClassOf(model) }),
+        limits: page.narrowestOfModel(caller, { modelId: model.id, limitClass: limitClassOf(model) }),
       })),
     };
   }

@@ -87,6 +87,19 @@ describe('the limits that hold', () => {
     expect(page.ofModel(caller, { modelId: 'v', limitClass: 'retrieve' }).requests).toBe(9);
   });
 
+  it('of a key for a model are the narrowest of account, key and installation, each of the two by itself', () => {
+    const page = pageOf(
+      { accountId: null, apiKeyId: 'k', requests: 5, tokens: 900_000 },
+      { accountId: null, requests: 60, tokens: 50 },
+    );
+    const limitsOf = (apiKeyId: string, limitClass: 'S' | 'image') =>
+      page.narrowestOfModel({ ...caller, apiKeyId }, { modelId: 'm', limitClass });
+    expect(limitsOf('k', 'S')).toEqual({ requests: 5, tokens: 50 });
+    expect(limitsOf('other', 'S')).toEqual({ requests: 60, tokens: 50 });
+    expect(limitsOf('other', 'image')).toEqual({ requests: 20, tokens: null });
+    expect(pageOf().narrowestOfModel({ ...caller, apiKeyId: 'k' }, small)).toEqual(pageOf().ofModel(caller, small));
+  });
+
   it('of keys, of the installation and of plain requests have their own overrides', () => {
     const page = pageOf(
       { accountId: null, apiKeyId: 'k', requests: 5 },

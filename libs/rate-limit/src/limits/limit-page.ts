@@ -34,6 +34,20 @@ export class LimitPage {
     return { requests, tokens: table.tokens === null ? null : tokens };
   }
 
+  /** What a key can use of a model at most: the narrowest of the limits that all hold, each of the two by itself. */
+  narrowestOfModel(
+    caller: { accountId: string; apiKeyId: string; tier: LimitTier },
+    use: { modelId: string; limitClass: LimitClass },
+  ): Limits {
+    const own = this.ofModel(caller, use);
+    const all = [own, this.ofKey(caller.apiKeyId), this.ofInstallation()];
+    return {
+      requests: least(all.map(({ requests }) => requests)),
+      // Of a model whose tokens are not counted no request uses any.
+      tokens: own.tokens === null ? null : least(all.map(({ tokens }) => tokens)),
+    };
+  }
+
   ofPlainRequests(accountId: string): Limits {
     const { requests } = this.over(this.standing.plain, accountId, [everything, plainRequests]);
     return { requests, tokens: null };
@@ -57,4 +71,9 @@ export class LimitPage {
     }
     return { requests, tokens };
   }
+}
+
+function least(amounts: (number | null)[]): number | null {
+  const limits = amounts.filter((amount) => amount !== null);
+  return limits.length === 0 ? null : Math.min(...limits);
 }
