@@ -28,10 +28,18 @@ export interface ChatTemplateMessage {
   reasoning_content?: string;
 }
 
+export interface ChatPrompt {
+  messages: ChatTemplateMessage[];
+  /** For the template; absent leaves its own default. */
+  enableThinking?: boolean;
+  /** Likewise: one of the efforts that the model names. */
+  reasoningEffort?: string;
+}
+
 export interface TextGenerationRequest {
   id: string;
   /** A conversation for the model's chat template, or a text to continue as it is (BOS added by the tokenizer). */
-  prompt: { messages: ChatTemplateMessage[]; enableThinking?: boolean } | { text: string };
+  prompt: ChatPrompt | { text: string };
   n: number;
   sampling: SamplingOptions;
   /** Absent: up to the model's own limit or the end of the context. */

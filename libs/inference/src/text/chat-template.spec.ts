@@ -42,6 +42,12 @@ describe('ChatTemplate', () => {
     expect(template.render(user, { enableThinking: true })).toBe('true');
   });
 
+  it('passes reasoning_effort on only when it is given', () => {
+    const template = new ChatTemplate('{{ reasoning_effort if reasoning_effort is defined else "own" }}', special);
+    expect(template.render(user)).toBe('own');
+    expect(template.render(user, { reasoningEffort: 'high' })).toBe('high');
+  });
+
   it('has the date in English and UTC', () => {
     const template = new ChatTemplate("{{ strftime_now('%d %b %Y, %A %-d %B %H:%M %p %%') }}", special, at);
     expect(template.render(user)).toBe('05 Mar 2026, Thursday 5 March 15:04 PM %');

@@ -8,6 +8,8 @@ import { readJsonIfPresent, readTextIfPresent, type SpecialTokens, type Tokenize
 export interface ChatTemplateOptions {
   /** Given to the template as `enable_thinking`; absent leaves the template's own default. */
   enableThinking?: boolean;
+  /** Likewise, as `reasoning_effort`. */
+  reasoningEffort?: string;
 }
 
 /** Thrown through the interpreter by a template's `raise_exception`; its text is the template author's. */
@@ -54,6 +56,7 @@ export class ChatTemplate {
       unk_token: this.special.unk ?? '',
       pad_token: this.special.pad ?? '',
       ...(options.enableThinking === undefined ? {} : { enable_thinking: options.enableThinking }),
+      ...(options.reasoningEffort === undefined ? {} : { reasoning_effort: options.reasoningEffort }),
     };
     for (const [name, value] of Object.entries(variables)) environment.set(name, value);
     return environment;

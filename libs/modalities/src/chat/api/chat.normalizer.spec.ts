@@ -6,7 +6,8 @@ import { PlatformError } from '#common';
 import { noCapabilities } from '#model-registry/manifest';
 import { validateWire } from '#platform/http';
 import { ChatJobPayload } from '../contract/chat.job.js';
-import { ChatCompletionRequest } from '../contract/chat.request.js';
+import { ChatCacheControl, ChatTextPart } from '../contract/chat.message.js';
+import { ChatCompletionRequest, ChatReasoning, ChatTextOptions } from '../contract/chat.request.js';
 import { type ChatModel, normalizeChat, type NormalizedChat } from './chat.normalizer.js';
 
 const nothing = {
@@ -155,6 +156,22 @@ describe('what the model cannot do', () => {
     expect(error.message).toContain('The model tiny does not support');
   });
 
+  it.each([
+    ['response_format', { response_format: { type: 'json_object' } }],
+    ['response_schema', { response_schema: { type: 'object' } }],
+    ['tools', { tools: [named] }],
+    ['messages[0].content[0]', { messages: [{ role: 'user', content: [image] }] }],
+  ])('is refused, too, where only the manifest says that it can: %s', (param, changes) => {
+    const capabilities = {
+      ...nothing,
+      supportsResponseSchema: true,
+      supportsFunctionCalling: true,
+      supportsVision: true,
+    };
+    expect(refusalOf(changes, { capabilities }).param).toBe(param);
+    expect(normalize({ response_format: { type: 'text' } }, { capabilities }).payload.n).toBe(1);
+  });
+
   it('refuses logprobs of a model without them', () => {
     expect(refusalOf({ logprobs: true }, { capabilities: { ...nothing, supportsLogProbs: false } }).param).toBe(
       'logprobs',
@@ -172,6 +189,12 @@ describe('what the model cannot do', () => {
     expect(normalize({ reasoning_effort: 'low' }, { capabilities }).payload.n).toBe(1);
   });
 
+  it('asks for no effort where reasoning is switched off', () => {
+    const off = { reasoning: { enabled: false, effort: 'max' } };
+    expect(normalize(off).payload).toMatchObject({ enableThinking: false });
+    expect(normalize({ ...off, reasoning_effort: 'high' }).payload).not.toHaveProperty('reasoningEffort');
+  });
+
   it('answers 404 for a character', () => {
     expect(refusalOf({ service_parameters: { character_slug: 'ada' } }).code).toBe('CHARACTER_NOT_FOUND');
   });
@@ -179,6 +202,24 @@ describe('what the model cannot do', () => {
   it('refuses a prompt that cannot fit by its bytes alone', () => {
     const error = refusalOf({ messages: [{ role: 'user', content: 'x'.repeat(256 * 257) }] });
     expect([error.code, error.param]).toEqual(['TOO_MANY_TOKENS', 'messages']);
+  });
+});
+
+describe('what is accepted and unused', () => {
+  const marked = [{ type: 'text', text: 'Hello', cache_control: { type: 'ephemeral', ttl: '5m' } }];
+
+  it.each([
+    ['verbosity', { verbosity: 'low' }, ChatCompletionRequest],
+    ['verbosity', { text: { verbosity: 'low' } }, ChatTextOptions],
+    ['summary', { reasoning: { summary: 'concise' } }, ChatReasoning],
+    ['prompt_cache_retention', { prompt_cache_retention: '24h' }, ChatCompletionRequest],
+    ['metadata', { metadata: { a: 'b' } }, ChatCompletionRequest],
+    ['cache_control', { messages: [{ role: 'user', content: marked }] }, ChatTextPart],
+    ['ttl', { messages: [{ role: 'user', content: marked }] }, ChatCacheControl],
+  ])('is called so in the document: %s in %j', (name, changes, owner) => {
+    expect(normalize(changes).payload).toEqual(normalize({}).payload);
+    const property = Reflect.getMetadata('swagger/apiModelProperties', owner.prototype as object, name) as object;
+    expect(property).toMatchObject({ description: expect.stringContaining('Accepted, unused') });
   });
 });
 
@@ -231,6 +272,27 @@ describe('the conversation', () => {
     expect(normalize({ reasoning: { enabled: false } }).payload).toMatchObject(off);
     expect(normalize({ reasoning_effort: 'none' }).payload).toMatchObject(off);
     expect(normalize({}).payload.enableThinking).toBeUndefined();
+  });
+
+  it('carries the effort that is named, else the one of the model', () => {
+    const capabilities = {
+      ...nothing,
+      supportsReasoning: true,
+      supportsReasoningEffort: true,
+      reasoningEffortOptions: ['none', 'low', 'high'],
+      defaultReasoningEffort: 'low',
+    };
+    const effortOf = (changes: object, by: ChatModel['capabilities'] = capabilities) =>
+      normalize(changes, { capabilities: by }).payload.reasoningEffort;
+    expect(effortOf({ reasoning_effort: 'high', reasoning: { effort: 'low' } })).toBe('high');
+    expect(effortOf({ reasoning: { effort: 'high' } })).toBe('high');
+    expect(effortOf({ reasoning_effort: 'none' })).toBe('none');
+    expect(effortOf({})).toBe('low');
+    expect(effortOf({ reasoning: { enabled: false } })).toBeUndefined();
+    expect(effortOf({ service_parameters: { disable_thinking: true } })).toBeUndefined();
+    expect(effortOf({}, { ...capabilities, defaultReasoningEffort: undefined })).toBeUndefined();
+    // It cannot think: `none` asks for nothing.
+    expect(effortOf({ reasoning_effort: 'none' }, nothing)).toBeUndefined();
   });
 
   it('carries every way of choosing tokens', () => {

@@ -1,12 +1,12 @@
 import { PlatformError } from '#common';
-import type { TextConstraints } from '#model-registry/manifest';
+import type { ModelCapabilities, TextConstraints } from '#model-registry/manifest';
 import type { ChatJobMessage, ChatJobPayload, SamplingOptions } from '../contract/chat.job.js';
 import type { ChatMessage } from '../contract/chat.message.js';
 import { promptBytes } from '../contract/chat.meter.js';
 import type { ChatCompletionRequest } from '../contract/chat.request.js';
 import type { ChatEffectiveParameters } from '../contract/chat.response.js';
 import { effectiveParameters } from './chat.parameters.js';
-import { type ChatModelLimits, checkSupport } from './chat.support.js';
+import { type ChatModelLimits, checkSupport, effortOf } from './chat.support.js';
 
 /** What the normalizer must know of a resolved model. */
 export interface ChatModel extends ChatModelLimits {
@@ -108,9 +108,18 @@ function stopStrings(stop: ChatCompletionRequest['stop']): string[] {
 
 /** Undefined leaves the choice to the model's template. */
 function thinking(request: ChatCompletionRequest, parameters: ChatEffectiveParameters): boolean | undefined {
-  const effort = request.reasoning_effort ?? request.reasoning?.effort ?? null;
-  if (parameters.disable_thinking || request.reasoning?.enabled === false || effort === 'none') return false;
+  if (parameters.disable_thinking || request.reasoning?.enabled === false || effortOf(request) === 'none') return false;
   return request.reasoning?.enabled === true ? true : undefined;
+}
+
+/** Undefined where thinking is switched off by another name than an effort, and for models that know none. */
+function effort(
+  request: ChatCompletionRequest,
+  parameters: ChatEffectiveParameters,
+  { supportsReasoningEffort, defaultReasoningEffort }: ModelCapabilities,
+): string | undefined {
+  const isOff = parameters.disable_thinking || request.reasoning?.enabled === false;
+  return isOff || !supportsReasoningEffort ? undefined : (effortOf(request) ?? defaultReasoningEffort);
 }
 
 /**
@@ -124,6 +133,7 @@ export function normalizeChat(request: ChatCompletionRequest, model: ChatModel):
   const messages = conversation(request.messages, systemPrompt);
   if (promptBytes({ messages }) > model.contextLength * longestTokenBytes) throw contextOverflow(model.contextLength);
   const enableThinking = thinking(request, parameters);
+  const reasoningEffort = effort(request, parameters, model.capabilities);
   const payload: ChatJobPayload = {
     messages,
     sampling: samplingOf(request, model),
@@ -133,6 +143,7 @@ export function normalizeChat(request: ChatCompletionRequest, model: ChatModel):
     stopTokenIds: request.stop_token_ids ?? [],
     topLogprobs: request.logprobs === true ? (request.top_logprobs ?? 0) : null,
     ...(enableThinking === undefined ? {} : { enableThinking }),
+    ...(reasoningEffort === undefined ? {} : { reasoningEffort }),
     stripThinking: parameters.strip_thinking_response || parameters.disable_thinking,
     ...(typeof request.prompt_cache_key === 'string' ? { promptCacheKey: request.prompt_cache_key } : {}),
   };

@@ -75,11 +75,15 @@ function checkFormat(request: ChatCompletionRequest, model: ChatModelLimits): vo
   if ((request.response_schema ?? null) !== null) throw unsupported(model, 'structured output', 'response_schema');
 }
 
+/** The effort that a request names, by either name; null without one, and where reasoning is switched off. */
+export function effortOf({ reasoning, reasoning_effort: named }: ChatCompletionRequest): string | null {
+  return reasoning?.enabled === false ? null : (named ?? reasoning?.effort ?? null);
+}
+
 function checkReasoning(request: ChatCompletionRequest, model: ChatModelLimits): void {
   const { supportsReasoning, supportsReasoningEffort, reasoningEffortOptions } = model.capabilities;
-  const named = request.reasoning_effort ?? null;
-  const effort = named ?? request.reasoning?.effort ?? null;
-  const param = named === null ? 'reasoning.effort' : 'reasoning_effort';
+  const effort = effortOf(request);
+  const param = (request.reasoning_effort ?? null) === null ? 'reasoning.effort' : 'reasoning_effort';
   // A model that cannot reason does what `none` asks for.
   const idle = effort === null || (effort === 'none' && !supportsReasoning);
   if (!idle && !supportsReasoningEffort) throw unsupported(model, 'reasoning efforts', param);
@@ -134,12 +138,22 @@ function checkSearch(parameters: ChatEffectiveParameters, model: ChatModelLimits
   }
 }
 
+/** What manifests may declare and no engine does yet. An answer that passes over it in silence would be a wrong one. */
+const unbuilt = {
+  supportsFunctionCalling: false,
+  supportsResponseSchema: false,
+  supportsVision: false,
+  supportsAudioInput: false,
+  supportsVideoInput: false,
+};
+
 /** Throws `INVALID_REQUEST` naming the first field that asks for what the model cannot do, by its capabilities. */
 export function checkSupport(
   request: ChatCompletionRequest,
   parameters: ChatEffectiveParameters,
-  model: ChatModelLimits,
+  { capabilities, ...limits }: ChatModelLimits,
 ): void {
+  const model: ChatModelLimits = { ...limits, capabilities: { ...capabilities, ...unbuilt } };
   checkCounts(request, model);
   for (const [position, message] of request.messages.entries()) checkMessage(message, position, model);
   checkTools(request, model);

@@ -78,6 +78,9 @@ export class ChatJobPayload {
   /** Given to the chat template as `enable_thinking`; absent leaves the template's default. */
   @IsOptional() @IsBoolean() enableThinking?: boolean;
 
+  /** Likewise as `reasoning_effort`; absent also in jobs of an api that did not know of it. */
+  @IsOptional() @IsString() reasoningEffort?: string;
+
   /** Drop `<think>` blocks instead of sending them on the reasoning channel. */
   @IsBoolean() stripThinking!: boolean;
 

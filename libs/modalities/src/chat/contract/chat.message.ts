@@ -17,12 +17,12 @@ export class ChatCacheControl {
   @ChoiceField(['ephemeral'], { required: true, description: 'Kind of cache mark.', example: 'ephemeral' })
   type!: string;
 
-  @TextField({ description: 'How long to keep the prefix.', example: '5m' })
+  @TextField({ description: 'Accepted, unused.', example: '5m' })
   ttl?: string;
 }
 
 class ChatContentPart {
-  @ObjectField(ChatCacheControl, { description: 'Marks the end of a prefix worth caching.' })
+  @ObjectField(ChatCacheControl, { description: 'Accepted, unused: every prefix is cached.' })
   cache_control?: ChatCacheControl;
 }
 

@@ -33,15 +33,15 @@ export class ChatReasoning {
   @ChoiceField(reasoningEfforts, { description: 'How much to reason; one of the model’s `reasoningEffortOptions`.' })
   effort?: string;
 
-  @ChoiceField(['auto', 'concise', 'detailed'], { description: 'Kind of reasoning summary.' })
+  @ChoiceField(['auto', 'concise', 'detailed'], { description: 'Accepted, unused.' })
   summary?: string;
 
-  @BooleanField({ description: 'False switches reasoning off.' })
+  @BooleanField({ description: 'False switches reasoning off, whatever effort is named.' })
   enabled?: boolean;
 }
 
 export class ChatTextOptions {
-  @ChoiceField(verbosities, { description: 'How long the answer should be.' })
+  @ChoiceField(verbosities, { description: 'Accepted, unused.' })
   verbosity?: string;
 }
 
@@ -214,14 +214,14 @@ export class ChatCompletionRequest {
 
   @CheckedField({
     name: 'isResponseFormat',
-    description: 'Form of the answer; schemas are for models with `supportsResponseSchema`.',
+    description: 'Form of the answer; any but `text` is refused until a model can do it.',
     example: { type: 'text' },
     schema: responseFormatSchema,
     check: responseFormatProblem,
   })
   response_format?: { type: 'text' | 'json_object' | 'json_schema' };
 
-  @FreeObjectField({ description: 'A JSON schema: another name for a `json_schema` format.' })
+  @FreeObjectField({ description: 'A JSON schema: another name for a `json_schema` format, and refused as that is.' })
   response_schema?: object;
 
   @ChoiceField(reasoningEfforts, { description: 'How much to reason; beats `reasoning.effort`.' })
@@ -230,7 +230,7 @@ export class ChatCompletionRequest {
   @ObjectField(ChatReasoning, { description: 'Options of reasoning.' })
   reasoning?: ChatReasoning;
 
-  @ChoiceField(verbosities, { description: 'How long the answer should be.' })
+  @ChoiceField(verbosities, { description: 'Accepted, unused.' })
   verbosity?: string;
 
   @ObjectField(ChatTextOptions, { description: 'Options of the text.' })
@@ -239,7 +239,7 @@ export class ChatCompletionRequest {
   @TextField({ maxLength: 1024, description: 'Requests with the same key are routed alike, for cached prefixes.' })
   prompt_cache_key?: string;
 
-  @ChoiceField(['default', 'extended', '24h'], { description: 'How long a cached prefix is kept.' })
+  @ChoiceField(['default', 'extended', '24h'], { description: 'Accepted, unused.' })
   prompt_cache_retention?: string;
 
   @ObjectListField(() => ChatFallback, [ChatFallback], { maxItems: 10, description: 'Accepted, unused.' })
@@ -250,7 +250,7 @@ export class ChatCompletionRequest {
 
   @CheckedField({
     name: 'isMetadata',
-    description: 'Up to 16 strings of your own.',
+    description: 'Up to 16 strings of your own. Accepted, unused.',
     schema: { type: 'object', additionalProperties: { type: 'string' } },
     check: metadataProblem,
   })

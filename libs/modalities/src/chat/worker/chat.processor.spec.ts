@@ -66,12 +66,13 @@ const finished: RunEvent = { type: 'choice-finished', index: 0, finishReason: 's
 describe('ChatProcessor', () => {
   it('asks the host for what the job says', async () => {
     const runner = new ScriptedRunner([]);
-    await process(runner, { enableThinking: false, maxTokens: 9 });
+    await process(runner, { enableThinking: false, reasoningEffort: 'low', maxTokens: 9 });
     expect(runner.request).toEqual({
       id: 'r1',
       prompt: {
         messages: [{ role: 'user', content: 'Hi', name: undefined, reasoning_content: 'before' }],
         enableThinking: false,
+        reasoningEffort: 'low',
       },
       n: 1,
       sampling: { temperature: 0.5, seed: 3 },

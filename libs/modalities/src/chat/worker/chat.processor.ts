@@ -79,9 +79,10 @@ class ChatEventStream {
 
 function requestOf({ envelope }: RunningJob<ChatJobPayload>): TextGenerationRequest {
   const { payload } = envelope;
+  const { messages, enableThinking, reasoningEffort } = payload;
   return {
     id: envelope.requestId,
-    prompt: { messages: payload.messages.map(templateMessage), enableThinking: payload.enableThinking },
+    prompt: { messages: messages.map(templateMessage), enableThinking, reasoningEffort },
     n: payload.n,
     sampling: { ...payload.sampling },
     maxTokens: payload.maxTokens,

@@ -122,9 +122,10 @@ async function fetchPicture(
 }
 
 /** Image routes name the successor of a deprecated model, too (contract 19). */
-function replacementHeaders({ manifest, deprecation }: ResolvedModel): Record<string, string> {
+export function replacementHeaders({ manifest, resolvedBy, deprecation }: ResolvedModel): Record<string, string> {
   if (deprecation === null) return {};
-  const replacement = manifest.deprecation?.replacementModelId;
+  // Once a model is gone, the manifest is that of its successor.
+  const replacement = resolvedBy === 'remap' ? manifest.id : manifest.deprecation?.replacementModelId;
   return {
     'x-service-deprecated': 'true',
     ...(replacement === undefined ? {} : { 'x-service-deprecated-replacement': replacement }),
