@@ -16,7 +16,7 @@ interface ChargeRow {
 
 interface Answer {
   usage: { prompt_tokens: number; completion_tokens: number };
-  cost: { usd: number };
+  cost: { usd: number; diem: number };
 }
 
 let platform: Platform;
@@ -75,6 +75,29 @@ describe('a chat that is paid for', () => {
     expect(usage.completion_tokens).toBe(20);
     expect(cost.usd).toBeGreaterThan(0);
     expect(Number(formatNanos(await chargeOf(response.headers.get('cf-ray') ?? ''), 9))).toBe(cost.usd);
+  });
+
+  it('says that DIEM pay where there are any, whole and streamed', async () => {
+    await platform.query('SELECT ledger_set_stake(account_id, 100000000) FROM balances');
+    const body = chat('Pay [[tokens=20]]', { stream_options: { include_usage: true } });
+    const costs = await Promise.all(
+      [false, true].map(async (stream) => {
+        const text = await (await post({ ...body, stream })).text();
+        return (JSON.parse(/\{[^\n]*"cost":[^\n]*/.exec(text)?.[0] ?? '') as Answer).cost;
+      }),
+    );
+    for (const { usd, diem } of costs) expect([usd, diem > 0]).toEqual([0, true]);
+    await platform.closedJobs(30_000);
+    await platform.query('SELECT ledger_set_stake(account_id, 0) FROM balances');
+    const [left] = await platform.query<{ currency: string; amount: string }>(
+      `SELECT e.currency::text AS currency, sum(e.amount_nano) AS amount FROM ledger_entries e
+         JOIN ledger_transactions t ON t.id = e.transaction_id WHERE t.kind = 'charge' AND e.currency = 'DIEM'
+          AND e.amount_nano < 0 GROUP BY 1`,
+    );
+    expect(Number(formatNanos(-BigInt(left?.amount ?? 0), 9))).toBeCloseTo(
+      costs.reduce((sum, { diem }) => sum + diem, 0),
+      9,
+    );
   });
 
   it('pays for what was generated until the caller left a stream', async () => {

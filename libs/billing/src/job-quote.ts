@@ -25,6 +25,12 @@ export class JobQuote {
     readonly amountNano: NanoUsd,
     readonly price: ModelPrice,
   ) {}
+
+  /** What the reservation holds in DIEM, which pay first: the rest of a charge is bundled credits and USD. */
+  get heldDiemNano(): NanoUsd {
+    const { diemNano } = this.balanceBefore ?? { diemNano: 0n };
+    return diemNano < this.amountNano ? diemNano : this.amountNano;
+  }
 }
 
 export type RefusedOutcome = 'insufficient_balance' | 'key_usd_limit' | 'key_diem_limit';

@@ -1,7 +1,7 @@
 import { Controller, Inject, Post, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { ModelPrice } from '#billing';
-import { PlatformError } from '#common';
+import type { JobQuote, ModelPrice } from '#billing';
+import { type NanoUsd, PlatformError } from '#common';
 import {
   type AdmittedUse,
   balanceHeaders,
@@ -48,6 +48,13 @@ interface Admissible {
   price: ModelPrice;
   stream: boolean;
   tokenReservation: AdmittedUse['tokenReservation'];
+}
+
+/** A chat that runs. */
+interface Admitted {
+  exchange: JobExchange<ChatEvent>;
+  /** DIEM that are held for it. */
+  heldDiemNano: NanoUsd;
 }
 
 function chatModel({ manifest, suffix }: ResolvedModel): ChatModel {
@@ -110,17 +117,23 @@ export class ChatController {
     const price = await this.services.price(manifest.id, request.id);
     const { tokenReservation } = allowed;
     const stream = wire.stream === true;
-    const exchange = await this.admit(request, reply, { payload, resolved, price, stream, tokenReservation });
+    const { exchange, heldDiemNano } = await this.admit(request, reply, {
+      payload,
+      resolved,
+      price,
+      stream,
+      tokenReservation,
+    });
     const deadlineMs = this.services.settings.chatDeadlineMs;
     const ends = exchangeEnds(this.services, { modelId: manifest.id, gone, deadlineMs });
-    return { wire, exchange, ends, head: this.head(request, chat, price) };
+    return { wire, exchange, ends, head: this.head(request, chat, { price, heldDiemNano }) };
   }
 
   private async admit(
     request: FastifyRequest,
     reply: FastifyReply,
     { payload, resolved, price, stream, tokenReservation }: Admissible,
-  ): Promise<JobExchange<ChatEvent>> {
+  ): Promise<Admitted> {
     const { services } = this;
     const { contextLength, maxCompletionTokens } = chatModel(resolved);
     const tariff = { contextLength, maxCompletionTokens, pricing: price.pricing as TextPricing | null };
@@ -135,16 +148,22 @@ export class ChatController {
       tokenReservation,
       affinity: affinityOf(payload),
     };
-    return await openExchange<ChatEvent>(services, request.id, () =>
-      admitAffordable(
-        { request: job, payload, tariff, price },
-        (opened) => services.admit(opened),
-        (quote) => void reply.headers(balanceHeaders(quote)),
-      ),
+    let heldDiemNano = 0n;
+    const onQuote = (quote: JobQuote): void => {
+      heldDiemNano = quote.heldDiemNano;
+      void reply.headers(balanceHeaders(quote));
+    };
+    const exchange = await openExchange<ChatEvent>(services, request.id, () =>
+      admitAffordable({ request: job, payload, tariff, price }, (opened) => services.admit(opened), onQuote),
     );
+    return { exchange, heldDiemNano };
   }
 
-  private head(request: FastifyRequest, chat: NormalizedChat, price: ModelPrice): ChatAnswerHead {
+  private head(
+    request: FastifyRequest,
+    chat: NormalizedChat,
+    { price, heldDiemNano }: { price: ModelPrice; heldDiemNano: NanoUsd },
+  ): ChatAnswerHead {
     return {
       requestId: request.id,
       created: Math.floor(Date.now() / 1000),
@@ -152,6 +171,7 @@ export class ChatController {
       n: chat.payload.n,
       withLogprobs: chat.payload.topLogprobs !== null,
       pricing: price.pricing as TextPricing | null,
+      heldDiemNano,
       parameters: chat.parameters,
     };
   }

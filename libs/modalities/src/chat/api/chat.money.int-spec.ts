@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { AccountsService, type Caller } from '#accounts';
-import { LedgerService, MoneyMetrics, PriceList, ReservationStep, SettlementStep } from '#billing';
+import { type JobQuote, LedgerService, MoneyMetrics, PriceList, ReservationStep, SettlementStep } from '#billing';
 import { displayNanos, nanosPerUsd, newRequestId, type TokenUsage } from '#common';
 import { AdmissionService, JobCloser, type JobClosing, JobsRepository, PayloadCipher } from '#jobs';
 import { meterJob } from '#modalities';
@@ -66,6 +66,7 @@ describe('the money of a chat', () => {
 
   beforeEach(async () => {
     enqueued = [];
+    quotes = [];
     const { id } = await accounts.createAccount('a');
     const { key } = await accounts.createKey({ accountId: id, kind: 'INFERENCE' });
     caller = await accounts.authenticate(key);
@@ -80,6 +81,8 @@ describe('the money of a chat', () => {
     await database.drop();
   });
 
+  let quotes: JobQuote[] = [];
+
   async function admit(changes: Partial<ChatJobPayload> = {}, by = caller): Promise<string> {
     const requestId = newRequestId('TST');
     const price = await prices.current('m');
@@ -88,7 +91,7 @@ describe('the money of a chat', () => {
     await admitAffordable(
       { request, payload: { ...payload, ...changes }, tariff, price },
       (opened) => admission.open(opened),
-      () => undefined,
+      (quote) => void quotes.push(quote),
     );
     return requestId;
   }
@@ -151,7 +154,7 @@ describe('the money of a chat', () => {
     expect(texts.filter((text) => /^BEGIN/i.test(text))).toHaveLength(2);
     expect(texts.filter((text) => !/^(BEGIN|COMMIT)/i.test(text))).toHaveLength(5);
     const paid = displayNanos(nanosPerUsd - (await usdNano()), 9);
-    expect(paid).toBe(chatCost(usageOf(30), pricing).usd);
+    expect(paid).toBe(chatCost(usageOf(30), pricing, 0n).usd);
   });
 
   it('admits and charges what comes together in fewer transactions, and each as if it were alone', async () => {
@@ -165,7 +168,7 @@ describe('the money of a chat', () => {
     const [charges] = await prisma.$queryRaw<{ count: bigint; amount: bigint }[]>`
       SELECT count(*), sum(charged_nano)::bigint AS amount FROM holds WHERE account_id = ${caller.accountId}::uuid`;
     expect(charges).toEqual({ count: 40n, amount: nanosPerUsd - (await usdNano()) });
-    expect(displayNanos(charges?.amount ?? 0n, 9)).toBeCloseTo(chatCost(usageOf(30), pricing).usd * 40, 9);
+    expect(displayNanos(charges?.amount ?? 0n, 9)).toBeCloseTo(chatCost(usageOf(30), pricing, 0n).usd * 40, 9);
     expect(transactions.length).toBeLessThan(20);
   });
 
@@ -195,8 +198,32 @@ describe('the money of a chat', () => {
     await give(nanosPerUsd);
     const requestId = await admit();
     await end(requestId, { state, errorCode, usage: usageOf(tokens) });
-    const cost = chatCost(usageOf(tokens), pricing).usd;
+    const cost = chatCost(usageOf(tokens), pricing, 0n).usd;
     expect(displayNanos(nanosPerUsd - (await usdNano()), 9)).toBe(pays ? cost : 0);
+  });
+
+  // The price is 720 thousand nano: 12 tokens at 10, and 30 at 20 per thousandth of a million.
+  it.each([
+    ['DIEM alone', 100_000_000n, { DIEM: 720_000n }, { usd: 0, diem: 0.00072 }],
+    ['USD alone', 0n, { USD: 720_000n }, { usd: 0.00072, diem: 0 }],
+    ['DIEM as far as they go', 300_000n, { DIEM: 300_000n, USD: 420_000n }, { usd: 0.00042, diem: 0.0003 }],
+    ['bundled credits, which are dollars', 0n, { BUNDLED: 500_000n, USD: 220_000n }, { usd: 0.00072, diem: 0 }],
+  ] as const)('says what pays, as the ledger has it: %s', async (_name, diemNano, paid, cost) => {
+    const { accountId } = caller;
+    await give(nanosPerUsd);
+    if ('BUNDLED' in paid) await ledger.credit('grant', { accountId, currency: 'BUNDLED', amountNano: paid.BUNDLED });
+    if (diemNano > 0n) {
+      await ledger.setStake(accountId, 100_000_000n);
+      const usedUp = 100_000_000n - diemNano;
+      if (usedUp > 0n) await ledger.credit('revoke', { accountId, currency: 'DIEM', amountNano: usedUp });
+    }
+    const requestId = await admit();
+    await end(requestId, { usage: usageOf(30) });
+    const charges = (await ledger.entries(accountId, 20)).filter((line) => line.requestId === requestId);
+    const sums: Record<string, bigint> = {};
+    for (const { currency, amountNano } of charges) sums[currency] = (sums[currency] ?? 0n) - amountNano;
+    expect(sums).toEqual(paid);
+    expect(chatCost(usageOf(30), pricing, quotes.at(-1)?.heldDiemNano ?? -1n)).toEqual(cost);
   });
 
   it('releases a job that ended without an outcome', async () => {
@@ -234,6 +261,6 @@ describe('the money of a chat', () => {
     await prisma.$executeRaw`UPDATE models SET manifest = ${JSON.stringify({ pricing: dearer })}::jsonb WHERE id = 'm'`;
     await end(requestId, { usage: usageOf(10) });
     await prisma.$executeRaw`UPDATE models SET manifest = ${JSON.stringify({ pricing })}::jsonb WHERE id = 'm'`;
-    expect(displayNanos(nanosPerUsd - (await usdNano()), 9)).toBe(chatCost(usageOf(10), pricing).usd);
+    expect(displayNanos(nanosPerUsd - (await usdNano()), 9)).toBe(chatCost(usageOf(10), pricing, 0n).usd);
   });
 });

@@ -10,6 +10,7 @@ const head: ChatAnswerHead = {
   n: 2,
   withLogprobs: false,
   pricing: { input: { usd: 1, diem: 1 }, output: { usd: 2, diem: 2 } },
+  heldDiemNano: 4_000n,
   parameters: effectiveParameters({}, undefined),
 };
 
@@ -67,7 +68,7 @@ describe('ChatChunkPresenter', () => {
       object: 'chat.completion.chunk',
       choices: [],
       usage: { prompt_tokens: 5, completion_tokens: 3, total_tokens: 8, prompt_tokens_details: { cached_tokens: 2 } },
-      cost: { usd: 0.000011, diem: 0.000011 },
+      cost: { usd: 0.000007, diem: 0.000004 },
     });
   });
 
@@ -125,6 +126,7 @@ describe('ChatAnswerGatherer', () => {
       model: 'tiny',
       prompt_logprobs: null,
       usage: { total_tokens: 8, completion_tokens_details: { reasoning_tokens: 1 } },
+      cost: { usd: 0.000007, diem: 0.000004 },
       service_parameters: { include_service_system_prompt: true, enable_web_search: 'off' },
     });
   });

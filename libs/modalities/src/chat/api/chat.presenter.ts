@@ -1,4 +1,4 @@
-import type { TokenUsage } from '#common';
+import type { NanoUsd, TokenUsage } from '#common';
 import type { TextPricing } from '#model-registry/manifest';
 import type { ChatEvent, TextDeltaEvent, TokenLogprob } from '../contract/chat.events.js';
 import { chatCost } from '../contract/chat.meter.js';
@@ -21,6 +21,8 @@ export interface ChatAnswerHead {
   n: number;
   withLogprobs: boolean;
   pricing: TextPricing | null;
+  /** DIEM that the request holds. */
+  heldDiemNano: NanoUsd;
   parameters: ChatEffectiveParameters;
 }
 
@@ -76,7 +78,7 @@ export class ChatAnswerGatherer {
   }
 
   answer(usage: TokenUsage): ChatCompletionResponse {
-    const { requestId, created, modelId, withLogprobs, pricing, parameters } = this.head;
+    const { requestId, created, modelId, withLogprobs, pricing, heldDiemNano, parameters } = this.head;
     return {
       id: chatId(requestId),
       object: 'chat.completion',
@@ -95,7 +97,7 @@ export class ChatAnswerGatherer {
         stop_reason: finishReason,
       })),
       usage: presentUsage(usage),
-      cost: chatCost(usage, pricing),
+      cost: chatCost(usage, pricing, heldDiemNano),
       prompt_logprobs: null,
       service_parameters: parameters,
     };
@@ -138,7 +140,7 @@ export class ChatChunkPresenter {
   usage(usage: TokenUsage): string {
     const members: { usage: ChatUsage; cost: ChatCost } = {
       usage: presentUsage(usage),
-      cost: chatCost(usage, this.head.pricing),
+      cost: chatCost(usage, this.head.pricing, this.head.heldDiemNano),
     };
     return `${this.opening}],${JSON.stringify(members).slice(1)}`;
   }

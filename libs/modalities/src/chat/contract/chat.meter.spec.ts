@@ -35,14 +35,19 @@ describe('chatUsageLines', () => {
   it('bills nothing for a model without prices', () => {
     const usage = { promptTokens: 10, cachedTokens: 0, completionTokens: 10, reasoningTokens: 0 };
     expect(chatUsageLines(usage, null)).toEqual([]);
-    expect(chatCost(usage, null)).toEqual({ usd: 0, diem: 0 });
+    expect(chatCost(usage, null, 9n)).toEqual({ usd: 0, diem: 0 });
   });
 });
 
 describe('chatCost', () => {
-  it('adds the lines in both currencies', () => {
+  it.each([
+    [0n, { usd: 0.000147, diem: 0 }],
+    [47_000n, { usd: 0.0001, diem: 0.000047 }],
+    [147_000n, { usd: 0, diem: 0.000147 }],
+    [1_000_000n, { usd: 0, diem: 0.000147 }],
+  ])('adds the lines, of which %d nano-DIEM pay the first', (heldDiemNano, cost) => {
     const usage = { promptTokens: 900, cachedTokens: 400, completionTokens: 100, reasoningTokens: 20 };
-    expect(chatCost(usage, pricing)).toEqual({ usd: 0.000147, diem: 0.000137 });
+    expect(chatCost(usage, pricing, heldDiemNano)).toEqual(cost);
   });
 });
 

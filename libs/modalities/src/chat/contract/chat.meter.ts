@@ -4,7 +4,7 @@ import type { ChatJobPayload } from './chat.job.js';
 
 /*
  * What a chat costs, as pure functions: the worst case before it runs, the usage lines after. Money is an integer
- * of nano-USD (and nano-DIEM) throughout; only answers make a number of it.
+ * of nano-USD throughout, and a DIEM is a USD; only answers make a number of it.
  */
 
 /** How much a model can take and make. */
@@ -25,7 +25,6 @@ export interface ChatQuote {
   promptTokens: number;
   completionTokens: number;
   amountNanoUsd: bigint;
-  amountNanoDiem: bigint;
 }
 
 /** One billed kind of token: `units` tokens at a price per million. */
@@ -33,9 +32,7 @@ export interface UsageLine {
   kind: 'input' | 'cache-input' | 'output';
   units: number;
   nanoUsdPerMillion: bigint;
-  nanoDiemPerMillion: bigint;
   amountNanoUsd: bigint;
-  amountNanoDiem: bigint;
 }
 
 /** Tokens a chat template may add around each message, and around the whole: role marks, BOS, a default system text. */
@@ -44,25 +41,11 @@ const templateTokensPerPrompt = 512;
 
 function line(kind: UsageLine['kind'], units: number, price: Price): UsageLine {
   const nanoUsdPerMillion = nanosOf(price.usd);
-  const nanoDiemPerMillion = nanosOf(price.diem);
-  return {
-    kind,
-    units,
-    nanoUsdPerMillion,
-    nanoDiemPerMillion,
-    amountNanoUsd: costPerMillion(units, nanoUsdPerMillion),
-    amountNanoDiem: costPerMillion(units, nanoDiemPerMillion),
-  };
+  return { kind, units, nanoUsdPerMillion, amountNanoUsd: costPerMillion(units, nanoUsdPerMillion) };
 }
 
-function total(lines: UsageLine[]): { amountNanoUsd: bigint; amountNanoDiem: bigint } {
-  return lines.reduce(
-    (sum, { amountNanoUsd, amountNanoDiem }) => ({
-      amountNanoUsd: sum.amountNanoUsd + amountNanoUsd,
-      amountNanoDiem: sum.amountNanoDiem + amountNanoDiem,
-    }),
-    { amountNanoUsd: 0n, amountNanoDiem: 0n },
-  );
+function total(lines: UsageLine[]): NanoUsd {
+  return lines.reduce((sum, { amountNanoUsd }) => sum + amountNanoUsd, 0n);
 }
 
 /** A token is at least one byte, so the bytes of the messages bound their tokens. */
@@ -89,7 +72,7 @@ export function quoteChat(payload: ChatJobPayload, tariff: ChatTariff): ChatQuot
   const { promptTokens, completionTokens } = boundChat(payload, tariff);
   const dearest = dearestPricing(promptTokens, tariff.pricing);
   const worst = { promptTokens, cachedTokens: 0, completionTokens, reasoningTokens: 0 };
-  return { promptTokens, completionTokens, ...total(chatUsageLines(worst, dearest)) };
+  return { promptTokens, completionTokens, amountNanoUsd: total(chatUsageLines(worst, dearest)) };
 }
 
 /** Most tokens of one choice. */
@@ -144,10 +127,15 @@ export function chatUsageLines(usage: TokenUsage, pricing: TextPricing | null): 
   return lines;
 }
 
-/** The `cost` of an answer. */
-export function chatCost(usage: TokenUsage, pricing: TextPricing | null): { usd: number; diem: number } {
-  const { amountNanoUsd, amountNanoDiem } = total(chatUsageLines(usage, pricing));
-  return { usd: displayNanos(amountNanoUsd, 9), diem: displayNanos(amountNanoDiem, 9) };
+/** The `cost` of an answer, as the ledger will split it: DIEM that were held for it pay first, `usd` is the rest. */
+export function chatCost(
+  usage: TokenUsage,
+  pricing: TextPricing | null,
+  heldDiemNano: NanoUsd,
+): { usd: number; diem: number } {
+  const costNano = total(chatUsageLines(usage, pricing));
+  const diemNano = costNano < heldDiemNano ? costNano : heldDiemNano;
+  return { usd: displayNanos(costNano - diemNano, 9), diem: displayNanos(diemNano, 9) };
 }
 
 /** The positions of a charge, as the ledger keeps them: units are millions of tokens. */

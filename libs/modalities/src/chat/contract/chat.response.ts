@@ -87,11 +87,12 @@ export class ChatUsage {
   completion_tokens_details!: ChatCompletionTokensDetails | null;
 }
 
+/** What pays for a request: the two add up to its price. */
 export class ChatCost {
-  @ApiProperty({ type: 'number', minimum: 0, example: 0.0000312 })
+  @ApiProperty({ type: 'number', minimum: 0, description: 'Of USD and bundled credits.', example: 0.0000312 })
   usd!: number;
 
-  @ApiProperty({ type: 'number', minimum: 0, example: 0.0000312 })
+  @ApiProperty({ type: 'number', minimum: 0, description: 'Of DIEM, which are spent first.', example: 0 })
   diem!: number;
 }
 
