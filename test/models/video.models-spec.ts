@@ -50,9 +50,10 @@ async function probe(path: string) {
   );
 }
 
-/** How alike two videos are, in dB. */
+/** How alike two videos look, in dB, whatever their colours are written in. */
 async function psnr(left: string, right: string): Promise<number> {
-  const args = ['-hide_banner', '-i', left, '-i', right, '-lavfi', 'psnr', '-f', 'null', '-'];
+  const shown = '[0:v]format=gbrp[left];[1:v]format=gbrp[right];[left][right]psnr';
+  const args = ['-hide_banner', '-i', left, '-i', right, '-lavfi', shown, '-f', 'null', '-'];
   const { stderr } = await run('ffmpeg', args);
   return Number(/average:([0-9.]+)/.exec(stderr)?.[1]);
 }
