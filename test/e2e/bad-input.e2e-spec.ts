@@ -155,6 +155,32 @@ describe('a chat request', () => {
   });
 });
 
+describe('an upload', () => {
+  const part = (name: string) =>
+    `--one\r\nContent-Disposition: form-data; name="${name}"; filename="a"\r\n\r\nabc\r\n--one--\r\n`;
+
+  it.each([
+    ['image/upscale', 'image'],
+    ['image/edit', 'image'],
+    ['image/multi-edit', 'images'],
+    ['image/background-remove', 'image'],
+    ['audio/voices', 'file'],
+  ])('to %s whose boundary is another, or none, is refused', async (route, name) => {
+    for (const type of ['multipart/form-data; boundary=two', 'multipart/form-data']) {
+      const response = await fetch(`${platform.baseUrl}/${route}`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${platform.inferenceKey}`, 'content-type': type },
+        body: part(name),
+      });
+      expect([response.status, ((await response.json()) as { code: string }).code]).toEqual([400, 'INVALID_REQUEST']);
+    }
+  });
+
+  it('left no job behind', async () => {
+    expect(await platform.query("SELECT 1 FROM holds WHERE state = 'open'")).toEqual([]);
+  });
+});
+
 describe('an address', () => {
   const read = async (method: string, url: string) => {
     const headers = { authorization: `Bearer ${platform.inferenceKey}` };

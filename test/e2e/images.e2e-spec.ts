@@ -87,6 +87,11 @@ async function lastJob() {
   return row;
 }
 
+/** What every image route says of a picture with nothing in it (contract 19). */
+const unmoderated = ['is-blurred', 'is-content-violation', 'is-adult-model-content-violation', 'contains-minor'].map(
+  (name) => [`x-service-${name}`, 'false'] as const,
+);
+
 const paint = { model: 'tiny-painter', prompt: 'a red bird', width: 16, height: 16, safe_mode: false };
 /** Long enough to be interrupted: some seconds. */
 const longPaint = { ...paint, width: 64, height: 64, steps: 150 };
@@ -108,6 +113,7 @@ describe.each(transports)('pictures over %s', (transport) => {
     expect(fromForm.status).toBe(200);
     expect(fromForm.headers.get('content-type')).toBe('image/png');
     expect(fromForm.headers.get('x-service-model-id')).toBe('tiny-upscaler');
+    for (const [name, value] of unmoderated) expect(fromForm.headers.get(name), name).toBe(value);
     const large = await read(fromForm);
     expect([large.width, large.height]).toEqual([600, 480]);
     expect(large.data[4 * 599]).toBe(columns.data[4 * 299]);
@@ -123,6 +129,7 @@ describe.each(transports)('pictures over %s', (transport) => {
   it('lose their background', async () => {
     const response = await post('image/background-remove', await form({ image: await png(columns) }));
     expect(response.headers.get('content-type')).toBe('image/png');
+    for (const [name, value] of unmoderated) expect(response.headers.get(name), name).toBe(value);
     const cutOut = await read(response);
     expect([cutOut.width, cutOut.height]).toEqual([300, 240]);
     const alphaAt = (column: number) => cutOut.data[(120 * 300 + column) * 4 + 3] ?? -1;
@@ -148,6 +155,7 @@ describe.each(transports)('pictures over %s', (transport) => {
       (await (await post('image/generate', { ...paint, format: 'png', ...body })).json()) as {
         id: string;
         images: string[];
+        request: { seed: number; width: number };
         timing: Record<string, number>;
       };
     const { images, timing } = await ask({ seed: 7, variants: 3 });
@@ -156,6 +164,9 @@ describe.each(transports)('pictures over %s', (transport) => {
     expect(timing.total).toBeGreaterThanOrEqual(timing.inferenceDuration ?? Infinity);
     expect(await lastJob()).toMatchObject({ charged_nano: '30000000' });
     expect((await ask({ seed: 8 })).images).toEqual([images[1]]);
+    const random = await ask({});
+    expect(random.request).toMatchObject({ model: 'tiny-painter', width: 16, height: 16, steps: 2, variants: 1 });
+    expect((await ask({ seed: random.request.seed })).images).toEqual(random.images);
     const bytes = await post('image/generate', { ...paint, format: 'png', seed: 9, return_binary: true });
     expect(bytes.headers.get('content-type')).toBe('image/png');
     expect(Buffer.from(await bytes.arrayBuffer()).toString('base64')).toBe(images[2]);
@@ -249,6 +260,16 @@ function describeOnce(): void {
     expect((await post('image/generate', { ...paint, model: 'nsfw-mobilenet' })).status).toBe(404);
   });
 
+  it.each<[string, () => Promise<FormData> | object]>([
+    ['a file', () => form({ image: Buffer.alloc(0) })],
+    ['base64', () => ({ image: '' })],
+    ['a data URL', () => ({ image: 'data:image/png;base64,' })],
+  ])('that are empty are damaged ones: %s', async (_, body) => {
+    const response = await post('image/upscale', await body());
+    expect(response.status).toBe(400);
+    expect(await response.json()).toMatchObject({ code: 'CORRUPTED_IMAGE' });
+  });
+
   const tiny = () => png(plain(20, 20, [1, 2, 3, 255]));
 
   it.each([
@@ -272,6 +293,24 @@ function describeOnce(): void {
       'too many pictures',
       'image/multi-edit',
       async () => form({ prompt: 'x', images: [await tiny(), await tiny(), await tiny()] }),
+      400,
+    ],
+    [
+      'a text among the files of a form',
+      'image/multi-edit',
+      async () => form({ prompt: 'x', images: [await png(columns), (await png(columns)).toString('base64')] }),
+      400,
+    ],
+    [
+      'a shape the model lacks',
+      'image/edit',
+      async () => form({ prompt: 'x', model: 'tiny-redrawer', image: await png(columns), aspect_ratio: '16:9' }),
+      400,
+    ],
+    [
+      'a size that is no tier',
+      'image/edit',
+      async () => form({ prompt: 'x', model: 'tiny-redrawer', image: await png(columns), resolution: '4K' }),
       400,
     ],
     ['a prompt one over the limit', 'image/generate', async () => ({ ...paint, prompt: 'x'.repeat(101) }), 400],

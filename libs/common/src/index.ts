@@ -1,3 +1,4 @@
+export * from './characters.js';
 export * from './clock.js';
 export * from './derived-key.js';
 export * from './errors/error-table.js';

@@ -24,6 +24,12 @@ describe('base64', () => {
     },
   );
 
+  it('may be nothing where its reader says so', () => {
+    for (const text of ['', ' \n', 'data:image/png;base64,']) {
+      expect(decodeInline(text, { ...limits, mayBeEmpty: true }).bytes).toHaveLength(0);
+    }
+  });
+
   it('is bounded by what it would become', () => {
     const text = (bytes: number) => Buffer.alloc(bytes).toString('base64');
     expect(decodeBase64(text(100), limits)).toHaveLength(100);

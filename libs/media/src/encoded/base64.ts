@@ -5,6 +5,8 @@ export interface EncodedLimits {
   maxBytes: number;
   /** Field to name in errors. */
   param?: string;
+  /** True where nothing at all is left to whoever reads the bytes. Default false: `INVALID_REQUEST`. */
+  mayBeEmpty?: boolean;
 }
 
 /** A `data:` URL taken apart. */
@@ -22,7 +24,7 @@ const header = /^data:([^,;]{0,127})((?:;[^,;]{0,127}){0,4}),/i;
  * Decodes base64, plain or URL-safe, padded or not, line breaks and all. Throws `INVALID_REQUEST` for other characters,
  * `PAYLOAD_TOO_LARGE` by the length alone, before anything is decoded.
  */
-export function decodeBase64(text: string, { maxBytes, param }: EncodedLimits): Buffer {
+export function decodeBase64(text: string, { maxBytes, param, mayBeEmpty = false }: EncodedLimits): Buffer {
   // A line break after every 76 characters is usual; a text of nothing but breaks is not worth a copy.
   if (text.length > (maxBytes * 4) / 3 + 4 + maxBytes / 8 + 1024) throw tooLarge(maxBytes, param);
   const compact = lineBreaks.test(text) ? text.replace(lineBreaks, '') : text;
@@ -31,7 +33,7 @@ export function decodeBase64(text: string, { maxBytes, param }: EncodedLimits): 
   if (digits % 4 === 1) throw invalid('is not valid base64: it was cut off', param);
   const bytes = Math.floor((digits * 3) / 4);
   if (bytes > maxBytes) throw tooLarge(maxBytes, param);
-  if (bytes === 0) throw invalid('is empty', param);
+  if (bytes === 0 && !mayBeEmpty) throw invalid('is empty', param);
   return Buffer.from(compact, 'base64');
 }
 

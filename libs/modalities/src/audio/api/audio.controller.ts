@@ -1,7 +1,7 @@
 import { Controller, HttpCode, Inject, Post, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { JobQuote } from '#billing';
-import { PlatformError } from '#common';
+import { charactersOf, PlatformError } from '#common';
 import type { MediaJobKey } from '#jobs';
 import {
   balanceHeaders,
@@ -39,7 +39,7 @@ import {
   RetrieveAudioApiDocument,
 } from './audio.document.js';
 import { audioTypes, longSpeechModel, resolveAudioModel } from './audio.model.js';
-import { charactersOf, normalizeLongSpeech, refusal } from './audio.normalizer.js';
+import { normalizeLongSpeech, refusal } from './audio.normalizer.js';
 import { presentQueued, presentQuote } from './audio.presenter.js';
 import { musicModel } from './music.model.js';
 import { normalizeMusic, secondsOfMusic } from './music.normalizer.js';

@@ -1,4 +1,4 @@
-import { PlatformError } from '#common';
+import { charactersOf, PlatformError } from '#common';
 import type { AudioJobPayload } from '../contract/audio.job.js';
 import type { QueueAudioRequest } from '../contract/audio.request.js';
 import type { LongSpeechModel } from './audio.model.js';
@@ -29,13 +29,6 @@ export function normalizeLongSpeech(wire: QueueAudioRequest, model: LongSpeechMo
     throw refusal(`voice must be one of: ${model.voices.join(', ')}`, 'voice', 'invalid_enum_value');
   }
   return { text, voice, speed: wire.speed ?? 1, language: wire.language_code ?? null, format: model.format };
-}
-
-/** Code points. */
-export function charactersOf(text: string): number {
-  let characters = 0;
-  for (const _ of text) characters += 1;
-  return characters;
 }
 
 export function refusal(message: string, param: string, code: string): PlatformError {

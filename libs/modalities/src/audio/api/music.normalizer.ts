@@ -1,7 +1,8 @@
 import { randomInt } from 'node:crypto';
+import { charactersOf } from '#common';
 import type { AudioJobPayload } from '../contract/audio.job.js';
 import { largestSeed, type QueueAudioRequest } from '../contract/audio.request.js';
-import { charactersOf, refusal } from './audio.normalizer.js';
+import { refusal } from './audio.normalizer.js';
 import type { MusicModel } from './music.model.js';
 
 /** Fields for voices and for singing, which no family here can do, whatever a manifest says. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { PictureHeader } from '#media';
 import { exampleManifest } from '#test/example-manifest';
-import { assertOperation, editFormat, sizeLike, upscaleFactor } from './edit-payloads.js';
+import { assertOperation, editFormat, upscaleFactor } from './edit-payloads.js';
 
 const header = (width: number, height: number): PictureHeader => ({ format: 'png', width, height, hasAlpha: false });
 
@@ -33,36 +33,6 @@ it('the format of an edit is png at 1K and jpeg above, unless it is named', () =
   expect(editFormat(undefined, '4k')).toBe('jpeg');
   expect(editFormat('jpg', '1K')).toBe('jpeg');
   expect(editFormat('webp', '4K')).toBe('webp');
-});
-
-it.each([
-  [
-    { width: 512, height: 512 },
-    { width: 512, height: 512 },
-  ],
-  [
-    { width: 500, height: 70 },
-    { width: 448, height: 64 },
-  ],
-  [
-    { width: 10, height: 10 },
-    { width: 64, height: 64 },
-  ],
-  [
-    { width: 4096, height: 2048 },
-    { width: 1408, height: 704 },
-  ],
-  // A side that is raised to the divisor takes from the other one.
-  [
-    { width: 1, height: 65_536 },
-    { width: 64, height: 16_384 },
-  ],
-  [
-    { width: 500_000, height: 60 },
-    { width: 16_384, height: 64 },
-  ],
-])('the size of a picture that is drawn anew is near its own: %j', (size, expected) => {
-  expect(sizeLike(size, { mostPixels: 1_048_576, divisor: 64 })).toEqual(expected);
 });
 
 it('a model is asked only for what its family can do', () => {

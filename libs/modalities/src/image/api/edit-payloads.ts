@@ -17,6 +17,19 @@ const operationsOf: Readonly<Record<string, readonly ImageJobPayload['operation'
   'stable-diffusion': ['generate', 'edit'],
 };
 
+/** Pictures that a family looks at when it edits: one to draw anew, or one to fill and its mask. */
+const inputsOf: Readonly<Record<string, number>> = { migan: 2, 'stable-diffusion': 1 };
+
+/** Most pictures of an edit, whatever the manifest says: nobody pays for one that is not looked at. */
+export function mostInputsOf({ family }: Pick<ModelManifest, 'family'>): number {
+  return inputsOf[family] ?? 1;
+}
+
+/** Whether edits of a family choose size and shape; the others leave the picture as large as it is. */
+export function isRedrawn({ family }: Pick<ModelManifest, 'family'>): boolean {
+  return family === 'stable-diffusion';
+}
+
 /** Refuses a model whose family does something else with pictures. */
 export function assertOperation({ id, family }: ModelManifest, operation: ImageJobPayload['operation']): void {
   if (operationsOf[family]?.includes(operation)) return;
@@ -49,19 +62,6 @@ export function upscaleFactor(wanted: number | undefined, { width, height }: Pic
 /** png at 1K, jpeg above, unless the caller says otherwise (contract 5.5). */
 export function editFormat(wanted: string | undefined, resolution: string): PictureFormat {
   if (wanted === 'jpg') return 'jpeg';
-  if (wanted !== undefined) return wanted as PictureFormat;
+  if (wanted !== undefined && wanted !== null) return wanted as PictureFormat;
   return /^[24]k$/i.test(resolution) ? 'jpeg' : 'png';
-}
-
-/** The size nearest to a picture's own that a network can make: at most so many pixels, sides divisible. */
-export function sizeLike(
-  { width, height }: { width: number; height: number },
-  { mostPixels, divisor }: { mostPixels: number; divisor: number },
-): { width: number; height: number } {
-  const shrink = Math.min(1, Math.sqrt(mostPixels / (width * height)));
-  const fit = (side: number): number => Math.max(divisor, Math.floor(side / divisor) * divisor);
-  // A thin side is raised to the divisor, at the cost of the other one.
-  const across = fit(Math.min(width, height) * shrink);
-  const along = fit(Math.min(Math.max(width, height) * shrink, mostPixels / across));
-  return width < height ? { width: across, height: along } : { width: along, height: across };
 }

@@ -44,9 +44,9 @@ describe('a prompt that is to be enhanced', () => {
 
   it('is cut at the limit of the model, never through a character', async () => {
     expect((await enhance({ mostCharacters: 3 }, 'abcdef')).used.prompt).toBe('abc');
-    const { used, headers } = await enhance({ mostCharacters: 3 }, 'ab😀');
-    expect(used.prompt).toBe('ab');
-    expect(headers['x-service-enhanced-prompt']).toBe('ab');
+    const { used, headers } = await enhance({ mostCharacters: 3 }, 'ab😀😀');
+    expect(used.prompt).toBe('ab😀');
+    expect(headers['x-service-enhanced-prompt']).toBe('ab%F0%9F%98%80');
   });
 
   it('is not asked to be modest without safe mode, and speaks of changes in an edit', async () => {

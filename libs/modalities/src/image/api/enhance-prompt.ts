@@ -63,8 +63,5 @@ export async function enhancePrompt(
 
 /** Never half a character at the end. */
 function truncated(text: string, mostCharacters: number): string {
-  return text
-    .slice(0, mostCharacters)
-    .replace(/[\uD800-\uDBFF]$/, '')
-    .toWellFormed();
+  return [...text].slice(0, mostCharacters).join('').toWellFormed();
 }

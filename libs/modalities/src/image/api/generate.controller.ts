@@ -11,8 +11,9 @@ import { assertOperation, promptLimitOf } from './edit-payloads.js';
 import { enhancePrompt } from './enhance-prompt.js';
 import { normalizeGenerate } from './image.normalizer.js';
 import { GenerateApiDocument, SimpleGenerateApiDocument, StylesApiDocument } from './image.document.js';
-import { admitImage, findImageModel, type FinishedPictures, type ImageExchange, runImage } from './run-image.js';
-import { moderationHeaders, presentAsOpenai, presentPictures } from './image.presenter.js';
+import { admitImage, findImageModel, type ImageExchange, runImage } from './run-image.js';
+import { type MadePictures, presentAsOpenai, presentPictures } from './image.presenter.js';
+import { fieldsOfSize } from './openai-size.js';
 import { stylePresets } from './style-presets.js';
 
 const defaultTrait = 'default';
@@ -40,7 +41,7 @@ export class GenerateImageController {
       const exchange = { request, reply, gone };
       const resolved = await findImageModel(this.services, exchange, { name: wire.model, type: 'image' });
       const finished = await this.make(exchange, resolved, wire);
-      void reply.status(200).headers(moderationHeaders(finished.pictures));
+      void reply.status(200);
       if (wire.return_binary === true) {
         const [picture] = finished.pictures;
         return void reply.type(picture?.contentType ?? '').send(picture?.bytes);
@@ -58,19 +59,13 @@ export class GenerateImageController {
     await this.answering(reply, async (gone) => {
       const exchange = { request, reply, gone };
       const resolved = await this.knownOrDefault(exchange, wire.model ?? defaultTrait);
-      const size = wire.size === undefined || wire.size === null || wire.size === 'auto' ? '1024x1024' : wire.size;
-      const [width = 1024, height = 1024] = size.split('x').map(Number);
       const { pictures } = await this.make(exchange, resolved, {
         model: resolved.manifest.id,
         prompt: wire.prompt,
-        // A size of OpenAI's may be larger than the side that the other route takes.
-        ...(resolved.manifest.constraints !== undefined && 'aspectRatios' in resolved.manifest.constraints
-          ? {}
-          : { width, height }),
+        ...fieldsOfSize(wire.size, resolved.manifest),
         format: wire.output_format ?? 'png',
         safe_mode: wire.moderation !== 'low',
       });
-      void reply.headers(moderationHeaders(pictures));
       const format = wire.response_format === 'url' ? 'url' : 'b64_json';
       void reply.status(200).send(presentAsOpenai(pictures, format, Math.floor(Date.now() / 1_000)));
     });
@@ -80,7 +75,7 @@ export class GenerateImageController {
     exchange: ImageExchange,
     resolved: ResolvedModel,
     wire: GenerateImageRequest,
-  ): Promise<FinishedPictures> {
+  ): Promise<MadePictures> {
     assertOperation(resolved.manifest, 'generate');
     const price = await this.services.price(resolved.manifest.id, exchange.request.id);
     const { manifest } = resolved;
@@ -95,11 +90,13 @@ export class GenerateImageController {
       safeMode: payload.safeMode,
       mostCharacters: promptLimitOf(manifest),
     });
-    if (units[enhancementUnit] === undefined) return await runImage(this.services, exchange, admitted, payload);
-    const enhanced = { ...normalizeGenerate({ ...wire, prompt }, manifest, pricing), extraUnits: units };
-    const finished = await runImage(this.services, exchange, admitted, enhanced);
+    const used =
+      units[enhancementUnit] === undefined
+        ? payload
+        : { ...normalizeGenerate({ ...wire, prompt }, manifest, pricing), extraUnits: units };
+    const finished = await runImage(this.services, exchange, admitted, used);
     announce();
-    return finished;
+    return { ...finished, modelId: manifest.id, payload: used };
   }
 
   /** Clients of OpenAI name OpenAI's models: a name that means nothing here means the default (contract 5.2). */

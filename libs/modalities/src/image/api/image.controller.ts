@@ -2,7 +2,7 @@ import { Controller, Inject, Post, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { PlatformError } from '#common';
 import { CallerGone, type InferenceServices, inferenceServices } from '#jobs/api';
-import { Billed, goneSignal, LimitedByModel, Multipart, readBody } from '#platform/http';
+import { Billed, FormBody, goneSignal, LimitedByModel, Multipart, readBody } from '#platform/http';
 import {
   BackgroundRemoveImageRequest,
   EditImageRequest,
@@ -12,15 +12,16 @@ import {
   UpscaleImageRequest,
   type WirePicture,
 } from '../contract/image.request.js';
+import { mostPicturePixels } from '../contract/index.js';
 import { assertOperation, plainPayload, upscaleFactor } from './edit-payloads.js';
-import { editPictures, orderOfEdit, orderOfMultiEdit } from './edit.service.js';
+import { orderOfEdit, orderOfMultiEdit } from './edit-plan.js';
+import { editPictures } from './edit.service.js';
 import {
   BackgroundRemoveApiDocument,
   EditApiDocument,
   MultiEditApiDocument,
   UpscaleApiDocument,
 } from './image.document.js';
-import { moderationHeaders } from './image.presenter.js';
 import { PictureIntake } from './picture-intake.js';
 import { admitImage, findImageModel, type FinishedPicture, type ImageExchange, runImage } from './run-image.js';
 
@@ -65,7 +66,7 @@ export class EditImageController {
     await this.answer(request, reply, async (exchange, intake) => {
       const resolved = await findImageModel(this.services, exchange, { name: backgroundTrait, type: 'inpaint' });
       assertOperation(resolved.manifest, 'remove-background');
-      const { artifactId } = await intake.take(picture, { param, urls });
+      const { artifactId } = await intake.take(picture, { param, urls, maxPixels: mostPicturePixels });
       const admitted = await admitImage(this.services, exchange, resolved);
       const payload = plainPayload('remove-background', [artifactId]);
       return (await runImage(this.services, exchange, admitted, payload)).pictures[0];
@@ -80,9 +81,7 @@ export class EditImageController {
   async edit(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const order = orderOfEdit(readBody(EditImageRequest, request));
     await this.answer(request, reply, async (exchange, intake) => {
-      const picture = await editPictures(this.services, exchange, intake, order);
-      void reply.headers(moderationHeaders([picture]));
-      return picture;
+      return await editPictures(this.services, exchange, intake, order);
     });
   }
 
@@ -92,11 +91,9 @@ export class EditImageController {
   @Multipart({ maxFileBytes: mostPictureBytes, maxFiles: mostInputPictures })
   @MultiEditApiDocument()
   async multiEdit(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    const order = orderOfMultiEdit(readBody(MultiEditImageRequest, request));
+    const order = orderOfMultiEdit(readBody(MultiEditImageRequest, request), request.body instanceof FormBody);
     await this.answer(request, reply, async (exchange, intake) => {
-      const picture = await editPictures(this.services, exchange, intake, order);
-      void reply.headers(moderationHeaders([picture]));
-      return picture;
+      return await editPictures(this.services, exchange, intake, order);
     });
   }
 
@@ -123,15 +120,9 @@ export class EditImageController {
 
 /** The route has one model, which callers do not choose (contract 5.6). */
 function refuseModel(body: unknown): void {
-  const names =
-    body !== null && typeof body === 'object' && 'entries' in body ? formNames(body) : Object.keys(body ?? {});
+  const names = body instanceof FormBody ? [...body.entries()].map(([name]) => name) : Object.keys(body ?? {});
   if (!names.includes('model')) return;
   throw new PlatformError('INVALID_REQUEST', 'model is not taken here: the route chooses it.', 'model');
-}
-
-function formNames(form: object): string[] {
-  const { entries } = form as { entries?: () => Iterable<[string, unknown]> };
-  return typeof entries === 'function' ? [...entries.call(form)].map(([name]) => name) : [];
 }
 
 function onlyPicture({ image, image_url: url }: BackgroundRemoveImageRequest): {

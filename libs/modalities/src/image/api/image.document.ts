@@ -38,13 +38,13 @@ const modelHeaders = {
   },
   'x-service-deprecated-replacement': { description: 'The model to use instead.', ...text },
 };
-const moderation = {
+const violation = {
   'x-service-is-content-violation': {
     description: 'Always false: nothing is refused.',
     schema: { type: 'boolean' as const },
   },
-  ...modelHeaders,
 };
+const moderation = { ...violation, ...modelHeaders };
 const blurring = {
   'x-service-is-blurred': {
     description: 'The picture was for adults and is blurred.',
@@ -101,6 +101,7 @@ export function UpscaleApiDocument(): MethodDecorator {
     body: UpscaleImageRequest,
     example: { image: 'iVBORw0KGgo…', scale: 2 },
     contentTypes: ['image/png'],
+    headers: { ...violation, ...blurring },
   });
 }
 
@@ -112,6 +113,7 @@ export function BackgroundRemoveApiDocument(): MethodDecorator {
     body: BackgroundRemoveImageRequest,
     example: { image_url: 'https://example.com/portrait.jpg' },
     contentTypes: ['image/png'],
+    headers: { ...violation, ...blurring },
   });
 }
 

@@ -51,7 +51,7 @@ describe('a picture that is asked for', () => {
       format: 'webp',
       safeMode: true,
       withExif: false,
-      priceOfPicture: 'generation',
+      priceOfPicture: 'resolutions.1K',
     });
     expect(normalize({}, painter({}, { guidance: 0 })).guidance).toBe(0);
   });
@@ -83,6 +83,42 @@ describe('a picture that is asked for', () => {
     [{}, { width: 1024, height: 1024, priceOfPicture: 'resolutions.1K' }],
   ])('takes its size from shape and tier: %j', (body, expected) => {
     expect(normalize(body, painter(shaped))).toMatchObject(expected);
+  });
+
+  it('is as large as its tier without a shape, too, and charged by the tier it has', () => {
+    const tiers = painter({ resolutions: ['1K', '2K'], defaultResolution: '1K' });
+    const large = { width: 2_048, height: 2_048, priceOfPicture: 'resolutions.2K' };
+    expect(normalize({ resolution: '2K' }, tiers)).toMatchObject(large);
+    expect(normalize({ width: 1_280, height: 1_280 }, tiers)).toMatchObject({ priceOfPicture: 'resolutions.2K' });
+    expect(normalize({ width: 512, height: 512 }, tiers)).toMatchObject({ priceOfPicture: 'resolutions.1K' });
+    const named = painter({ ...shaped, resolutions: ['1.5K', 'HD'], defaultResolution: '1.5K' });
+    expect(normalize({ aspect_ratio: '1:1' }, named)).toMatchObject({ width: 1_536, height: 1_536 });
+    expect(() => normalize({ resolution: 'HD' }, named)).toThrow(/"HD" means no size/);
+  });
+
+  it.each([
+    ['resolution', { resolution: '2K', width: 512 }],
+    ['aspect_ratio', { aspect_ratio: '16:9', height: 512 }],
+  ])('is not told its size twice: %s', (param, body) => {
+    const refused = expect.objectContaining({ code: 'INVALID_REQUEST', param }) as Error;
+    expect(() => normalize(body, painter(shaped))).toThrow(refused);
+  });
+
+  it('takes null for a width and a height that were not sent', () => {
+    const body = { width: null, height: null, aspect_ratio: '16:9', resolution: null };
+    expect(normalize(body, painter(shaped))).toMatchObject({ width: 1_024, height: 576 });
+  });
+
+  it('counts the characters of its prompt, whatever they are', () => {
+    expect(normalize({ prompt: '😀'.repeat(40) }).prompt).toHaveLength(80);
+    expect(() => normalize({ prompt: '😀'.repeat(41) })).toThrow(/40 characters/);
+  });
+
+  it('follows no style references, whatever its manifest says', () => {
+    const body = { style_references: [{ image: 'aGk=' }] };
+    expect(() => normalize(body, painter({ maxStyleReferences: 2 }))).toThrow(
+      expect.objectContaining({ code: 'INVALID_REQUEST', param: 'style_references' }),
+    );
   });
 
   it('ignores steps where the model takes one', () => {

@@ -1,10 +1,11 @@
 import { randomInt } from 'node:crypto';
-import { PlatformError } from '#common';
+import { charactersOf, PlatformError } from '#common';
 import type { ModelManifest } from '#model-registry/manifest';
 import type { GenerateImageRequest } from '../contract/generate.request.js';
 import { largestSeed } from '../contract/image.request.js';
 import { type ImageJobPayload, type PicturePricing, unitOfPicture } from '../contract/index.js';
 import { plainPayload } from './edit-payloads.js';
+import { type PictureSize, readShape, sideOfTier, sizeOfSide, tierOfSize, usualSide } from './picture-size.js';
 import { findStyle } from './style-presets.js';
 
 /** What the constraints of a model of type image say (contract 9.1). */
@@ -18,13 +19,9 @@ interface ImageConstraints {
   defaultResolution?: string;
   qualities?: string[];
   defaultQuality?: string;
-  maxStyleReferences?: number;
 }
 
-const defaultSide = 1_024;
 const defaultGuidance = 7.5;
-/** The longer side of a tier, in pixels. */
-const sideOfTier: Readonly<Record<string, number>> = { '1K': 1_024, '2K': 2_048, '4K': 4_096 };
 
 /** A request as the worker gets it. Throws `INVALID_REQUEST` naming the field that this model cannot do. */
 export function normalizeGenerate(
@@ -34,15 +31,16 @@ export function normalizeGenerate(
 ): ImageJobPayload {
   const constraints = manifest.constraints as unknown as ImageConstraints;
   checkPrompt(wire, constraints);
-  checkReferences(wire, constraints);
+  checkReferences(wire);
   const style = wire.style_preset === undefined || wire.style_preset === null ? null : styleOf(wire.style_preset);
-  const resolution = chosen(wire.resolution, constraints.resolutions, constraints.defaultResolution, 'resolution');
+  const { width, height, resolution } = sizeOf(wire, constraints);
   const quality = constraints.qualities ? (wire.quality ?? constraints.defaultQuality ?? 'high') : null;
   return {
     ...plainPayload('generate', []),
     prompt: joined(wire.prompt, style?.prompt),
     negativePrompt: joined(wire.negative_prompt ?? '', style?.negative),
-    ...sizeOf(wire, constraints, resolution),
+    width,
+    height,
     steps: stepsOf(wire, constraints),
     guidance: wire.cfg_scale ?? guidanceOf(manifest),
     seeds: seedsOf(wire),
@@ -61,7 +59,7 @@ function checkPrompt(
   { prompt, return_binary: binary, variants }: GenerateImageRequest,
   { promptCharacterLimit }: ImageConstraints,
 ): void {
-  if (prompt.length > promptCharacterLimit) {
+  if (charactersOf(prompt) > promptCharacterLimit) {
     throw invalid('prompt', `prompt may have ${promptCharacterLimit} characters with this model.`);
   }
   if (binary === true && (variants ?? 1) > 1) {
@@ -69,11 +67,9 @@ function checkPrompt(
   }
 }
 
-function checkReferences({ style_references: references }: GenerateImageRequest, constraints: ImageConstraints): void {
-  const most = constraints.maxStyleReferences ?? 0;
-  if ((references?.length ?? 0) <= most) return;
-  const message = most === 0 ? 'This model takes no style references.' : `This model takes ${most} style references.`;
-  throw invalid('style_references', message);
+/** No family looks at them, whatever a manifest says. */
+function checkReferences({ style_references: references }: GenerateImageRequest): void {
+  if ((references?.length ?? 0) > 0) throw invalid('style_references', 'This model takes no style references.');
 }
 
 function styleOf(name: string) {
@@ -89,35 +85,51 @@ function joined(text: string, more: string | undefined): string {
 /** A choice among those the model has; null where it has none. */
 function chosen(
   wanted: string | undefined,
-  known: string[] | undefined,
-  usual: string | undefined,
-  param: string,
+  { known, usual, param }: { known: string[]; usual: string | undefined; param: string },
 ): string | null {
-  if (known === undefined) {
-    if (wanted === undefined || wanted === null) return null;
-    throw invalid(param, `This model has no ${param}; send width and height.`);
-  }
   if (wanted === undefined || wanted === null) return usual ?? known[0] ?? null;
   if (known.includes(wanted)) return wanted;
+  if (known.length === 0) throw invalid(param, `This model has no ${param}; send width and height.`);
   throw invalid(param, `${param} must be one of: ${known.join(', ')}.`);
 }
 
+/** What a model lists, or the one thing it has. */
+function listed(known: string[] | undefined, usual: string | undefined): string[] {
+  if (known !== undefined && known.length > 0) return known;
+  return usual === undefined ? [] : [usual];
+}
+
+/** How large a picture becomes, and the tier of that: what is charged is what is made. */
 function sizeOf(
   wire: GenerateImageRequest,
   constraints: ImageConstraints,
-  resolution: string | null,
-): { width: number; height: number } {
-  const { widthHeightDivisor: divisor } = constraints;
-  const ratio = chosen(wire.aspect_ratio, constraints.aspectRatios, constraints.defaultAspectRatio, 'aspect_ratio');
-  if (ratio === null || wire.width !== undefined || wire.height !== undefined) {
-    const size = { width: wire.width ?? defaultSide, height: wire.height ?? defaultSide };
+): PictureSize & { resolution: string | null } {
+  const { widthHeightDivisor: divisor, defaultAspectRatio, defaultResolution } = constraints;
+  const ratios = listed(constraints.aspectRatios, defaultAspectRatio);
+  const tiers = listed(constraints.resolutions, defaultResolution);
+  const ratio = chosen(wire.aspect_ratio, { known: ratios, usual: defaultAspectRatio, param: 'aspect_ratio' });
+  const resolution = chosen(wire.resolution, { known: tiers, usual: defaultResolution, param: 'resolution' });
+  const [width, height] = [wire.width ?? null, wire.height ?? null];
+  if (width !== null || height !== null) {
+    checkAlone(wire);
+    const size = { width: width ?? usualSide, height: height ?? usualSide };
     for (const side of ['width', 'height'] as const) checkDivisible(side, size[side], divisor);
-    return size;
+    return { ...size, resolution: tierOfSize(size, tiers) };
   }
-  const [across = 1, down = 1] = ratio.split(':').map(Number);
-  const longer = sideOfTier[resolution ?? '1K'] ?? defaultSide;
-  const fit = (share: number): number => Math.max(divisor, Math.round((longer * share) / divisor) * divisor);
-  return { width: fit(Math.min(1, across / down)), height: fit(Math.min(1, down / across)) };
+  if (ratio === null && resolution === null) {
+    checkDivisible('width', usualSide, divisor);
+    return { width: usualSide, height: usualSide, resolution };
+  }
+  const shape = (ratio === null ? null : readShape(ratio)) ?? { width: 1, height: 1 };
+  const side = resolution === null ? usualSide : sideOfTier(resolution);
+  return { ...sizeOfSide(shape, { side, divisor }), resolution };
+}
+
+/** Width and height say the size: what else says one would be charged or hoped for, and not made. */
+function checkAlone(wire: GenerateImageRequest): void {
+  const other = (['resolution', 'aspect_ratio'] as const).find((name) => (wire[name] ?? null) !== null);
+  if (other === undefined) return;
+  throw invalid(other, `${other} cannot be sent with width or height, which say the size of the picture.`);
 }
 
 /** No silent rounding: both neighbours are named (gap 28). */

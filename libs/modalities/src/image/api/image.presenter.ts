@@ -1,23 +1,37 @@
 import type { GenerateImageResponse, ImageTiming, SimpleGenerateImageResponse } from '../contract/image.response.js';
+import type { ImageJobPayload } from '../contract/index.js';
 import type { FinishedPicture, FinishedPictures } from './run-image.js';
 
-/** What image routes say of the pictures they send (contract 19). */
-export function moderationHeaders(pictures: readonly FinishedPicture[]): Record<string, string> {
-  return {
-    'x-service-is-blurred': String(pictures.some(({ blurred }) => blurred)),
-    // Nothing is refused for what it shows: what is for adults is blurred. No model of ours looks for the other two.
-    'x-service-is-content-violation': 'false',
-    'x-service-is-adult-model-content-violation': 'false',
-    'x-service-contains-minor': 'false',
-  };
+/** Pictures and what they were made by. */
+export interface MadePictures extends FinishedPictures {
+  modelId: string;
+  payload: ImageJobPayload;
 }
 
 /** The JSON of `POST /image/generate`; `totalMs` is the time since the request came in. */
-export function presentPictures(id: string, finished: FinishedPictures, totalMs: number): GenerateImageResponse {
+export function presentPictures(id: string, made: MadePictures, totalMs: number): GenerateImageResponse {
   return {
     id,
-    images: finished.pictures.map(({ bytes }) => bytes.toString('base64')),
-    timing: timingOf(finished, totalMs),
+    images: made.pictures.map(({ bytes }) => bytes.toString('base64')),
+    request: effectiveValues(made),
+    timing: timingOf(made, totalMs),
+  };
+}
+
+/** What the caller needs to make the same again: the random seed, too (gap 29). No words: the caller has them. */
+function effectiveValues({ modelId, payload }: MadePictures): object {
+  const { width, height, steps, guidance, seeds, format, safeMode, withExif } = payload;
+  return {
+    model: modelId,
+    width,
+    height,
+    steps,
+    cfg_scale: guidance,
+    seed: seeds[0],
+    variants: seeds.length,
+    format,
+    safe_mode: safeMode,
+    embed_exif_metadata: withExif,
   };
 }
 

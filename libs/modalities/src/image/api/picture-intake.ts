@@ -49,7 +49,10 @@ export class PictureIntake {
   private async bytesOf(picture: WirePicture, rules: IntakeRules): Promise<Buffer> {
     const { param, urls, maxBytes = mostPictureBytes } = rules;
     if (picture instanceof UploadedFile) return picture.bytes;
-    if (isDataUrl(picture) || !/^[a-z]+:\/\//i.test(picture)) return decodeInline(picture, { maxBytes, param }).bytes;
+    if (isDataUrl(picture) || !/^[a-z]+:\/\//i.test(picture)) {
+      // An empty picture is a damaged one, however it came: its header says so.
+      return decodeInline(picture, { maxBytes, param, mayBeEmpty: true }).bytes;
+    }
     if (!urls) throw new PlatformError('INVALID_REQUEST', `${param} must be a file, base64 or a data URL.`, param);
     const request = { url: picture, maxBytes, param, timeoutMs: fetchTimeoutMs, signal: this.gone };
     return (await this.parts.egress.read(request)).bytes;

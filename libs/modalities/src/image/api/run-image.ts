@@ -14,6 +14,7 @@ import {
   type PictureReadyEvent,
   quotePictures,
 } from '../contract/index.js';
+import { moderationHeaders } from './moderation-headers.js';
 
 export interface ImageExchange {
   request: FastifyRequest;
@@ -105,8 +106,11 @@ export async function runImage(
   const jobMs = performance.now() - startedAt;
   const events = [...ready.values()].toSorted((left, right) => left.index - right.index);
   if (events.length !== payload.seeds.length) throw new PlatformError('INFERENCE_FAILED', 'A picture is missing.');
+  const pictures = await Promise.all(events.map((event) => fetchPicture(services, event)));
+  // Here for all routes, so that none leaves them out.
+  void reply.headers(moderationHeaders(pictures));
   return {
-    pictures: await Promise.all(events.map((event) => fetchPicture(services, event))),
+    pictures,
     executionMs: events.reduce((sum, event) => sum + event.executionMs, 0),
     jobMs,
   };

@@ -49,7 +49,7 @@ export class GenerateImageRequest extends PictureNumbers {
   style_preset?: string;
 
   @ObjectListField(() => StyleReference, [StyleReference], {
-    description: 'Pictures whose look is wanted, as many as the model takes.',
+    description: 'Pictures whose look is wanted. Refused: the models of today follow none.',
     maxItems: 16,
   })
   style_references?: StyleReference[];

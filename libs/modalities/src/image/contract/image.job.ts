@@ -21,6 +21,9 @@ export type PictureFormat = (typeof pictureFormats)[number];
 /** Most pictures of one request. */
 export const mostVariants = 4;
 
+/** Most pixels of a picture that is given, on any route (contract 5.5). */
+export const mostPicturePixels = 33_177_600;
+
 /** What is to be done with pictures, as the worker sees it; the pictures lie in the storage. */
 export class ImageJobPayload {
   @IsIn(imageOperations) operation!: ImageOperation;

@@ -25,9 +25,26 @@ describe('what a picture costs', () => {
     ['by resolution where that quality has no price', { resolution: '1K', quality: 'medium' }, 'resolutions.1K'],
     ['by resolution where the model takes no quality', { resolution: '2K', quality: null }, 'resolutions.2K'],
     ['flat where the resolution has no price', { resolution: '4K', quality: 'high' }, 'generation'],
-    ['flat where none is named', { resolution: null, quality: null }, 'generation'],
+    ['by resolution where none is named: the usual one', { resolution: null, quality: null }, 'resolutions.1K'],
+    ['by quality where no resolution is named', { resolution: null, quality: 'high' }, 'quality.1K.high'],
   ])('is found %s', (_, wish, unit) => {
     expect(unitOfPicture(pricing, { flat: 'generation', ...wish })).toBe(unit);
+  });
+
+  it('is never nothing because a list leaves it out', () => {
+    const byQuality: PicturePricing = { quality: { '1K': { high: price(0.4) }, '1.5K': { low: price(0.6) } } };
+    const wish = { flat: 'generation', resolution: null, quality: 'high' } as const;
+    expect(unitOfPicture(byQuality, wish)).toBe('quality.1K.high');
+    expect(quotePictures({ 'quality.1K.high': 2 }, byQuality)).toBe(nano(0.8));
+    expect(unitOfPicture(byQuality, { ...wish, resolution: '1.5K', quality: 'low' })).toBe('quality.1.5K.low');
+    expect(quotePictures({ 'quality.1.5K.low': 1 }, byQuality)).toBe(nano(0.6));
+    const unpriced = expect.objectContaining({ code: 'SERVICE_UNAVAILABLE', retry: 'never' }) as Error;
+    expect(() => unitOfPicture(byQuality, { ...wish, resolution: '2K' })).toThrow(unpriced);
+    expect(() => quotePictures({ generation: 1 }, byQuality)).toThrow(unpriced);
+    for (const unit of ['upscale.8x', 'constructor.name']) {
+      expect(() => quotePictures({ [unit]: 1 }, pricing)).toThrow(unpriced);
+    }
+    expect(unitOfPicture(null, wish)).toBe('generation');
   });
 
   it('counts the pictures beyond those that an edit includes', () => {
@@ -47,11 +64,10 @@ describe('what a picture costs', () => {
     ]);
   });
 
-  it('is nothing for no picture, for a free model, and for what has no price', () => {
+  it('is nothing for no picture and for a free model', () => {
     expect(pictureChargeLines('m', { ...noTokens, units: {} }, pricing)).toEqual([]);
     expect(pictureChargeLines('m', { ...noTokens, units: { 'upscale.2x': 0 } }, pricing)).toEqual([]);
     expect(pictureChargeLines('m', noTokens, pricing)).toEqual([]);
     expect(quotePictures({ 'upscale.2x': 1 }, null)).toBe(0n);
-    expect(quotePictures({ 'upscale.8x': 1, 'constructor.name': 1 }, pricing)).toBe(0n);
   });
 });

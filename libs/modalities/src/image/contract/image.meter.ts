@@ -1,4 +1,4 @@
-import { formatNanos, type JobUsage, type NanoUsd, nanosOf } from '#common';
+import { formatNanos, type JobUsage, type NanoUsd, nanosOf, PlatformError } from '#common';
 import type { Price } from '#model-registry/manifest';
 
 /*
@@ -32,12 +32,20 @@ export interface PictureWish {
   quality: string | null;
 }
 
-/** Where the price of one picture stands: by quality, else by resolution, else flat (contract 5.7). */
+/** Tier of a picture for which neither the caller nor the model names one (contract 5.5). */
+export const usualTier = '1K';
+
+/**
+ * Where the price of one picture stands: by quality, else by resolution, else flat (contract 5.7). Throws
+ * `SERVICE_UNAVAILABLE` where a price list has none of the three: pictures are free only for models without prices.
+ */
 export function unitOfPicture(pricing: PicturePricing | null, { flat, resolution, quality }: PictureWish): string {
-  if (pricing === null || resolution === null) return flat;
-  const { quality: grid, resolutions } = pricing;
-  if (quality !== null && grid?.[resolution]?.[quality] !== undefined) return `quality.${resolution}.${quality}`;
-  return resolutions?.[resolution] === undefined ? flat : `resolutions.${resolution}`;
+  const tier = resolution ?? usualTier;
+  const units = [...(quality === null ? [] : [`quality.${tier}.${quality}`]), `resolutions.${tier}`, flat];
+  if (pricing === null) return flat;
+  const unit = units.find((place) => priceAt(pricing, place) !== null);
+  if (unit === undefined) throw unpriced();
+  return unit;
 }
 
 /** Pictures beyond those that an edit includes. */
@@ -47,12 +55,16 @@ export function additionalInputs(pricing: PicturePricing | null, inputs: number)
   return { 'inputImages.additional': inputs - included };
 }
 
-/** The worst case of a request: what `pictureChargeLines` bills for the same units. */
+/**
+ * The worst case of a request: what `pictureChargeLines` bills for the same units. Throws `SERVICE_UNAVAILABLE` for a
+ * unit that a price list leaves out.
+ */
 export function quotePictures(units: PictureUnits, pricing: PicturePricing | null): NanoUsd {
+  if (pricing !== null && Object.keys(units).some((unit) => priceOf(unit, pricing) === null)) throw unpriced();
   return pictureLines('', units, pricing).reduce((sum, { amountNano }) => sum + amountNano, 0n);
 }
 
-/** The positions of a charge; units without a price are free. */
+/** The positions of a charge; what was quoted has its price, and of a model without prices all is free. */
 export function pictureChargeLines(
   modelId: string,
   usage: JobUsage,
@@ -63,7 +75,7 @@ export function pictureChargeLines(
 
 function pictureLines(modelId: string, units: PictureUnits, pricing: PicturePricing | null) {
   return Object.entries(units).flatMap(([unit, count]) => {
-    const price = unit === enhancementUnit ? enhancementPrice : priceAt(pricing, unit);
+    const price = priceOf(unit, pricing);
     if (price === null || count === 0) return [];
     const unitPriceNano = nanosOf(price.usd);
     return [
@@ -77,11 +89,26 @@ function pictureLines(modelId: string, units: PictureUnits, pricing: PicturePric
   });
 }
 
+function priceOf(unit: string, pricing: PicturePricing | null): Price | null {
+  return unit === enhancementUnit ? enhancementPrice : priceAt(pricing, unit);
+}
+
+/** `quality.1.5K.high`: a tier may hold a dot. */
+const qualityPlace = /^(quality)\.(.+)\.([^.]+)$/;
+const tierPlace = /^([^.]+)\.(.+)$/;
+
 function priceAt(pricing: PicturePricing | null, place: string): Price | null {
+  const [, ...names] = qualityPlace.exec(place) ?? tierPlace.exec(place) ?? [place, place];
   let found: unknown = pricing;
-  for (const name of place.split('.')) {
+  for (const name of names) {
     if (typeof found !== 'object' || found === null || !Object.hasOwn(found, name)) return null;
     found = (found as Record<string, unknown>)[name];
   }
-  return found as Price;
+  return (found as Price | undefined) ?? null;
+}
+
+/** The operator's fault, which no repetition heals. */
+function unpriced(): PlatformError {
+  const message = 'The price list of this model has no price for such a picture.';
+  return new PlatformError('SERVICE_UNAVAILABLE', message, null, { retry: 'never' });
 }

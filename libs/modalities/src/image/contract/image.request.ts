@@ -25,7 +25,7 @@ const pictureHelp = 'A file of a form, base64, or a data URL; under 25 MB.';
 
 /** `POST /image/upscale` (contract 5.4). */
 export class UpscaleImageRequest {
-  @FileField({ description: pictureHelp, required: true, orText: true })
+  @FileField({ description: pictureHelp, required: true, orText: true, mayBeEmpty: true })
   image!: WirePicture;
 
   @NumberField({
@@ -58,10 +58,17 @@ class EditRequest {
   @TextField({ description: 'Model id, trait or alias; the default model when absent.', minLength: 1, maxLength: 256 })
   modelId?: string;
 
-  @ChoiceField(aspectRatios, { description: 'Shape of the result, where the model can choose one.' })
+  @ChoiceField(aspectRatios, {
+    description: 'Shape of the result, of those the model has; `auto` is that of the picture.',
+  })
   aspect_ratio?: string;
 
-  @TextField({ description: 'Tier of the size.', minLength: 1, maxLength: 10, example: '1K' })
+  @TextField({
+    description: 'Tier of the size, of those the model has; the result has as many pixels as a square of it.',
+    minLength: 1,
+    maxLength: 10,
+    example: '1K',
+  })
   resolution?: string;
 
   @ChoiceField(pictureQualities, { description: 'For models that have several.' })
@@ -82,7 +89,7 @@ class EditRequest {
 
 /** `POST /image/edit` (contract 5.5). */
 export class EditImageRequest extends EditRequest {
-  @FileField({ description: `${pictureHelp} Or an http URL.`, required: true, orText: true })
+  @FileField({ description: `${pictureHelp} Or an http URL.`, required: true, orText: true, mayBeEmpty: true })
   image!: WirePicture;
 
   @TextField({ description: 'Model id, trait or alias; the default model when absent.', minLength: 1, maxLength: 256 })
@@ -92,9 +99,10 @@ export class EditImageRequest extends EditRequest {
 /** `POST /image/multi-edit` (contract 5.6). */
 export class MultiEditImageRequest extends EditRequest {
   @FileListField({
-    description: 'The picture to edit, then masks or layers: base64, data URLs or http URLs; files of a form.',
+    description: 'The picture to edit, then masks or layers: base64, data URLs or http URLs; in a form files alone.',
     required: true,
     orText: true,
+    mayBeEmpty: true,
     minItems: 1,
     maxItems: mostInputPictures,
   })
@@ -103,7 +111,7 @@ export class MultiEditImageRequest extends EditRequest {
 
 /** `POST /image/background-remove` (contract 5.6). */
 export class BackgroundRemoveImageRequest {
-  @FileField({ description: pictureHelp, orText: true })
+  @FileField({ description: pictureHelp, orText: true, mayBeEmpty: true })
   image?: WirePicture;
 
   @TextField({ description: 'An http URL of the picture, instead of `image`.', format: 'uri', maxLength: 8_192 })
@@ -125,10 +133,22 @@ export const largestSide = 1_280;
 
 /** The numbers of `POST /image/generate` that its other members build on (contract 5.1). */
 export class PictureNumbers {
-  @IntegerField({ description: 'In pixels.', minimum: 0, exclusiveMinimum: true, maximum: largestSide, default: 1024 })
+  @IntegerField({
+    description: 'In pixels; not beside `resolution` or `aspect_ratio`.',
+    minimum: 0,
+    exclusiveMinimum: true,
+    maximum: largestSide,
+    default: 1024,
+  })
   width?: number;
 
-  @IntegerField({ description: 'In pixels.', minimum: 0, exclusiveMinimum: true, maximum: largestSide, default: 1024 })
+  @IntegerField({
+    description: 'In pixels; not beside `resolution` or `aspect_ratio`.',
+    minimum: 0,
+    exclusiveMinimum: true,
+    maximum: largestSide,
+    default: 1024,
+  })
   height?: number;
 
   @IntegerField({ description: 'Steps of denoising, within those of the model.', minimum: 1 })

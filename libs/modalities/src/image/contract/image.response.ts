@@ -23,7 +23,7 @@ export class GenerateImageResponse {
   @ApiProperty({ type: 'array', items: { type: 'string' }, description: 'Base64.', example: ['UklGRiQA…'] })
   images!: string[];
 
-  @ApiProperty({ type: Object, required: false, nullable: true, description: 'The effective values.' })
+  @ApiProperty({ type: Object, required: false, nullable: true, description: 'What was used, its `seed` too.' })
   request?: object | null;
 
   @ApiProperty({ type: () => ImageTiming })

@@ -4,7 +4,7 @@ import { decodePicture, encodePicture, pictureContentTypes, type Pixels } from '
 import type { ModelManifest } from '#model-registry/manifest';
 import type { JobReport, RunningJob } from '#queue';
 import type { ArtifactStore } from '#storage';
-import type { ImageJobPayload, PictureReadyEvent } from '../contract/index.js';
+import { type ImageJobPayload, mostPicturePixels, type PictureReadyEvent } from '../contract/index.js';
 import { makePicture } from './picture-operations.js';
 import { checkPicture, safetyModelId } from './safety-check.js';
 
@@ -16,8 +16,6 @@ export interface ImageParts {
 }
 
 const mostInputBytes = 26_214_400;
-/** The api has looked at the header by the bounds of its route; these are the widest of them. */
-const mostInputPixels = 33_177_600;
 /** A result waits for the api for as long as a job may take, and no longer. */
 const resultLifetimeMs = 1_200_000;
 
@@ -72,7 +70,8 @@ export class ImageProcessor {
     const pictures: Pixels[] = [];
     for (const id of artifactIds) {
       const { bytes } = await this.parts.artifacts.read(id, mostInputBytes);
-      pictures.push(await decodePicture(bytes, { channels: 4, maxPixels: mostInputPixels, param: 'image' }));
+      // The api has looked at the header by the bounds of its route; these are the widest of them.
+      pictures.push(await decodePicture(bytes, { channels: 4, maxPixels: mostPicturePixels, param: 'image' }));
     }
     return pictures;
   }

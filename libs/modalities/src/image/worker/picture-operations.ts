@@ -58,12 +58,30 @@ async function asPixels(run: PictureRun, task: string, input: object): Promise<P
 }
 
 async function cutOut(picture: Pixels, run: PictureRun): Promise<Pixels | null> {
-  const matte = (await ask(run, 'matte', { picture: opaque(picture) })) as MatteOutput | null;
+  const matte = (await ask(run, 'matte', { picture: opaque(await lookable(picture)) })) as MatteOutput | null;
   if (matte === null) return null;
-  const data = Uint8Array.from(picture.data);
+  const alphas = await stretched(matte, picture);
+  const data = new Uint8Array(picture.data);
   // What was transparent before stays so.
-  matte.alpha.forEach((alpha, pixel) => (data[pixel * 4 + 3] = Math.min(alpha, data[pixel * 4 + 3] ?? 0)));
+  alphas.forEach((alpha, pixel) => (data[pixel * 4 + 3] = Math.min(alpha, data[pixel * 4 + 3] ?? 0)));
   return { ...picture, channels: 4, data };
+}
+
+/** Networks of mattes look at 2,048 by 512 pixels at most: for a larger picture than this they need not hold it whole. */
+const mostMattePixels = 16_777_216;
+
+async function lookable(picture: Pixels): Promise<Pixels> {
+  const { width, height } = picture;
+  const scale = Math.sqrt(mostMattePixels / (width * height));
+  if (scale >= 1) return picture;
+  const fit = (side: number): number => Math.max(1, Math.floor(side * scale));
+  return await resizePixels(picture, { width: fit(width), height: fit(height) });
+}
+
+async function stretched({ width, height, alpha }: MatteOutput, picture: Pixels): Promise<Uint8Array> {
+  if (width === picture.width && height === picture.height) return alpha;
+  const matte: Pixels = { width, height, channels: 1, data: alpha };
+  return (await resizePixels(matte, { width: picture.width, height: picture.height, kernel: 'linear' })).data;
 }
 
 /** Fills holes: the transparent part of the picture, or what a second picture shows in white. */

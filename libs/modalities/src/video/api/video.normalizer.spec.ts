@@ -111,6 +111,11 @@ describe('a request for a video of words', () => {
     expect(normalizeVideo(wire({ ...words, duration: 'auto' }), generator)).not.toEqual(plan);
   });
 
+  it('has a prompt of so many characters, whatever they are', () => {
+    const prompt = '😀'.repeat(40);
+    expect(normalizeVideo(wire({ prompt, duration: 'auto' }), generator)).toMatchObject({ prompt });
+  });
+
   it('has the shape, the size, the length and the seed that were chosen', () => {
     const chosen = {
       aspect_ratio: '9:16',
@@ -133,6 +138,7 @@ describe('a request for a video of words', () => {
     [{ prompt: '' }, 'prompt'],
     [{ prompt: undefined }, 'prompt'],
     [{ prompt: 'x'.repeat(41) }, 'prompt'],
+    [{ prompt: '😀'.repeat(41) }, 'prompt'],
     [{ ...words, duration: '1s' }, 'duration'],
     [{ ...words, aspect_ratio: '4:3' }, 'aspect_ratio'],
     [{ ...words, resolution: '720p' }, 'resolution'],

@@ -1,4 +1,4 @@
-import { PlatformError } from '#common';
+import { charactersOf, PlatformError } from '#common';
 import { hasPrice, type VideoPricing } from '../contract/index.js';
 import type { QueueVideoRequest } from '../contract/video.request.js';
 import type { VideoModel } from './video.model.js';
@@ -50,7 +50,7 @@ function refuseForUpscalers({ prompt, resolution, aspect_ratio: ratio }: QueueVi
 function refuseForMakers(wire: QueueVideoRequest, model: VideoModel): void {
   const { prompt, upscale_factor: factor, duration } = wire;
   if (isGiven(factor)) throw refusal('upscale_factor is for upscalers', 'upscale_factor', 'custom');
-  if (isGiven(prompt) && prompt.length > model.promptCharacters) {
+  if (isGiven(prompt) && charactersOf(prompt) > model.promptCharacters) {
     throw refusal(`prompt may have ${model.promptCharacters} characters with this model`, 'prompt', 'too_big');
   }
   refuseUnknown('duration', duration, model.durations);
