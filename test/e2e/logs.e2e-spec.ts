@@ -48,6 +48,7 @@ beforeAll(async () => {
     manifests,
     env: {
       LOG_LEVEL: 'trace',
+      SLUICE_S3_ACCESS_KEY_ID: 'planted',
       SLUICE_S3_SECRET_ACCESS_KEY: secrets.s3,
       SLUICE_STAKE_RPC_URL: `https://rpc.invalid/${secrets.rpc}`,
       SLUICE_STAKE_CONTRACT: `0x${'1'.repeat(40)}`,

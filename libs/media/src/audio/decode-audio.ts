@@ -73,7 +73,7 @@ async function wavLayout(source: MediaSource): Promise<ReadableWav | null> {
 
 /**
  * Mono samples in [-1, 1] at the wanted rate, in parts of about a second at most; the next part is decoded when it is
- * asked for. Fails as `probeAudio` does, and with `INVALID_AUDIO_FORMAT` where the sound turns out damaged.
+ * asked for. Fails as `probeAudio` does, but for what a header claims and does not hold, and with `INVALID_AUDIO_FORMAT` where the sound turns out damaged.
  */
 export async function* decodeAudio(
   tools: MediaTools,
@@ -81,8 +81,10 @@ export async function* decodeAudio(
   options: DecodeAudioOptions,
 ): AsyncGenerator<Float32Array, void, undefined> {
   const { maxSeconds, sampleRate, signal } = options;
-  await probeAudio(tools, source, { maxSeconds, signal });
   const layout = await wavLayout(source);
+  // By what is there: a recording that was cut off claims more.
+  const { durationSeconds } = layout ?? (await probeContainer(tools, source, signal));
+  if (durationSeconds !== null && durationSeconds > maxSeconds) throw tooLong('recording', maxSeconds);
   const parts = layout ? decodeWav(source, layout, options) : decodeWithTool(tools, source, options);
   const most = Math.ceil(maxSeconds * sampleRate);
   let samples = 0;

@@ -77,7 +77,6 @@ describe('WAV', () => {
     const dayLong = wav({ claim: 86_400 * sampleRate * 2 });
     const tooLong = { code: 'PAYLOAD_TOO_LARGE', message: 'The recording is longer than 600 seconds.' };
     await expect(probeAudio(tools, dayLong, { maxSeconds: 600 })).rejects.toMatchObject(tooLong);
-    await expect(decode(dayLong, 600)).rejects.toMatchObject(tooLong);
   });
 
   it.each([0, 0x7ffff000, 0x7ffffffe, 0x7fffffff, 0x80000000, 0xffffffff])(
@@ -93,6 +92,8 @@ describe('WAV', () => {
     const cut = wav({ claim: sampleRate * 2 * 60, data: Buffer.alloc(sampleRate * 2) });
     expect(await probeAudio(tools, cut, { maxSeconds: 600 })).toMatchObject({ durationSeconds: 1 });
     expect(await decode(cut, 600)).toHaveLength(sampleRate);
+    // A job reads no more than it was priced by: what is there, and a little.
+    expect(await decode(cut, 3)).toHaveLength(sampleRate);
   });
 
   it('is left to ffmpeg where its samples begin behind what we look at', async () => {

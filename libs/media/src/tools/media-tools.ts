@@ -18,7 +18,7 @@ export interface MediaToolsOptions {
   temporaryFolder?: string;
   /**
    * What a run is that somebody else ended, as a system without memory does. Default `SERVICE_UNAVAILABLE`; workers say
-   * `DEVICE_LOST`, so that the job runs once more.
+   * `DEVICE_LOST`, so that a job with a second attempt runs once more.
    */
   lostToolCode?: LostToolCode;
   /** Hears, for operators, that the tools are missing. */

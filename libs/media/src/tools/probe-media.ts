@@ -78,7 +78,7 @@ export async function probeMedia(
 
 const wanted = [
   '-show_entries',
-  'format=duration:stream=codec_type,codec_name,sample_rate,channels,width,height,avg_frame_rate,r_frame_rate,nb_frames,duration,' +
+  'format=duration,start_time:stream=codec_type,codec_name,sample_rate,channels,width,height,avg_frame_rate,r_frame_rate,nb_frames,duration,start_time,' +
     'sample_aspect_ratio,color_space,color_transfer:stream_disposition=attached_pic:stream_tags=rotate:stream_side_data=rotation',
   '-of',
   'json',
@@ -95,6 +95,7 @@ interface ProbeStream {
   r_frame_rate?: string;
   nb_frames?: string;
   duration?: string;
+  start_time?: string;
   sample_aspect_ratio?: string;
   color_space?: string;
   color_transfer?: string;
@@ -105,7 +106,7 @@ interface ProbeStream {
 
 interface ProbeReport {
   streams?: ProbeStream[];
-  format?: { duration?: string };
+  format?: { duration?: string; start_time?: string };
 }
 
 async function readAll(tool: ToolProcess): Promise<string> {
@@ -126,7 +127,7 @@ function describe(container: MediaContainer, { streams = [], format }: ProbeRepo
     container,
     durationSeconds: durations[0] ?? null,
     audio: audio === undefined ? null : describeAudio(audio),
-    video: video === undefined ? null : describeVideo(video),
+    video: video === undefined ? null : describeVideo(video, Number(format?.start_time ?? 0)),
   };
 }
 
@@ -134,7 +135,7 @@ function describeAudio({ codec_name, sample_rate, channels }: ProbeStream): Audi
   return { codec: codec_name ?? 'unknown', sampleRate: Number(sample_rate ?? 0), channels: channels ?? 0 };
 }
 
-function describeVideo(stream: ProbeStream): VideoTrack {
+function describeVideo(stream: ProbeStream, startSeconds: number): VideoTrack {
   const { codec_name, width = 0, height = 0, nb_frames } = stream;
   const turned = stream.side_data_list?.find(({ rotation }) => rotation !== undefined)?.rotation ?? stream.tags?.rotate;
   const isOnItsSide = Math.abs(Number(turned ?? 0)) % 180 === 90;
@@ -145,11 +146,17 @@ function describeVideo(stream: ProbeStream): VideoTrack {
     height: isOnItsSide ? width : height,
     fps: fraction(stream.avg_frame_rate) ?? fraction(stream.r_frame_rate) ?? { numerator: 0, denominator: 1 },
     frames: Number.isInteger(frames) ? frames : null,
-    pictureSeconds: Number(stream.duration) > 0 ? Number(stream.duration) : null,
+    pictureSeconds: pictureSecondsOf(stream, startSeconds),
     pixelAspect: pixelAspectOf(stream, isOnItsSide),
     colorSpace: named(stream.color_space),
     colorTransfer: named(stream.color_transfer),
   };
+}
+
+/** From the start of the whole: what plays before the first picture shows that one, and counts. */
+function pictureSecondsOf({ duration, start_time }: ProbeStream, startSeconds: number): number | null {
+  const late = Number(start_time ?? 0) - startSeconds;
+  return Number(duration) > 0 ? Number(duration) + Math.max(0, late || 0) : null;
 }
 
 /** The most that pixels are longer one way than the other; more is a slip of the pen, or worse. */

@@ -239,6 +239,16 @@ describe('video', () => {
     expect((await probeVideo(tools, { path }, { maxSeconds: 5 })).durationSeconds).toBeCloseTo(1, 1);
   });
 
+  it('counts what plays before its first picture, as a cut without new encoding leaves it', async () => {
+    const sound = ['-f', 'lavfi', '-i', 'sine=duration=4'];
+    const pictures = ['-itsoffset', '2', '-f', 'lavfi', '-i', 'testsrc=size=64x48:rate=10:duration=2'];
+    const path = await made('late.mp4', ...sound, ...pictures, '-map', '1:v', '-map', '0:a', '-c:v', 'libx264');
+    const { durationSeconds } = await probeVideo(tools, { path }, limits);
+    expect(durationSeconds).toBeCloseTo(4, 0);
+    const reds = await redsOf(path, { fps: 10 });
+    expect(Math.abs(reds.length - 40)).toBeLessThanOrEqual(2);
+  });
+
   it('is as long as all of it where it comes in pieces', async () => {
     const film = ['-f', 'lavfi', '-i', 'testsrc=size=64x48:rate=10:duration=6', '-c:v', 'libx264', '-g', '10'];
     const flags = 'frag_keyframe+empty_moov+default_base_moof';

@@ -1,5 +1,5 @@
 import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
-import { tmpdir, userInfo } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isProcessAlive } from '#common';
 
@@ -12,7 +12,7 @@ const firstSweeps = new Map<string, Promise<void>>();
  */
 export class TemporaryFolder {
   /** Default: one of this user's in the system's folder for such files. Containers must not share it. */
-  constructor(readonly path = join(tmpdir(), `sluice-media-${userInfo().uid}`)) {}
+  constructor(readonly path = join(tmpdir(), `sluice-media-${process.getuid?.() ?? 'user'}`)) {}
 
   /** Deletes what dead processes of this machine left; at the first call in a process also what has its own id. */
   async sweep(): Promise<void> {

@@ -128,13 +128,19 @@ function opaque({ width, height, data }: Pixels): RgbPixels {
 }
 
 function holesOf({ width, height, data }: Pixels): Uint8Array {
-  return Uint8Array.from({ length: width * height }, (_, pixel) => ((data[pixel * 4 + 3] ?? 255) < holeBelow ? 1 : 0));
+  const mask = new Uint8Array(width * height);
+  for (let pixel = 0; pixel < mask.length; pixel++) {
+    if ((data[pixel * 4 + 3] as number) < holeBelow) mask[pixel] = 1;
+  }
+  return mask;
 }
 
-async function whiteOf(mask: Pixels, { width, height }: Pixels): Promise<Uint8Array> {
-  const fitted = await resizePixels(mask, { width, height, kernel: 'nearest' });
-  return Uint8Array.from({ length: width * height }, (_, pixel) => {
-    const [red = 0, green = 0, blue = 0, alpha = 255] = fitted.data.subarray(pixel * 4, pixel * 4 + 4);
-    return alpha >= holeBelow && red + green + blue >= 3 * 128 ? 1 : 0;
-  });
+async function whiteOf(picture: Pixels, { width, height }: Pixels): Promise<Uint8Array> {
+  const { data } = await resizePixels(picture, { width, height, kernel: 'nearest' });
+  const mask = new Uint8Array(width * height);
+  for (let at = 0; at < data.length; at += 4) {
+    const light = (data[at] as number) + (data[at + 1] as number) + (data[at + 2] as number);
+    if ((data[at + 3] as number) >= holeBelow && light >= 3 * 128) mask[at / 4] = 1;
+  }
+  return mask;
 }
