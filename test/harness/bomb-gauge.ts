@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { decodeBase64, decodePicture, decodeWholeAudio, MediaTools, probeVideo } from '#media';
+import { decodeBase64, decodePicture, decodeWholeAudio, MediaTools, probeAudio, probeVideo } from '#media';
 
 /*
  * A process of its own that opens one bomb after the other and tells, over its channel, how each ended and what it cost:
@@ -25,7 +25,13 @@ const tools = await MediaTools.find();
 function fuse({ kind, path }: BombOrder, bytes: Buffer): () => unknown {
   if (kind === 'picture') return () => decodePicture(bytes, { channels: 3, maxBytes: 25_000_000 });
   if (kind === 'video') return () => probeVideo(tools, { path }, { maxSeconds: 300 });
-  if (kind === 'sound') return () => decodeWholeAudio(tools, bytes, { sampleRate: 16_000, maxSeconds: 3_600 });
+  if (kind === 'sound') {
+    // As the api does, and then the worker.
+    return async () => {
+      await probeAudio(tools, bytes, { maxSeconds: 3_600 });
+      await decodeWholeAudio(tools, bytes, { sampleRate: 16_000, maxSeconds: 3_600 });
+    };
+  }
   const text = bytes.toString('latin1');
   return () => decodeBase64(text, { maxBytes: 25_000_000 });
 }
