@@ -14,9 +14,9 @@ export interface TakenBackJobsOptions {
 /** How often whoever took a job back waits for its outcome to be told; then it is told behind their back. */
 const awaitedTries = 5;
 
-/** The pause before the next try, in ms: so many times the tries before, up to the longest. */
+/** The pause before the next try, in ms: so many times the tries before, up to the longest, which no sweep looks twice in. */
 const againAfterMs = 500;
-const longestPauseMs = 5_000;
+const longestPauseMs = 2_000;
 
 /** Told behind their back at once; more are left to the sweep. */
 const mostUntold = 5_000;
@@ -24,9 +24,10 @@ const mostUntold = 5_000;
 const idle = (milliseconds: number) => sleep(milliseconds, undefined, { ref: false });
 
 /**
- * Tells the outcomes of jobs that were taken out of the queue. Untold, a sweep would bring such a job back: first to workers
- * who know that nobody wants it, since every try tells them again, and then for money. Tries until the queue has taken the
- * outcome or the job's deadline has passed, behind which no sweep brings it back.
+ * Tells the outcomes of jobs that were taken out of the queue. Untold, a sweep would bring such a job back, and the caller
+ * would pay for it: so workers are told that nobody wants it, behind every try that failed and behind the one that succeeds
+ * after such, before which a sweep may have been quicker. Tries until the queue has taken the outcome or the job's deadline
+ * has passed, behind which no sweep brings it back.
  */
 export class TakenBackJobs {
   private readonly clock: Clock;
@@ -65,6 +66,7 @@ export class TakenBackJobs {
     const { requestId } = outcome;
     try {
       await transport.outcomes.report(outcome);
+      if (tries > 1) await transport.cancelBus.cancel(requestId).catch(() => undefined);
       return true;
     } catch (error) {
       if (tries === 1) logger.warn({ requestId, error }, 'that a job was taken back could not be told yet');
