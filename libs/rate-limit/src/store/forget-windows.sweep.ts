@@ -4,6 +4,10 @@ import type { PostgresLimitStore } from './postgres-limit.repository.js';
 /** Windows are dropped an hour after their last request: looking more often finds little. */
 const everyMs = 600_000;
 
+/** Windows of a statement, which must end within its limit of time, and statements of one run: the next one goes on. */
+const batch = 5_000;
+const mostBatches = 20;
+
 /** Drops forgotten windows from the database; a sweep of `#jobs`. Redis needs none: its keys expire. */
 export class ForgetWindowsSweep {
   readonly name = 'forget-windows';
@@ -16,8 +20,14 @@ export class ForgetWindowsSweep {
 
   async run(): Promise<number> {
     if (this.clock.monotonicMs() < this.nextMs) return 0;
-    const count = await this.store.forget();
-    this.nextMs = this.clock.monotonicMs() + everyMs;
+    let count = 0;
+    for (let batches = 0; batches < mostBatches; batches += 1) {
+      const dropped = await this.store.forget(batch);
+      count += dropped;
+      if (dropped === batch) continue;
+      this.nextMs = this.clock.monotonicMs() + everyMs;
+      break;
+    }
     return count;
   }
 }

@@ -36,9 +36,10 @@ describe('windows in Postgres', () => {
     const store = new PostgresLimitStore(prisma, shortWindow);
     const take = (key: string) =>
       store.take({ guard: 'g', tokens: 1, windows: [{ key, requests: 100_000, tokens: null }] });
-    await Promise.all(['old', 'new'].map(take));
-    await prisma.$executeRaw`UPDATE rate_limit_windows SET touched_at = now() - interval '61 minutes' WHERE key = 'old'`;
-    expect(await store.forget()).toBe(1);
+    await Promise.all(['old', 'older', 'oldest', 'new'].map(take));
+    await prisma.$executeRaw`
+      UPDATE rate_limit_windows SET touched_at = now() - interval '61 minutes' WHERE key LIKE 'old%'`;
+    expect([await store.forget(2), await store.forget(2), await store.forget(2)]).toEqual([2, 1, 0]);
     expect(await keys()).toEqual(['new']);
     const takes = Array.from({ length: 40 }, () => take('new'));
     const drops = Array.from({ length: 40 }, () => prisma.$executeRaw`DELETE FROM rate_limit_windows`);

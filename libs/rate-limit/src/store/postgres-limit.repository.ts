@@ -40,10 +40,12 @@ export class PostgresLimitStore implements LimitStore {
     );
   }
 
-  /** Drops the windows that nobody has used for an hour; resolves to how many. */
-  async forget(): Promise<number> {
+  /** Drops windows that nobody has used for an hour, up to so many; resolves to how many. */
+  async forget(most: number): Promise<number> {
     return await this.prisma.$executeRaw`
-      DELETE FROM rate_limit_windows WHERE touched_at < now() - ${forgottenAfterSeconds}::int * interval '1 second'`;
+      DELETE FROM rate_limit_windows WHERE key = ANY (ARRAY(
+        SELECT key FROM rate_limit_windows WHERE touched_at < now() - ${forgottenAfterSeconds}::int * interval '1 second'
+          LIMIT ${most}::int FOR UPDATE SKIP LOCKED))`;
   }
 
   async ping(): Promise<void> {
