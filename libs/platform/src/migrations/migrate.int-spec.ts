@@ -109,6 +109,15 @@ describe('migrate', () => {
     expect(await migrate({ url: database.url, folder })).toEqual(['2_second']);
   });
 
+  it('takes as long as it takes, also where statements are limited', async () => {
+    const [row] = await query('SELECT current_database() AS name');
+    await query(`ALTER DATABASE "${String(row?.['name'])}" SET statement_timeout = '200ms'`);
+    await writeMigration('1_first', 'SELECT pg_sleep(0.5);');
+    // The second waits longer for the first than a statement may take.
+    const runs = await Promise.all([1, 2].map(() => migrate({ url: database.url, folder })));
+    expect(runs.flat()).toEqual(['1_first']);
+  });
+
   it('refuses a database of a newer version', async () => {
     await writeMigration('1_first', 'SELECT 1;\n');
     await migrate({ url: database.url, folder });

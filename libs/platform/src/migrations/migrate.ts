@@ -42,6 +42,9 @@ interface AppliedRow {
 // Prisma takes the same lock, so `prisma migrate deploy` and this runner exclude each other.
 const advisoryLock = 72707369;
 
+/** For a role whose statements are limited (docs/operations.md): a migration takes as long as it takes. */
+const anyTime = 'SET LOCAL statement_timeout = 0';
+
 const createBookkeeping = `
   CREATE TABLE IF NOT EXISTS "_prisma_migrations" (
     "id" VARCHAR(36) PRIMARY KEY NOT NULL,
@@ -74,7 +77,7 @@ export async function migrate(options: MigrateOptions): Promise<string[]> {
   client.on('error', () => undefined);
   await client.connect();
   try {
-    await client.query('SELECT pg_advisory_lock($1)', [advisoryLock]);
+    await waitForTurn(client);
     await client.query(createBookkeeping);
     const missing = await missingMigrations(client, files);
     for (const file of missing) {
@@ -86,6 +89,15 @@ export async function migrate(options: MigrateOptions): Promise<string[]> {
     // Ending the session frees the lock.
     await client.end();
   }
+}
+
+/** Another process may be at a long migration. */
+async function waitForTurn(client: pg.Client): Promise<void> {
+  await client.query('BEGIN');
+  await client.query(anyTime);
+  await client.query('SELECT pg_advisory_lock($1)', [advisoryLock]);
+  // The lock is the session's, and stays.
+  await client.query('COMMIT');
 }
 
 async function missingMigrations(client: pg.Client, files: MigrationFile[]): Promise<MigrationFile[]> {
@@ -147,6 +159,7 @@ async function apply(client: pg.Client, file: MigrationFile, lockWaitMs: number)
   try {
     await client.query('BEGIN');
     await client.query(`SET LOCAL lock_timeout = ${lockWaitMs}`);
+    await client.query(anyTime);
     await client.query(file.sql);
     await client.query(
       `INSERT INTO "_prisma_migrations" ("id", "checksum", "migration_name", "finished_at", "applied_steps_count")
