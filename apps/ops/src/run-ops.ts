@@ -9,6 +9,9 @@ import { createArtifactStore } from '#storage';
 import { composeOps } from './compose-ops.js';
 import { openDatabases } from './open-databases.js';
 
+/** What is not deleted now is by the next run: a store that says nothing must not use up the time to stop. In ms. */
+const cleaningPatienceMs = 3_000;
+
 /** Runs ops until SIGTERM or SIGINT; what is in progress ends first. Any number of replicas may run. */
 export async function runOps(config: OpsConfig): Promise<void> {
   const logger = createLogger('ops');
@@ -62,8 +65,8 @@ export async function runOps(config: OpsConfig): Promise<void> {
   const signal = await stopped;
   logger.info({ signal }, 'stopping');
   readiness.drain();
-  const closing = [sweeps, cleaning, outcomes, progress, books, placements].map((part) => part.close());
-  await Promise.all(closing);
+  const closing = [sweeps, outcomes, progress, books, placements].map((part) => part.close());
+  await Promise.all([...closing, cleaning.close(cleaningPatienceMs)]);
   await transport.close();
   await artifacts.close();
   await limitStore.close();

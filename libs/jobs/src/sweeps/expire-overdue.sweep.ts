@@ -36,9 +36,10 @@ export class ExpireOverdueSweep implements Sweep {
   }
 
   async run(): Promise<number> {
-    const { outcomesFlow } = this.options;
+    const { outcomesFlow, logger } = this.options;
     const overdue = await sureLook(() => this.findOverdue(), { outcomesFlow, sightings: [this.sightings] });
-    return repairAll(this.sightings.confirmJobs(overdue), (job) => closeDead(job, expired, this.options));
+    const repair = (job: OpenJob) => closeDead(job, expired, this.options);
+    return repairAll(this.sightings.confirmJobs(overdue), { repair, logger });
   }
 
   private async findOverdue(): Promise<OpenJob[]> {

@@ -66,7 +66,8 @@ export class FailAbandonedSweep implements Sweep {
       ...this.sightings.confirmJobs(lost.filter((job) => !isWholeOrphan(job))),
       ...this.orphans.confirmJobs(lost.filter(isWholeOrphan)),
     ];
-    return repairAll(confirmed, (job) => closeDead(job, abandoned, this.options));
+    const repair = (job: OpenJob) => closeDead(job, abandoned, this.options);
+    return repairAll(confirmed, { repair, logger: this.options.logger });
   }
 
   private async findLost(losses: Map<OpenJob, Loss>): Promise<OpenJob[]> {

@@ -17,7 +17,7 @@ export interface PageOptions {
   rows?: number;
 }
 
-/** Page after page, until one is short. The rows of all pages are never held at once. */
+/** Page after page, until one is short or there were enough. Rows are held as long as the look keeps them. */
 export async function* pagesOf(
   read: ReadPage,
   { pages = mostPages, rows = rowsOfPage }: PageOptions,

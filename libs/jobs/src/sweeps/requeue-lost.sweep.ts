@@ -44,10 +44,11 @@ export class RequeueLostSweep implements Sweep {
   }
 
   async run(): Promise<number> {
-    const { outcomesFlow } = this.options;
+    const { outcomesFlow, logger } = this.options;
     const look = () => this.findMissing();
     const missing = await sureLook(look, { outcomesFlow, sightings: [this.sightings], asksAlways: true });
-    return repairAll(this.sightings.confirmJobs(missing), (job) => this.requeue(job));
+    const repair = (job: OpenJob) => this.requeue(job);
+    return repairAll(this.sightings.confirmJobs(missing), { repair, logger });
   }
 
   private async findMissing(): Promise<OpenJob[]> {

@@ -21,10 +21,11 @@ export class SweepRunner {
     this.loop = this.repeat();
   }
 
-  /** Resolves when the run in progress has ended. */
-  async close(): Promise<void> {
+  /** Resolves when the run in progress has ended, or after `patienceMs` of one that may be left alone. */
+  async close(patienceMs?: number): Promise<void> {
     this.stopped.abort();
-    await this.loop;
+    const waits = patienceMs === undefined ? [] : [sleep(patienceMs, undefined, { ref: false })];
+    await Promise.race([this.loop, ...waits]);
   }
 
   private async repeat(): Promise<void> {
@@ -40,7 +41,9 @@ export class SweepRunner {
   private async runOne(sweep: Sweep): Promise<void> {
     const { logger, onRun } = this.options;
     try {
-      onRun?.(sweep.name, await sweep.run());
+      // Not among the arguments: where nobody listens, those of an optional call are not even evaluated.
+      const found = await sweep.run();
+      onRun?.(sweep.name, found);
     } catch (error) {
       logger.warn({ sweep: sweep.name, error }, 'a sweep failed, it will run again');
       onRun?.(sweep.name, null);
