@@ -44,6 +44,26 @@ describe('PostgresBus', () => {
     bus.close();
   });
 
+  it('listens and tells the others though one of those who hear of its return fails', async () => {
+    const connection = Object.assign(new EventEmitter(), {
+      getListenClient: async () => Object.assign(new EventEmitter(), { query: async () => undefined }),
+    });
+    const bus = new PostgresBus(connection as unknown as SharedPostgresConnection, 'ns');
+    const errors: string[] = [];
+    connection.on('error', ({ message }: Error) => void errors.push(message));
+    bus.onReconnect(() => {
+      throw new Error('cannot');
+    });
+    let returns = 0;
+    bus.onReconnect(() => void (returns += 1));
+    for (const times of [1, 2]) {
+      connection.emit('listenerinvalidated');
+      await expect.poll(() => returns).toBe(times);
+      expect({ isConnected: bus.isConnected(), failed: errors.length }).toEqual({ isConnected: true, failed: times });
+    }
+    bus.close();
+  });
+
   it('asks the server again for a channel that it could not listen to', async () => {
     const { bus, asked } = setUp(1);
     await expect(bus.subscribe('news', () => undefined)).rejects.toThrow('away');

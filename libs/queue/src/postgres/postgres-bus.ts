@@ -117,11 +117,14 @@ export class PostgresBus implements MessageBus {
     // A client that breaks meanwhile says so once more; whoever is at it hears it from the client.
     if (this.isReturning) return;
     this.isReturning = true;
-    for (let failures = 1; !this.closed && !(await this.listenToAll()); failures += 1) {
-      // Postgres is still away.
-      await pause(backOffMs(failures, 500));
+    try {
+      for (let failures = 1; !this.closed && !(await this.listenToAll()); failures += 1) {
+        // Postgres is still away.
+        await pause(backOffMs(failures, 500));
+      }
+    } finally {
+      this.isReturning = false;
     }
-    this.isReturning = false;
   }
 
   private async listenToAll(): Promise<boolean> {
@@ -135,8 +138,17 @@ export class PostgresBus implements MessageBus {
       return false;
     }
     this.connected = true;
-    for (const listener of this.reconnectListeners) listener();
+    for (const listener of this.reconnectListeners) this.tellOfReturn(listener);
     return true;
+  }
+
+  /** One that fails keeps it from none of the others, and the bus from nothing. */
+  private tellOfReturn(listener: () => void): void {
+    try {
+      listener();
+    } catch (error) {
+      this.connection.emit('error', error);
+    }
   }
 
   private name(channel: string): string {
