@@ -107,6 +107,11 @@ export class ServedModel {
     return this.supervisor;
   }
 
+  /** True while its host is away for so long that nobody should wait for it. */
+  get isAway(): boolean {
+    return this.absence.isAway;
+  }
+
   /** How often a consumer had to be connected anew because it heard nothing. */
   get rebuilds(): number {
     return [...this.consumers.values()].reduce((sum, { rebuilds }) => sum + rebuilds, 0);

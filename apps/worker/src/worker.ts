@@ -187,7 +187,7 @@ export class Worker {
     return false;
   }
 
-  private readonly helper: HelperHosts = (modelId) => hostThatHelps(this.served.get(modelId)?.host);
+  private readonly helper: HelperHosts = (modelId) => hostThatHelps(this.served.get(modelId));
 
   private load(model: InstalledModel): void {
     const modalities = modalitiesOf(model.manifest);
