@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { PlatformError } from '#common';
 import type { AccountsService } from '#accounts';
 import type { RouteAccess, RouteSettings } from '#platform/http';
+import { isApiRoute } from './api-route.js';
 import type { StoreBudgets } from './store-budgets.js';
 
 declare module 'fastify' {
@@ -10,8 +11,6 @@ declare module 'fastify' {
     keyUnchecked: boolean;
   }
 }
-
-const apiBase = '/api/v1/';
 
 /** The bearer token of a request; null without an `authorization` header. */
 function bearerOf(request: FastifyRequest): string | null {
@@ -85,12 +84,8 @@ export function addAuthGuard(
   server.decorateRequest('caller', null);
   server.decorateRequest('keyUnchecked', false);
   server.addHook('onRequest', async (request) => {
-    // By the route that was found, not by what the caller wrote: `/%61pi/v1/…` and `http://host/api/v1/…` lead there too.
-    // Where there is none, by the address.
-    const { url = request.url, config } = request.routeOptions;
-    if (!url.startsWith(apiBase)) return;
-    const { access = 'inference', retired } = config as RouteSettings;
-    if (retired === true) return;
+    if (!isApiRoute(request)) return;
+    const { access = 'inference' } = request.routeOptions.config as RouteSettings;
     if (request.is404 || access === 'anonymous') {
       request.caller = await callerIfKnown(request, parts);
       return;

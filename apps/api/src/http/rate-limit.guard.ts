@@ -4,6 +4,7 @@ import { BudgetSpent } from '#common';
 import { type AdmittedUse, balanceHeaders, type ModelDemand } from '#jobs/api';
 import { callerOf, type RequestCaller, type RouteSettings } from '#platform/http';
 import { limitClassOf, type LimitVerdict, type RateLimiter } from '#rate-limit';
+import { isApiRoute } from './api-route.js';
 import type { RefuseStranger } from './auth.guard.js';
 import { callerAddress } from './caller-address.js';
 import type { StoreBudgets } from './store-budgets.js';
@@ -19,14 +20,6 @@ export interface RateLimitParts {
   limiter: RateLimiter;
   budgets: StoreBudgets;
   balances: RecentBalances;
-}
-
-const apiBase = '/api/v1/';
-
-/** Requests that count for somebody. */
-function isCounted({ routeOptions, url }: FastifyRequest): boolean {
-  // By the route that was found; where there is none, by the address.
-  return (routeOptions.url ?? url).startsWith(apiBase) && (routeOptions.config as RouteSettings).retired !== true;
 }
 
 /** What a stranger gets whose address is blocked. */
@@ -121,7 +114,7 @@ export function addRateLimits(server: FastifyInstance, { limiter, balances, budg
 
   server.addHook('onRequest', async (request, reply) => {
     const { caller, keyUnchecked } = request;
-    if (!isCounted(request)) return;
+    if (!isApiRoute(request)) return;
     if (caller === null) {
       const refusal = keyUnchecked ? null : refuse(request);
       if (refusal !== null) throw refusal;
@@ -151,7 +144,7 @@ export function addRateLimits(server: FastifyInstance, { limiter, balances, budg
   server.addHook('onSend', async (request, reply, payload) => {
     const failed = countsAsFailure(request, reply);
     const isComplete = request.limitVerdict !== null && reply.hasHeader('x-service-balance-usd');
-    if (isCounted(request) && (failed || (request.caller !== null && !isComplete))) {
+    if (isApiRoute(request) && (failed || (request.caller !== null && !isComplete))) {
       await complete(request, reply, failed);
     }
     return payload;
