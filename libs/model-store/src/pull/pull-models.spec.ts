@@ -315,6 +315,14 @@ describe('pulling from the hub', () => {
     expect(storage.seen.map(({ range }) => range)).toEqual([null, resumed]);
   });
 
+  it('begins a file again of which the hub states no hash', async () => {
+    const path = `/api/resolve-cache/models/owner/tiny/${commit}/config.json`;
+    server.cuts.set(path, [5]);
+    const files = [{ path: 'onnx/model_q4.onnx', as: 'model.onnx' }, { path: 'config.json' }];
+    expect(await pull(manifestOf([{ uri: 'hf:owner/tiny', files }]))).toMatchObject([{ status: 'installed' }]);
+    expect(server.requestsOf(path).map(({ range }) => range)).toEqual([null, null]);
+  });
+
   it('checks large files against the sha256 of the hub', async () => {
     storage.addFile(`/blobs/${sha256(graph)}`, Buffer.from(graph).reverse());
     const files = [{ path: 'onnx/model_q4.onnx', as: 'model.onnx' }];

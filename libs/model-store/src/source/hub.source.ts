@@ -63,7 +63,8 @@ async function downloadHubFile(hub: HubRepository, file: ManifestFile, request: 
   const headers: Record<string, string> = settings.hubToken ? { authorization: `Bearer ${settings.hubToken}` } : {};
   await downloadResumable({
     // The commit names the content; ETags of the hub and of the storage behind it differ.
-    open: (offset) => openWebRange({ url, headers, signal }, offset, null),
+    // Without a hash, nothing would show that a continued file is of two versions.
+    open: (offset) => openWebRange({ url, headers, signal }, file.sha256 === undefined ? 0 : offset, null),
     target: join(request.into, file.as ?? file.path),
     name: `${hub.repository}/${file.path}`,
     expected: { bytes: file.bytes, sha256: file.sha256 },

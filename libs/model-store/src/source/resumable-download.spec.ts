@@ -167,6 +167,22 @@ describe('downloadResumable', () => {
     expect(await leftovers()).toContain('weights.bin.part');
   });
 
+  it('gives up on tries that only get as far again, each from the beginning', async () => {
+    // A part that is thrown away, and then one that is a little longer than it: again and again.
+    const reached = [10, 5, 9, 5, 9, 5, 9, 5, 9];
+    let tries = 0;
+    const open: DownloadRequest['open'] = () => {
+      const length = reached[tries++] ?? content.length;
+      async function* body() {
+        yield content.subarray(0, length);
+        if (length < content.length) throw new Error('the connection broke');
+      }
+      return Promise.resolve({ offset: 0, totalBytes: content.length, validator: null, body: body() });
+    };
+    await expect(download({ open, attempts: 4 })).rejects.toThrow('the connection broke');
+    expect(tries).toBe(4);
+  });
+
   it('keeps its part when it is stopped, and goes on the next time', async () => {
     const stop = new AbortController();
     const stopped = download({

@@ -29,7 +29,7 @@ export interface DownloadRequest {
   openWriter: FileWriterFactory;
   onProgress: (stage: 'download' | 'verify', done: number, total: number | null) => void;
   signal?: AbortSignal;
-  /** Tries in a row without a single new byte before giving up. Default 5. */
+  /** Tries in a row that get no further than one before, until it is given up. Default 5. */
   attempts?: number;
   /** First pause between tries; doubles. Default 500. */
   backoffMs?: number;
@@ -43,8 +43,7 @@ export async function downloadResumable(request: DownloadRequest): Promise<void>
   if (existsSync(request.target)) return;
   await mkdir(dirname(request.target), { recursive: true });
   const partial = new PartialFile(request.target);
-  for (let failures = 0; ;) {
-    const before = await partial.bytes();
+  for (let failures = 0, furthest = 0; ;) {
     try {
       await downloadOnce(request, partial);
       return;
@@ -54,7 +53,10 @@ export async function downloadResumable(request: DownloadRequest): Promise<void>
         await partial.remove();
         throw error;
       }
-      failures = (await partial.bytes()) > before ? 1 : failures + 1;
+      const reached = await partial.bytes();
+      // Getting as far again after a part was thrown away is no progress.
+      failures = reached > furthest ? 1 : failures + 1;
+      furthest = Math.max(furthest, reached);
       if (failures >= (request.attempts ?? 5)) throw pullError(`${request.name}: ${messageOf(error)}`, error);
       await delay((request.backoffMs ?? 500) * 2 ** (failures - 1), undefined, { signal: request.signal });
     }
