@@ -295,6 +295,23 @@ describe('the conversation', () => {
     expect(effortOf({ reasoning_effort: 'none' }, nothing)).toBeUndefined();
   });
 
+  it('does not think where the model of itself does not, but where it is told to', () => {
+    const capabilities = {
+      ...nothing,
+      supportsReasoning: true,
+      supportsReasoningEffort: true,
+      reasoningEffortOptions: ['none', 'low'],
+      defaultReasoningEffort: 'none',
+    };
+    const thinkingOf = (changes: object) => {
+      const { enableThinking, reasoningEffort } = normalize(changes, { capabilities }).payload;
+      return [enableThinking, reasoningEffort];
+    };
+    expect(thinkingOf({})).toEqual([false, 'none']);
+    expect(thinkingOf({ reasoning: { enabled: true } })).toEqual([true, undefined]);
+    expect(thinkingOf({ reasoning_effort: 'low' })).toEqual([undefined, 'low']);
+  });
+
   it('carries every way of choosing tokens', () => {
     const sampling = { temperature: 0, top_p: 0.5, top_k: 0, min_p: 0.1, min_temp: 0.2, max_temp: 0.9, seed: 7 };
     expect(normalize({ ...sampling, repetition_penalty: 1, logprobs: true, top_logprobs: 3 }).payload).toMatchObject({

@@ -106,20 +106,23 @@ function stopStrings(stop: ChatCompletionRequest['stop']): string[] {
   return strings.filter((text) => text !== '');
 }
 
-/** Undefined leaves the choice to the model's template. */
-function thinking(request: ChatCompletionRequest, parameters: ChatEffectiveParameters): boolean | undefined {
-  if (parameters.disable_thinking || request.reasoning?.enabled === false || effortOf(request) === 'none') return false;
-  return request.reasoning?.enabled === true ? true : undefined;
-}
-
-/** Undefined where thinking is switched off by another name than an effort, and for models that know none. */
-function effort(
+/** How much a request is thought about. An absent member leaves the choice to the model's template. */
+function thinkingOf(
   request: ChatCompletionRequest,
   parameters: ChatEffectiveParameters,
   { supportsReasoningEffort, defaultReasoningEffort }: ModelCapabilities,
-): string | undefined {
-  const isOff = parameters.disable_thinking || request.reasoning?.enabled === false;
-  return isOff || !supportsReasoningEffort ? undefined : (effortOf(request) ?? defaultReasoningEffort);
+): Pick<ChatJobPayload, 'enableThinking' | 'reasoningEffort'> {
+  const enabled = request.reasoning?.enabled ?? null;
+  if (parameters.disable_thinking || enabled === false) return { enableThinking: false };
+  // Who switches reasoning on is not switched off by the model's own effort.
+  const isOverruled = enabled === true && defaultReasoningEffort === 'none';
+  const own = supportsReasoningEffort && !isOverruled ? defaultReasoningEffort : undefined;
+  const effort = effortOf(request) ?? own;
+  const enableThinking = effort === 'none' ? false : (enabled ?? undefined);
+  return {
+    ...(enableThinking === undefined ? {} : { enableThinking }),
+    ...(effort === undefined || !supportsReasoningEffort ? {} : { reasoningEffort: effort }),
+  };
 }
 
 /**
@@ -132,8 +135,6 @@ export function normalizeChat(request: ChatCompletionRequest, model: ChatModel):
   const systemPrompt = parameters.include_service_system_prompt ? model.systemPrompt : null;
   const messages = conversation(request.messages, systemPrompt);
   if (promptBytes({ messages }) > model.contextLength * longestTokenBytes) throw contextOverflow(model.contextLength);
-  const enableThinking = thinking(request, parameters);
-  const reasoningEffort = effort(request, parameters, model.capabilities);
   const payload: ChatJobPayload = {
     messages,
     sampling: samplingOf(request, model),
@@ -142,8 +143,7 @@ export function normalizeChat(request: ChatCompletionRequest, model: ChatModel):
     stop: stopStrings(request.stop),
     stopTokenIds: request.stop_token_ids ?? [],
     topLogprobs: request.logprobs === true ? (request.top_logprobs ?? 0) : null,
-    ...(enableThinking === undefined ? {} : { enableThinking }),
-    ...(reasoningEffort === undefined ? {} : { reasoningEffort }),
+    ...thinkingOf(request, parameters, model.capabilities),
     stripThinking: parameters.strip_thinking_response || parameters.disable_thinking,
     ...(typeof request.prompt_cache_key === 'string' ? { promptCacheKey: request.prompt_cache_key } : {}),
   };
