@@ -49,6 +49,11 @@ export class CliContext {
     return createProgressReporter({ stream: this.stderr });
   }
 
+  /** On stderr, likewise. */
+  warn(text: string): void {
+    this.stderr.write(`warning: ${text}\n`);
+  }
+
   /** The registry; null where no database is known. Commands that work on files alone go on without. */
   async registry(): Promise<ModelRegistryService | null> {
     const prisma = await this.database();

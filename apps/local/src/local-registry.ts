@@ -20,11 +20,18 @@ export interface Furnished {
   wanted: ModelManifest[];
 }
 
-/** Puts into the database what a new installation needs: the first account and the bundled models. */
-export async function furnishDatabase(databaseUrl: string, config: LocalConfig): Promise<Furnished> {
+/**
+ * Puts into the database what a new installation needs: the first account and the bundled models. `warn` is told of
+ * manifests that are left out because something is wrong with them.
+ */
+export async function furnishDatabase(
+  databaseUrl: string,
+  config: LocalConfig,
+  warn: (text: string) => void,
+): Promise<Furnished> {
   const prisma = new PrismaService({ url: databaseUrl, applicationName: 'sluice-local', poolSize: 2 });
   try {
-    const wanted = await registerModels(new ModelRegistryService(prisma, noOnlineModels), config.models);
+    const wanted = await registerModels(new ModelRegistryService(prisma, noOnlineModels), config.models, warn);
     const accounts = new AccountsService(prisma);
     const keys = await accounts.bootstrap(config.bootstrapKeys);
     await giveFirstCredit(prisma, (await accounts.listAccounts())[0]?.id, config.firstCreditUsd);
@@ -47,9 +54,15 @@ async function giveFirstCredit(prisma: PrismaService, accountId: string | undefi
 }
 
 /** `all` serves what is installed and asks for nothing more. */
-async function registerModels(registry: ModelRegistryService, names: string[]): Promise<ModelManifest[]> {
+async function registerModels(
+  registry: ModelRegistryService,
+  names: string[],
+  warn: (text: string) => void,
+): Promise<ModelManifest[]> {
   const selection = names.filter((name) => name !== 'all').join(',');
-  const bundled = await loadManifestFolder(bundledManifestFolder());
+  const bundled = await loadManifestFolder(bundledManifestFolder(), ({ message }) =>
+    warn(`models/${message} It is left out; every other model goes on.`),
+  );
   const known = new Map(bundled.map((manifest) => [manifest.id, manifest]));
   for (const { manifest } of await registry.inventory()) {
     if (!known.has(manifest.id)) known.set(manifest.id, manifest);

@@ -55,7 +55,7 @@ interface Serving {
 async function serve({ config, log, stop, port, secretKey, database }: Serving): Promise<void> {
   const queueUrl = await chooseQueue(config, database.url, secretKey, log);
   // Last of what may fail: the keys it makes are shown once.
-  const { keys, wanted } = await furnishDatabase(database.url, config);
+  const { keys, wanted } = await furnishDatabase(database.url, config, (text) => log.note(text));
   const services = new Services({ config, log, databaseUrl: database.url, queueUrl, secretKey, port });
   stop.onSecond(() => services.kill());
   const origin = originOf(config.host, port);

@@ -16,7 +16,11 @@ export interface KnownModel {
 /** Every model of the registry, the bundled manifests and the disk, by id; the registry's manifest counts most. */
 export async function findKnownModels(context: CliContext): Promise<KnownModel[]> {
   const registry = await context.registry();
-  const bundled = new Map((await loadManifestFolder(bundledManifestFolder())).map((each) => [each.id, each]));
+  // One file of the operator's that a newer rule refuses takes no other model away.
+  const files = await loadManifestFolder(bundledManifestFolder(), ({ message }) =>
+    context.warn(`models/${message} It is left out.`),
+  );
+  const bundled = new Map(files.map((each) => [each.id, each]));
   const installed = new Map((await listInstalledModels(context.config.home)).map((each) => [each.manifest.id, each]));
   const rows = new Map((await registry?.inventory())?.map((row) => [row.manifest.id, row]));
   const ids = [...new Set([...rows.keys(), ...bundled.keys(), ...installed.keys()])].sort();

@@ -55,7 +55,7 @@ describe('selectManifests', () => {
   });
 });
 
-it('refuses two files with one id', async () => {
+it('refuses two files with one id, or leaves the second out with a word', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-manifests-'));
   try {
     const manifest = JSON.stringify(bundled[0]);
@@ -63,6 +63,10 @@ it('refuses two files with one id', async () => {
     await writeFile(join(folder, 'b.yaml'), manifest);
     await writeFile(join(folder, 'notes.txt'), 'not a manifest');
     await expect(loadManifestFolder(folder)).rejects.toThrow(/b\.yaml: id "[\w.-]+" is used by another file/);
+    const bad: string[] = [];
+    const left = await loadManifestFolder(folder, ({ message }) => bad.push(message));
+    expect(left).toHaveLength(1);
+    expect(bad).toEqual([expect.stringContaining('b.yaml: id')]);
   } finally {
     await rm(folder, { recursive: true });
   }

@@ -8,19 +8,32 @@ import { parseManifest } from './parse-manifest.js';
 
 /**
  * All manifests (`*.yaml`, `*.yml`) of a folder, ordered by id. Fails with `INVALID_MANIFEST` at the first bad file
- * and when two files carry the same id.
+ * and when two files carry the same id; where `onBad` is given, it hears of such files, and they are left out.
  */
-export async function loadManifestFolder(folder: string): Promise<ModelManifest[]> {
+export async function loadManifestFolder(
+  folder: string,
+  onBad: (problem: PlatformError) => void = fail,
+): Promise<ModelManifest[]> {
   const names = (await readdir(folder)).filter((name) => /\.ya?ml$/.test(name)).sort();
   const byId = new Map<string, ModelManifest>();
   for (const name of names) {
-    const manifest = parseManifest(await readFile(join(folder, name), 'utf8'), name);
-    if (byId.has(manifest.id)) {
-      throw new PlatformError('INVALID_MANIFEST', `${name}: id "${manifest.id}" is used by another file.`, 'id');
+    const text = await readFile(join(folder, name), 'utf8');
+    try {
+      const manifest = parseManifest(text, name);
+      if (byId.has(manifest.id)) {
+        throw new PlatformError('INVALID_MANIFEST', `${name}: id "${manifest.id}" is used by another file.`, 'id');
+      }
+      byId.set(manifest.id, manifest);
+    } catch (error) {
+      if (!(error instanceof PlatformError)) throw error;
+      onBad(error);
     }
-    byId.set(manifest.id, manifest);
   }
   return [...byId.values()].sort((left, right) => (left.id < right.id ? -1 : 1));
+}
+
+function fail(problem: PlatformError): never {
+  throw problem;
 }
 
 /** The `models/` folder of this checkout or package, found upwards from here: it lies beside `package.json`. */
