@@ -1,6 +1,7 @@
 import type { ModelManifest } from './manifest.js';
 import type { ManifestProblem } from './manifest-problem.js';
 import { pricingProblems } from './pricing-rules.js';
+import { tierProblems } from './tier-rules.js';
 
 type Rule = (manifest: ModelManifest) => (ManifestProblem | false | undefined)[];
 
@@ -116,6 +117,7 @@ const rules: Rule[] = [
   textRules,
   shapeRules,
   pricingProblems,
+  tierProblems,
   traitRules,
   sourceRules,
   deprecationRules,

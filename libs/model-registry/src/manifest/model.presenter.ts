@@ -1,3 +1,4 @@
+import { builtCapabilities } from './built-capabilities.js';
 import type { ModelManifest } from './manifest.js';
 
 /** What the manifest cannot know. */
@@ -31,7 +32,7 @@ function presentSpec(manifest: ModelManifest, { offline, traits }: ModelPresence
     privacy: manifest.privacy,
     offline,
     traits: traits ?? Object.keys(manifest.traits ?? {}),
-    capabilities: manifest.capabilities,
+    capabilities: builtCapabilities(manifest),
     ...defined({
       availableContextTokens: manifest.contextLength,
       maxCompletionTokens: manifest.maxCompletionTokens,

@@ -202,7 +202,8 @@ pricing: { ${pricing}, upscale: { 2x: ${price}, 4x: ${price} } }`;
   const grid = `low: ${price}, medium: ${price}, high: ${price}`;
 
   it.each([
-    ['every picture', image('', `resolutions: { 1K: ${price} }`), 'pricing.generation is required'],
+    ['the usual picture', image('', `resolutions: { 2K: ${price} }`), 'must price 1K, or pricing.generation'],
+    ['qualities of the usual picture', image(', qualities: [high]', `quality: { 1K: { high: ${price} } }`), 'price 1K'],
     ['a resolution', image(', resolutions: [1K, 2K]', `resolutions: { 1K: ${price} }`), 'resolutions must price 2K'],
     [
       'a quality',
@@ -215,11 +216,22 @@ pricing: { ${pricing}, upscale: { 2x: ${price}, 4x: ${price} } }`;
   });
 
   it.each([
+    image('', `resolutions: { 1K: ${price} }`),
     image(', resolutions: [1K, 2K]', `generation: ${price}, resolutions: { 2K: ${price} }`),
     image(', resolutions: [1K, 2K]', `resolutions: { 1K: ${price}, 2K: ${price} }`),
     image(', resolutions: [1K], qualities: [low, medium, high]', `quality: { 1K: { ${grid} } }`),
   ])('takes prices of images without a hole', (text) => {
     expect(parseManifest(text, 'image.yaml').type).toBe('image');
+  });
+
+  it.each([
+    ['constraints.resolutions[1]', image(', resolutions: [1K, HD]', `generation: ${price}`)],
+    ['constraints.defaultResolution', image(', defaultResolution: large', `generation: ${price}`)],
+    ['pricing.resolutions.9K', image('', `generation: ${price}, resolutions: { 720p: ${price}, 9K: ${price} }`)],
+    ['pricing.quality.best', image('', `generation: ${price}, quality: { 1.5K: { ${grid} }, best: { ${grid} } }`)],
+  ])('refuses a tier of images that means no size: %s', (path, text) => {
+    expect(errorOf(text).message).toMatch(`some-model.yaml: ${path} must mean a size`);
+    expect(errorOf(text).issues).toHaveLength(1);
   });
 
   it('reads what an earlier release took, though a rule would refuse it now', () => {

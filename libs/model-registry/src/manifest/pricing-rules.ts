@@ -3,7 +3,7 @@ import type { ManifestProblem } from './manifest-problem.js';
 
 /*
  * Prices without holes. A model without `pricing` is free; one that has it must price whatever can be asked of it, because
- * what its price list does not name costs nothing.
+ * what its price list does not name is not made.
  */
 
 /** Qualities that callers may name with any model that has qualities (contract 5.1). */
@@ -46,12 +46,15 @@ function videoHoles({ constraints = {}, kindMembers = {}, pricing = {} }: Shapes
   ];
 }
 
+/** Tier of a picture for which neither the caller nor the model names one (contract 5.5). */
+const usualTier = '1K';
+
 /** A picture costs by resolution and quality, else by resolution, else flat. */
 function imageHoles({ constraints = {}, pricing = {} }: Shapes): ManifestProblem[] {
   if (pricing.generation !== undefined) return [];
   const { resolutions = [], defaultResolution } = constraints;
   const asked = new Set([...resolutions, ...(defaultResolution === undefined ? [] : [defaultResolution])]);
-  if (asked.size === 0) return [required('pricing.generation')];
+  if (asked.size === 0) asked.add(usualTier);
   const isPriced = (resolution: string): boolean => {
     if (pricing.resolutions?.[resolution]) return true;
     const grid = pricing.quality?.[resolution];
@@ -87,5 +90,5 @@ function missing(path: string, names: string[], instead = ''): ManifestProblem[]
 }
 
 function required(path: string): ManifestProblem {
-  return { path, message: 'is required: without it nothing that is asked for costs anything' };
+  return { path, message: 'is required: without it what is asked for has no price' };
 }

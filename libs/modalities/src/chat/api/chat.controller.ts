@@ -73,9 +73,9 @@ function chatModel({ manifest, suffix }: ResolvedModel): ChatModel {
 
 const clientKeyHeader = 'x-service-tee-client-pub-key';
 
-/** A sealed request to a model that cannot open it would be answered as if its ciphertext were the prompt. */
-function refuseSealed({ headers }: FastifyRequest, { id, capabilities }: ModelManifest): void {
-  if (headers[clientKeyHeader] === undefined || capabilities.supportsE2EE) return;
+/** Nothing here opens a sealed request: its ciphertext would be answered, and charged, as if it were the prompt. */
+function refuseSealed({ headers }: FastifyRequest, { id }: ModelManifest): void {
+  if (headers[clientKeyHeader] === undefined) return;
   throw refusal(`The model ${id} does not support end-to-end encryption.`, clientKeyHeader, 'unsupported');
 }
 

@@ -1,5 +1,5 @@
 import { PlatformError } from '#common';
-import type { ModelCapabilities } from '#model-registry/manifest';
+import { builtCapabilities, type ModelCapabilities } from '#model-registry/manifest';
 import type { ChatMessage, ChatPart } from '../contract/chat.message.js';
 import type { ChatCompletionRequest } from '../contract/chat.request.js';
 import type { ChatEffectiveParameters } from '../contract/chat.response.js';
@@ -138,22 +138,13 @@ function checkSearch(parameters: ChatEffectiveParameters, model: ChatModelLimits
   }
 }
 
-/** What manifests may declare and no engine does yet. An answer that passes over it in silence would be a wrong one. */
-const unbuilt = {
-  supportsFunctionCalling: false,
-  supportsResponseSchema: false,
-  supportsVision: false,
-  supportsAudioInput: false,
-  supportsVideoInput: false,
-};
-
 /** Throws `INVALID_REQUEST` naming the first field that asks for what the model cannot do, by its capabilities. */
 export function checkSupport(
   request: ChatCompletionRequest,
   parameters: ChatEffectiveParameters,
   { capabilities, ...limits }: ChatModelLimits,
 ): void {
-  const model: ChatModelLimits = { ...limits, capabilities: { ...capabilities, ...unbuilt } };
+  const model: ChatModelLimits = { ...limits, capabilities: builtCapabilities({ type: 'text', capabilities }) };
   checkCounts(request, model);
   for (const [position, message] of request.messages.entries()) checkMessage(message, position, model);
   checkTools(request, model);

@@ -91,9 +91,16 @@ describe('a picture that is asked for', () => {
     expect(normalize({ resolution: '2K' }, tiers)).toMatchObject(large);
     expect(normalize({ width: 1_280, height: 1_280 }, tiers)).toMatchObject({ priceOfPicture: 'resolutions.2K' });
     expect(normalize({ width: 512, height: 512 }, tiers)).toMatchObject({ priceOfPicture: 'resolutions.1K' });
-    const named = painter({ ...shaped, resolutions: ['1.5K', 'HD'], defaultResolution: '1.5K' });
+    // Registered before its rules were made: none that comes in has such a tier.
+    const earlier = (tiers: object) => ({
+      ...painter(),
+      constraints: { ...painter(shaped).constraints, ...tiers } as never,
+    });
+    const named = earlier({ resolutions: ['1.5K', 'HD'], defaultResolution: '1.5K' });
     expect(normalize({ aspect_ratio: '1:1' }, named)).toMatchObject({ width: 1_536, height: 1_536 });
     expect(() => normalize({ resolution: 'HD' }, named)).toThrow(/"HD" means no size/);
+    const unnamed = earlier({ resolutions: ['HD'], defaultResolution: 'HD' });
+    expect(normalize({}, unnamed)).toMatchObject({ width: 1_024, height: 1_024 });
   });
 
   it.each([

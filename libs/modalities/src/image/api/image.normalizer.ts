@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { charactersOf, PlatformError } from '#common';
-import type { ModelManifest } from '#model-registry/manifest';
+import { type ModelManifest, readPictureTier } from '#model-registry/manifest';
 import type { GenerateImageRequest } from '../contract/generate.request.js';
 import { largestSeed } from '../contract/image.request.js';
 import { type ImageJobPayload, type PicturePricing, unitOfPicture } from '../contract/index.js';
@@ -121,8 +121,13 @@ function sizeOf(
     return { width: usualSide, height: usualSide, resolution };
   }
   const shape = (ratio === null ? null : readShape(ratio)) ?? { width: 1, height: 1 };
-  const side = resolution === null ? usualSide : sideOfTier(resolution);
-  return { ...sizeOfSide(shape, { side, divisor }), resolution };
+  return { ...sizeOfSide(shape, { side: sideOf(wire, resolution), divisor }), resolution };
+}
+
+/** Registered models may have a usual tier whose name means no size; who names none is not refused for it. */
+function sideOf(wire: GenerateImageRequest, resolution: string | null): number {
+  if (resolution === null) return usualSide;
+  return (wire.resolution ?? null) === null ? (readPictureTier(resolution) ?? usualSide) : sideOfTier(resolution);
 }
 
 /** Width and height say the size: what else says one would be charged or hoped for, and not made. */

@@ -1,4 +1,5 @@
 import { PlatformError } from '#common';
+import { longestPictureSide, readPictureTier } from '#model-registry/manifest';
 
 /** In pixels, or of a shape alone: 16 and 9. */
 export interface PictureSize {
@@ -8,21 +9,10 @@ export interface PictureSize {
 
 /** Side of a picture for which nobody names one, in pixels; that of the tier `1K`. */
 export const usualSide = 1_024;
-/** Longest side of a job's picture, in pixels. */
-const longestSide = 8_192;
-const shortestSide = 64;
-
-/** Pixels along the longer side of a tier: `1K` is 1024, `1.5K` 1536, `720` and `720p` are 720. Null for other names. */
-function readSide(tier: string): number | null {
-  const [, thousands] = /^(\d(?:\.\d{1,2})?)k$/i.exec(tier) ?? [];
-  const [, pixels] = /^(\d{2,4})(?:px?)?$/i.exec(tier) ?? [];
-  const side = thousands === undefined ? Number(pixels ?? NaN) : Math.round(Number(thousands) * 1_024);
-  return side >= shortestSide && side <= longestSide ? side : null;
-}
 
 /** Pixels along the longer side of a tier. Throws `INVALID_REQUEST` for a name that means no size. */
 export function sideOfTier(tier: string): number {
-  const side = readSide(tier);
+  const side = readPictureTier(tier);
   if (side !== null) return side;
   throw invalid('resolution', `resolution ${JSON.stringify(tier)} means no size; 1K, 2K or 720p do.`);
 }
@@ -30,7 +20,7 @@ export function sideOfTier(tier: string): number {
 /** The smallest of a model's tiers that holds a picture; its largest where none does, null where it has none. */
 export function tierOfSize({ width, height }: PictureSize, tiers: readonly string[]): string | null {
   const known = tiers
-    .map((name) => ({ name, side: readSide(name) ?? 0 }))
+    .map((name) => ({ name, side: readPictureTier(name) ?? 0 }))
     .filter(({ side }) => side > 0)
     .toSorted((left, right) => left.side - right.side);
   return (known.find(({ side }) => side ** 2 >= width * height) ?? known.at(-1))?.name ?? null;
@@ -57,7 +47,7 @@ export function sizeOfPixels(
   const scale = Math.sqrt(pixels / (width * height));
   // A side that comes out at a whole number but for the last bit of a float is that number.
   const cut = (side: number): number => Math.floor(side / divisor + 1e-9) * divisor;
-  const fit = (side: number): number => Math.min(longestSide, Math.max(divisor, cut(side)));
+  const fit = (side: number): number => Math.min(longestPictureSide, Math.max(divisor, cut(side)));
   // A thin side is raised to the divisor, at the cost of the other one.
   const across = fit(Math.min(width, height) * scale);
   const along = fit(Math.min(Math.max(width, height) * scale, pixels / across));
