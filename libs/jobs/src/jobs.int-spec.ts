@@ -323,7 +323,8 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     const full = { outcomes: { value: outcomes }, cancelBus: { value: cancelBus } };
     const over = Object.create(transport, full) as QueueTransport;
     await new JobsService({ jobs, transport: over, logger }).cancel(opened.requestId);
-    expect(cancelled).toEqual([opened.requestId, opened.requestId]);
+    // Behind the two that failed, and behind the one that came late.
+    expect(cancelled).toEqual(Array(3).fill(opened.requestId));
     await expect.poll(async () => (await row(opened.requestId))?.state, { timeout: 20_000 }).toBe('cancelled');
   });
 
