@@ -9,6 +9,11 @@ import { redisCommand } from './redis-command.js';
 const waiting = 50;
 const rebuiltWithinMs = 30_000;
 
+/** Of the jobs named, those that Redis has. */
+const countJobs = `local n = 0
+  for _, id in ipairs(ARGV) do if #redis.call('KEYS', '*:' .. id) > 0 then n = n + 1 end end
+  return n`;
+
 describeFault('F4', { env: { SLUICE_SLOTS: '4' } }, (running) => {
   it(`FLUSHALL: ${waiting} waiting jobs are back within ${rebuiltWithinMs / 1_000} s, and no stream hangs`, async () => {
     const platform = running();
@@ -28,6 +33,10 @@ describeFault('F4', { env: { SLUICE_SLOTS: '4' } }, (running) => {
       return rows[0]?.count === waiting && rows;
     });
     const requestIds = row?.ids ?? [];
+
+    // A row is there before its job: what enters the queue after the flush was never lost.
+    const inQueue = () => redisCommand(platform.redis, 'EVAL', countJobs, '0', ...requestIds);
+    await eventually('all are in the queue', async () => (await inQueue()) === `:${waiting}`);
 
     const flushedAtMs = Date.now();
     await redisCommand(platform.redis, 'FLUSHALL');
