@@ -76,6 +76,11 @@ describe('a picture that is asked for', () => {
 
   it.each([
     [{ aspect_ratio: '16:9' }, { width: 1024, height: 576, priceOfPicture: 'resolutions.1K' }],
+    // As clients do that send what the document says by default.
+    [
+      { aspect_ratio: '16:9', width: 1024, height: 1024 },
+      { width: 1024, height: 576, priceOfPicture: 'resolutions.1K' },
+    ],
     [
       { aspect_ratio: '9:16', resolution: '2K' },
       { width: 1152, height: 2048, priceOfPicture: 'resolutions.2K' },

@@ -110,7 +110,7 @@ function sizeOf(
   const ratio = chosen(wire.aspect_ratio, { known: ratios, usual: defaultAspectRatio, param: 'aspect_ratio' });
   const resolution = chosen(wire.resolution, { known: tiers, usual: defaultResolution, param: 'resolution' });
   const [width, height] = [wire.width ?? null, wire.height ?? null];
-  if (width !== null || height !== null) {
+  if ((width !== null || height !== null) && !isUsualBesideOthers(wire)) {
     checkAlone(wire);
     const size = { width: width ?? usualSide, height: height ?? usualSide };
     for (const side of ['width', 'height'] as const) checkDivisible(side, size[side], divisor);
@@ -130,9 +130,18 @@ function sideOf(wire: GenerateImageRequest, resolution: string | null): number {
   return (wire.resolution ?? null) === null ? (readPictureTier(resolution) ?? usualSide) : sideOfTier(resolution);
 }
 
+/** The other ways to say a size. */
+const otherwise = ['resolution', 'aspect_ratio'] as const;
+
+/** Sides that are sent as their published default say nothing beside what was chosen. */
+function isUsualBesideOthers(wire: GenerateImageRequest): boolean {
+  const isUsual = (wire.width ?? usualSide) === usualSide && (wire.height ?? usualSide) === usualSide;
+  return isUsual && otherwise.some((name) => (wire[name] ?? null) !== null);
+}
+
 /** Width and height say the size: what else says one would be charged or hoped for, and not made. */
 function checkAlone(wire: GenerateImageRequest): void {
-  const other = (['resolution', 'aspect_ratio'] as const).find((name) => (wire[name] ?? null) !== null);
+  const other = otherwise.find((name) => (wire[name] ?? null) !== null);
   if (other === undefined) return;
   throw invalid(other, `${other} cannot be sent with width or height, which say the size of the picture.`);
 }
