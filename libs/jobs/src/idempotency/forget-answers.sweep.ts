@@ -1,4 +1,4 @@
-import { inBatches } from '../sweeps/in-batches.js';
+import { inBatches } from '#common';
 import type { Sweep } from '../sweeps/sweep.js';
 import type { IdempotencyRepository } from './idempotency.repository.js';
 

@@ -2,6 +2,7 @@ import type { Clock } from '#common';
 import type { JobDefinition } from '#queue';
 import type { FoundJob, JobsRepository, OpenJob } from '../jobs.repository.js';
 import { closeDead, type CloseDeadOptions, type Verdict } from './close-dead.js';
+import { groupsOf } from './groups-of.js';
 import { LookDepth, pagesOf } from './pages.js';
 import { repairAll } from './repair-all.js';
 import { Sightings } from './sightings.js';
@@ -75,9 +76,7 @@ export class FailAbandonedSweep implements Sweep {
     const pages = this.depth.pages(!this.sightings.isEmpty || !this.orphans.isEmpty);
     const read = (rows: number, after: FoundJob | null) => jobs.findRunning(this.confirmMs, { rows, after });
     for await (const page of pagesOf(read, { pages, rows: pageRows })) {
-      for (let first = 0; first < page.length; first += lookupsAtOnce) {
-        await this.noteLosses(page.slice(first, first + lookupsAtOnce), losses);
-      }
+      for (const some of groupsOf(page, lookupsAtOnce)) await this.noteLosses(some, losses);
     }
     return [...losses.keys()];
   }

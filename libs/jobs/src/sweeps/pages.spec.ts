@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import type { FoundJob } from '../jobs.repository.js';
-import { inBatches } from './in-batches.js';
 import { LookDepth, mostPages, pagesOf } from './pages.js';
 import { repairAll } from './repair-all.js';
 
@@ -56,18 +55,5 @@ describe('rows of a sweep', () => {
     const options = { repair: away, logger: { warn() {} } };
     await expect(repairAll(Array.from({ length: 1_000 }), options)).rejects.toThrow('away');
     expect(tries).toBeLessThan(50);
-  });
-
-  it('are deleted batch after batch until one is short', async () => {
-    let left = 25;
-    const deleteSome = async (most: number) => {
-      const count = Math.min(most, left);
-      left -= count;
-      return count;
-    };
-    expect([await inBatches(10, deleteSome), left]).toEqual([25, 0]);
-    left = Infinity;
-    expect(await inBatches(10, deleteSome)).toBe(400);
-    expect(await inBatches(10, deleteSome, 3)).toBe(30);
   });
 });

@@ -1,4 +1,5 @@
 import type { Logger } from '#platform/logging';
+import { groupsOf } from './groups-of.js';
 
 /** Lost rows that are repaired at the same time; those that are closed share a transaction. */
 const atOnce = 20;
@@ -19,8 +20,8 @@ export async function repairAll<Row>(rows: readonly Row[], { repair, logger }: R
   const now = rows.slice(0, mostPerRun);
   const failures: unknown[] = [];
   let count = 0;
-  for (let first = 0; first < now.length; first += atOnce) {
-    for (const result of await Promise.allSettled(now.slice(first, first + atOnce).map(repair))) {
+  for (const some of groupsOf(now, atOnce)) {
+    for (const result of await Promise.allSettled(some.map(repair))) {
       if (result.status === 'rejected') failures.push(result.reason);
       else if (result.value) count += 1;
     }

@@ -3,6 +3,7 @@ import type { Logger } from '#platform/logging';
 import type { JobDefinition, JobProducer } from '#queue';
 import type { FoundJob, JobsRepository, OpenJob } from '../jobs.repository.js';
 import type { PayloadCipher } from '../payload-cipher.js';
+import { groupsOf } from './groups-of.js';
 import { LookDepth, pagesOf } from './pages.js';
 import { repairAll } from './repair-all.js';
 import { Sightings } from './sightings.js';
@@ -64,8 +65,7 @@ export class RequeueLostSweep implements Sweep {
 
   private async missingFromQueue(candidates: OpenJob[]): Promise<OpenJob[]> {
     const missing: OpenJob[] = [];
-    for (let first = 0; first < candidates.length; first += lookupsAtOnce) {
-      const some = candidates.slice(first, first + lookupsAtOnce);
+    for (const some of groupsOf(candidates, lookupsAtOnce)) {
       const held = await Promise.all(
         some.map(({ modality, modelId, requestId }) => this.options.producer.holds(modality, modelId, requestId)),
       );

@@ -1,25 +1,7 @@
-import {
-  Validate,
-  ValidatorConstraint,
-  type ValidationArguments,
-  type ValidatorConstraintInterface,
-} from '../validation/index.js';
 import { LimitsConfig } from './limits.config.js';
+import { SetTogether } from './set-together.js';
 import { ApiHostVariable, ApiPortVariable, FfmpegVariable } from './shared.variables.js';
 import { BooleanVariable, IntegerVariable, ListVariable, TextVariable } from './variable.js';
-
-/** One without the other would let nobody in, and say nothing. */
-@ValidatorConstraint({ name: 'stakesAreWhole' })
-class StakesAreWhole implements ValidatorConstraintInterface {
-  validate(_value: unknown, { object }: ValidationArguments): boolean {
-    const { stakeRpcUrl, stakeContractAddress } = object as ApiConfig;
-    return (stakeRpcUrl === undefined) === (stakeContractAddress === undefined);
-  }
-
-  defaultMessage(): string {
-    return 'SLUICE_STAKE_RPC_URL and SLUICE_STAKE_CONTRACT are set together or not at all.';
-  }
-}
 
 export class ApiConfig extends LimitsConfig {
   @ApiHostVariable()
@@ -162,8 +144,8 @@ export class ApiConfig extends LimitsConfig {
   })
   shutdownGraceMs!: number;
 
-  /** Where stakes are looked up; null: nowhere. */
-  @Validate(StakesAreWhole)
+  /** Where stakes are looked up; null: nowhere. One variable without the other would let nobody in, and say nothing. */
+  @SetTogether({ SLUICE_STAKE_RPC_URL: 'stakeRpcUrl', SLUICE_STAKE_CONTRACT: 'stakeContractAddress' })
   get stakeContract(): { rpcUrl: string; contract: string } | null {
     const { stakeRpcUrl: rpcUrl, stakeContractAddress: contract } = this;
     return rpcUrl === undefined || contract === undefined ? null : { rpcUrl, contract };

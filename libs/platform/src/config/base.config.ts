@@ -1,11 +1,6 @@
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
-import {
-  Validate,
-  ValidatorConstraint,
-  type ValidationArguments,
-  type ValidatorConstraintInterface,
-} from '../validation/index.js';
+import { SetTogether } from './set-together.js';
 import { RedisUrlVariable } from './shared.variables.js';
 import { TracingConfig } from './tracing.config.js';
 import { BooleanVariable, ChoiceVariable, IntegerVariable, TextVariable } from './variable.js';
@@ -49,19 +44,6 @@ export class BaseConfig extends TracingConfig {
 
 const postgresUrl = /^postgres(ql)?:\/\/.+/;
 const queueUrl = /^(postgres(ql)?|rediss?):\/\/.+/;
-
-/** One alone would be refused at the first picture, by a server that says no more than that it was. */
-@ValidatorConstraint({ name: 's3KeysAreWhole' })
-class S3KeysAreWhole implements ValidatorConstraintInterface {
-  validate(_value: unknown, { object }: ValidationArguments): boolean {
-    const { s3AccessKeyId, s3SecretAccessKey } = object as StorageConfig;
-    return (s3AccessKeyId === undefined) === (s3SecretAccessKey === undefined);
-  }
-
-  defaultMessage(): string {
-    return 'SLUICE_S3_ACCESS_KEY_ID and SLUICE_S3_SECRET_ACCESS_KEY are set together or not at all.';
-  }
-}
 
 /** What every process that touches inputs and results of media jobs reads; the same for api, worker and ops. */
 export class StorageConfig extends BaseConfig {
@@ -119,8 +101,11 @@ export class StorageConfig extends BaseConfig {
   })
   s3PathStyle!: boolean;
 
-  /** What `createArtifactStore` takes. */
-  @Validate(S3KeysAreWhole)
+  /**
+   * What `createArtifactStore` takes. One half of a key would be refused at the first picture, by a server that says no more
+   * than that it was.
+   */
+  @SetTogether({ SLUICE_S3_ACCESS_KEY_ID: 's3AccessKeyId', SLUICE_S3_SECRET_ACCESS_KEY: 's3SecretAccessKey' })
   get storage(): {
     home: string;
     url?: string;

@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from '#common';
+import { type Clock, inBatches, systemClock } from '#common';
 import type { PostgresLimitStore } from './postgres-limit.repository.js';
 
 /** Windows are dropped an hour after their last request: looking more often finds little. */
@@ -20,14 +20,8 @@ export class ForgetWindowsSweep {
 
   async run(): Promise<number> {
     if (this.clock.monotonicMs() < this.nextMs) return 0;
-    let count = 0;
-    for (let batches = 0; batches < mostBatches; batches += 1) {
-      const dropped = await this.store.forget(batch);
-      count += dropped;
-      if (dropped === batch) continue;
-      this.nextMs = this.clock.monotonicMs() + everyMs;
-      break;
-    }
+    const count = await inBatches(batch, (most) => this.store.forget(most), mostBatches);
+    if (count < batch * mostBatches) this.nextMs = this.clock.monotonicMs() + everyMs;
     return count;
   }
 }

@@ -131,24 +131,20 @@ export const smallestSeed = -999_999_999;
 export const largestSeed = 999_999_999;
 export const largestSide = 1_280;
 
+const side = {
+  description: 'In pixels; not beside `resolution` or `aspect_ratio`.',
+  minimum: 0,
+  exclusiveMinimum: true,
+  maximum: largestSide,
+  default: 1024,
+};
+
 /** The numbers of `POST /image/generate` that its other members build on (contract 5.1). */
 export class PictureNumbers {
-  @IntegerField({
-    description: 'In pixels; not beside `resolution` or `aspect_ratio`.',
-    minimum: 0,
-    exclusiveMinimum: true,
-    maximum: largestSide,
-    default: 1024,
-  })
+  @IntegerField(side)
   width?: number;
 
-  @IntegerField({
-    description: 'In pixels; not beside `resolution` or `aspect_ratio`.',
-    minimum: 0,
-    exclusiveMinimum: true,
-    maximum: largestSide,
-    default: 1024,
-  })
+  @IntegerField(side)
   height?: number;
 
   @IntegerField({ description: 'Steps of denoising, within those of the model.', minimum: 1 })
