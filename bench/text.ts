@@ -7,13 +7,12 @@ import { casesFor } from './text/cases.js';
 import { contenderNames, startLineup } from './text/lineup.js';
 import { type CaseResult, type PrefixResult, runCase, runPrefixCase, type RunOptions } from './text/run-cases.js';
 import { platformRatios, resultTable } from './text/text-report.js';
-import { prepareWeights } from './text/weights.js';
+import { peerFormats, prepareWeights } from './text/weights.js';
 
 const options = benchOptions(
   `node dist/bench/text.js [options]
 
-Chats of several shapes, answered by the whole platform, by our engine alone, by transformers.js and by llama.cpp with the
-same weights, in turns.`,
+Chats of several shapes, answered by the whole platform, by our engine alone, by transformers.js and by llama.cpp, in turns.`,
   {
     model: { value: 'ID', about: 'what writes', default: 'stories-15m' },
     home: homeOption,
@@ -22,6 +21,7 @@ same weights, in turns.`,
     slots: { value: 'N', about: 'sequences that our engine runs at once, default what the manifest says' },
     port: { value: 'N', about: 'port of the api', default: 3_900 },
     only: { value: 'LIST', about: 'some of the contenders: ' + contenderNames.join(', '), default: '' },
+    peers: { value: 'FORMAT', about: `weights of transformers.js: ${peerFormats.join(' or ')}`, default: 'same' },
     case: { value: 'TEXT', about: 'cases whose name has it', default: '' },
     quick: { about: 'small cases, one run each' },
     output: { value: 'PATH', about: 'also write the report there' },
@@ -33,10 +33,13 @@ const unknown = only.filter((name) => !contenderNames.some((known) => known === 
 if (unknown.length > 0)
   throw new Error(`unknown contender ${unknown.join(', ')}; there are ${contenderNames.join(', ')}`);
 
+const peers = peerFormats.find((format) => format === options.peers);
+if (peers === undefined) throw new Error(`unknown format ${options.peers}; there are ${peerFormats.join(', ')}`);
+
 const say = (text: string) => process.stderr.write(`${text}\n`);
 
 say(`preparing the weights of ${options.model} in ${options.home}`);
-const weights = await prepareWeights(options.model, options.home);
+const weights = await prepareWeights(options.model, options.home, peers);
 const { platform, contenders } = await startLineup({
   weights,
   threads: options.threads,

@@ -24,10 +24,22 @@ export interface Lineup {
   contenders: Contender[];
 }
 
+/** Those who started are closed again where one cannot. */
 export async function startLineup(options: LineupOptions): Promise<Lineup> {
+  const contenders: Contender[] = [];
+  try {
+    const platform = await startAll(options, contenders);
+    return { platform, contenders };
+  } catch (error) {
+    await Promise.all(contenders.map((contender) => contender.close()));
+    throw error;
+  }
+}
+
+async function startAll(options: LineupOptions, contenders: Contender[]): Promise<PlatformContender | null> {
   const wanted = (name: string) => options.only.length === 0 || options.only.includes(name);
   const platform = wanted('sluice') ? await startPlatform(options) : null;
-  const contenders: Contender[] = platform === null ? [] : [platform];
+  if (platform !== null) contenders.push(platform);
   if (wanted('bare')) contenders.push(await startBare(options));
   const transformers = ['transformers.js', 'transformers.js batched'].filter(wanted);
   const { ggufFile } = options.weights;
@@ -39,7 +51,7 @@ export async function startLineup(options: LineupOptions): Promise<Lineup> {
       contenders.push(childContender('transformers.js batched', child));
     if (llama) contenders.push(await startLlama(ggufFile, child, options.threads));
   }
-  return { platform, contenders };
+  return platform;
 }
 
 function startPlatform({ weights, threads, slots, port, modelsFolder }: LineupOptions): Promise<PlatformContender> {

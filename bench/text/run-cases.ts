@@ -1,8 +1,8 @@
 import type { Contender } from './contender.js';
 import type { LoopLag, PlatformContender } from './platform.contender.js';
 import { median } from '../report.js';
-import { type RunSummary, summarizeRun } from './timing.js';
-import type { BenchCase, PrefixCase } from './workload.js';
+import { type RunSummary, type StreamTiming, summarizeRun } from './timing.js';
+import type { BenchCase, BenchRequest, PrefixCase } from './workload.js';
 
 /** What one contender did in one case: the median of every figure over the repetitions. */
 export interface CaseResult extends RunSummary {
@@ -23,30 +23,31 @@ export interface RunOptions {
 
 /**
  * Runs one case for everybody, interleaved: each repetition gives every contender the same requests, one contender
- * after the other. The first contender decides how long the outputs are, because it may meet the end of a text; the
+ * after the other, and takes the median of all runs. The first contender decides how long the outputs are, because it may meet the end of a text; the
  * others generate as many tokens for the same request.
  */
 export async function runCase(
-  { name, concurrency, requests }: BenchCase,
+  { name, concurrency, requests, runsInARow }: BenchCase,
   contenders: readonly Contender[],
   { repetitions, warmups, onProgress }: RunOptions,
 ): Promise<CaseResult[]> {
   const summaries = new Map<Contender, RunSummary[]>(contenders.map((contender) => [contender, []]));
   const lags: LoopLag[] = [];
   for (let repetition = 0; repetition < warmups + repetitions; repetition++) {
-    let plan = requests(repetition);
+    const plans = Array.from({ length: runsInARow }, (_, index) => requests(repetition * runsInARow + index));
     for (const contender of contenders) {
       await loopLagOf(contender);
-      const timings = await contender.run({ requests: plan, concurrency });
-      const lag = await loopLagOf(contender);
-      if (contender === contenders[0]) {
-        plan = plan.map((request, index) => ({ ...request, maxTokens: Math.max(1, timings[index]?.tokens ?? 1) }));
+      const runs: RunSummary[] = [];
+      for (const [index, plan] of plans.entries()) {
+        const timings = await contender.run({ requests: plan, concurrency });
+        runs.push(summarizeRun(timings));
+        if (contender === contenders[0]) plans[index] = withOutputsOf(plan, timings);
       }
+      const lag = await loopLagOf(contender);
       if (repetition < warmups) continue;
-      const summary = summarizeRun(timings);
-      summaries.get(contender)?.push(summary);
+      summaries.get(contender)?.push(...runs);
       if (lag) lags.push(lag);
-      onProgress(`${name}: ${contender.name} ${summary.tokensPerSecond.toFixed(1)} tokens/s`);
+      onProgress(`${name}: ${contender.name} ${medians(runs).tokensPerSecond.toFixed(1)} tokens/s`);
     }
   }
   return Promise.all(
@@ -59,6 +60,11 @@ export async function runCase(
       lag: isPlatform(contender) ? medianLag(lags) : null,
     })),
   );
+}
+
+/** The same requests, each ending after as many tokens as it did. */
+function withOutputsOf(plan: readonly BenchRequest[], timings: readonly StreamTiming[]): BenchRequest[] {
+  return plan.map((request, index) => ({ ...request, maxTokens: Math.max(1, timings[index]?.tokens ?? 1) }));
 }
 
 function isPlatform(contender: Contender): contender is PlatformContender {

@@ -5,7 +5,7 @@ import { bundledManifestFolder, loadManifestFolder, type ModelManifest } from '#
 import { modelFolder, pullModels, silentReporter } from '#model-store';
 import { writeQ40Gguf } from './q4-0-gguf.js';
 
-/** Folders and files of one model for every contender; all of them hold the same weights. */
+/** Folders and files of one model for every contender. */
 export interface BenchWeights {
   manifest: ModelManifest;
   /** As the platform installs it. */
@@ -19,11 +19,15 @@ export interface BenchWeights {
 /** Blocks of Q4_0. */
 const ggufBlockSize = 32;
 
+/** In which format transformers.js gets the weights: as the model has them, or as its source does. */
+export const peerFormats = ['same', 'float32'] as const;
+export type PeerFormat = (typeof peerFormats)[number];
+
 /** Pulls and converts what is missing under `home`. */
-export async function prepareWeights(modelId: string, home: string): Promise<BenchWeights> {
+export async function prepareWeights(modelId: string, home: string, peers: PeerFormat): Promise<BenchWeights> {
   const manifest = (await loadManifestFolder(bundledManifestFolder())).find(({ id }) => id === modelId);
   if (!manifest) throw new Error(`models/ has no manifest ${modelId}`);
-  const concat = variant(manifest, { layout: 'concat' });
+  const concat = variant(manifest, { layout: 'concat', ...(peers === 'same' ? {} : { weights: peers }) });
   await pull(home, [manifest, concat]);
   return {
     manifest,
@@ -49,7 +53,7 @@ async function prepareGguf(manifest: ModelManifest, home: string): Promise<strin
 
 function variant(manifest: ModelManifest, options: Record<string, string | number>): ModelManifest {
   const merged = { ...manifest.converter.options, ...options };
-  const suffix = ['layout', 'blockSize'].flatMap((name) => merged[name] ?? []).join('-');
+  const suffix = ['layout', 'weights', 'blockSize'].flatMap((name) => merged[name] ?? []).join('-');
   return { ...manifest, id: `${manifest.id}-${suffix}`, converter: { ...manifest.converter, options: merged } };
 }
 

@@ -9,8 +9,10 @@ export interface BenchRequest {
 export interface BenchCase {
   name: string;
   concurrency: number;
-  /** The requests of one repetition; every repetition has prompts of its own, so that no cache knows them. */
-  requests: (repetition: number) => BenchRequest[];
+  /** The requests of one run; every run has prompts of its own, so that no cache knows them. */
+  requests: (run: number) => BenchRequest[];
+  /** How many runs a contender does in a row before the next one's turn. */
+  runsInARow: number;
 }
 
 /** What a model can take; the cases stay inside it. */
@@ -41,15 +43,19 @@ export function promptOf(tokens: number, seed: number): string {
   return `Once ${chosen.join(' ')}`;
 }
 
-/** N streams of equal length that start together. */
+/**
+ * N streams of equal length that start together. A lone stream is over in a moment, and the first one behind a pause meets
+ * processes whose memory has left the caches: several in a row are measured.
+ */
 export function streamsCase(streams: number, promptTokens: number, shape: ModelShape): BenchCase {
   return {
     name: `${streams} stream${streams === 1 ? '' : 's'}, ${promptTokens} in, ${shape.outputTokens} out`,
     concurrency: streams,
-    requests: (repetition) =>
+    runsInARow: streams === 1 ? 6 : 1,
+    requests: (run) =>
       Array.from({ length: streams }, (_, index) => ({
-        id: `${repetition}-${index}`,
-        prompt: promptOf(promptTokens, repetition * 1000 + index),
+        id: `${run}-${index}`,
+        prompt: promptOf(promptTokens, run * 1000 + index),
         maxTokens: shape.outputTokens,
       })),
   };
@@ -61,11 +67,12 @@ export function mixedCase(shape: ModelShape, requests = 64): BenchCase {
   return {
     name: `mixed: ${requests} requests, 16 at once`,
     concurrency: 16,
-    requests: (repetition) => {
-      const random = randomSource(repetition + 11);
+    runsInARow: 1,
+    requests: (run) => {
+      const random = randomSource(run + 11);
       return Array.from({ length: requests }, (_, index) => ({
-        id: `${repetition}-${index}`,
-        prompt: promptOf(8 + Math.floor(random() * (longest - 8)), repetition * 1000 + 500 + index),
+        id: `${run}-${index}`,
+        prompt: promptOf(8 + Math.floor(random() * (longest - 8)), run * 1000 + 500 + index),
         maxTokens: 16 + Math.floor(random() * 104 * Math.min(1, shape.outputTokens / 64)),
       }));
     },

@@ -13,7 +13,7 @@ import { installFixture } from './install-fixture.js';
 import { tinyContextLength, tinyDecoder, type TinyShapeName } from './tiny-models/tiny-shapes.js';
 
 export type TinyLayout = 'split' | 'concat' | 'group-query';
-export type TinyDtype = 'float32' | 'float16' | 'int8' | 'int4';
+export type TinyDtype = 'float32' | 'float16' | 'int8' | 'int8-channel' | 'int4';
 
 export interface TinyModelOptions {
   /** Default `tiny-<shape>`. */
@@ -36,6 +36,7 @@ const linearFormats: Record<TinyDtype, LinearFormat> = {
   float32: { kind: 'float32' },
   float16: { kind: 'float16' },
   int8: { kind: 'blocks', bits: 8, blockSize: 32 },
+  'int8-channel': { kind: 'channels' },
   int4: { kind: 'blocks', bits: 4, blockSize: 32 },
 };
 
@@ -46,6 +47,7 @@ const graphFiles: Record<TinyDtype, string> = {
   float32: 'onnx/model.onnx',
   float16: 'onnx/model_fp16.onnx',
   int8: 'onnx/model_quantized.onnx',
+  'int8-channel': 'onnx/model_int8.onnx',
   int4: 'onnx/model_q4.onnx',
 };
 
@@ -100,7 +102,13 @@ interface ManifestParts {
   options: TinyModelOptions;
 }
 
-const quantizations = { float32: 'not-available', float16: 'fp16', int8: 'int8', int4: 'int4' } as const;
+const quantizations = {
+  float32: 'not-available',
+  float16: 'fp16',
+  int8: 'int8',
+  'int8-channel': 'int8',
+  int4: 'int4',
+} as const;
 
 function tinyManifest({ shapeName, layout, dtype, graphFile, options }: ManifestParts): ModelManifest {
   const price = (usd: number) => ({ usd, diem: usd });

@@ -87,6 +87,8 @@ describe.each([
   { shape: 'llama', dtype: 'float32' },
   { shape: 'llama', dtype: 'int4' },
   { shape: 'llama', dtype: 'int8' },
+  { shape: 'llama', dtype: 'int8-channel' },
+  { shape: 'phi', dtype: 'int8-channel' },
   { shape: 'qwen', dtype: 'float32' },
   { shape: 'phi', dtype: 'float32' },
 ] as const)('the split decoder of a tiny $shape in $dtype', (options) => {
@@ -148,23 +150,26 @@ function rowOf(batch: LogitsBatch, index: number): Float32Array {
 }
 
 describe('rows of one batch', () => {
-  it('get logits that are bitwise those of the row alone, in 4 bits', async () => {
-    const lengths = [12, 5, 33, 20, 64, 3];
-    const together = await openTiny({ dtype: 'int4' });
-    const rows = await prefilled(together, lengths);
-    const batch = await together.decode(
-      rows.map((row, index) => ({ row, tokenId: 300 + index })),
-      'full',
-    );
-    for (const [index, length] of lengths.entries()) {
-      const alone = await openTiny({ dtype: 'int4' });
-      // The same prompt as in the batch, in a decoder of its own.
-      const row = alone.openRow();
-      await alone.prefill([{ row, tokenIds: Int32Array.from(promptOf(length, index + 1)), final: true }], 'none');
-      const single = await alone.decode([{ row, tokenId: 300 + index }], 'full');
-      expect(Buffer.from(rowOf(batch, index).buffer).equals(Buffer.from(rowOf(single, 0).buffer))).toBe(true);
-    }
-  });
+  it.each(['int4', 'int8-channel'] as const)(
+    'get logits that are bitwise those of the row alone: %s',
+    async (dtype) => {
+      const lengths = [12, 5, 33, 20, 64, 3];
+      const together = await openTiny({ dtype });
+      const rows = await prefilled(together, lengths);
+      const batch = await together.decode(
+        rows.map((row, index) => ({ row, tokenId: 300 + index })),
+        'full',
+      );
+      for (const [index, length] of lengths.entries()) {
+        const alone = await openTiny({ dtype });
+        // The same prompt as in the batch, in a decoder of its own.
+        const row = alone.openRow();
+        await alone.prefill([{ row, tokenIds: Int32Array.from(promptOf(length, index + 1)), final: true }], 'none');
+        const single = await alone.decode([{ row, tokenId: 300 + index }], 'full');
+        expect(Buffer.from(rowOf(batch, index).buffer).equals(Buffer.from(rowOf(single, 0).buffer))).toBe(true);
+      }
+    },
+  );
 
   it('get the same best few and log-sum-exp that all logits imply', async () => {
     const decoder = await openTiny({});

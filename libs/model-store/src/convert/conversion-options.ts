@@ -3,7 +3,7 @@ import type { ConversionOptions } from './conversion.js';
 import { emitConcatDecoder, emitSplitDecoder, type LinearFormat } from './decoder/index.js';
 
 /** How the options of a manifest say the format of linear layers. */
-export const weightFormats = ['float32', 'int8', 'int4'] as const;
+export const weightFormats = ['float32', 'int8', 'int8-channel', 'int4'] as const;
 export type WeightFormat = (typeof weightFormats)[number];
 
 export const blockSizes = [32, 64, 128] as const;
@@ -48,7 +48,13 @@ export function refuseUnknownOptions(options: ConversionOptions, known: readonly
 
 export function linearFormat(weights: WeightFormat, blockSize: BlockSize): LinearFormat {
   if (weights === 'float32') return { kind: 'float32' };
+  if (weights === 'int8-channel') return { kind: 'channels' };
   return { kind: 'blocks', bits: weights === 'int8' ? 8 : 4, blockSize };
+}
+
+/** How `installed.json` names a format. */
+export function formatName(weights: WeightFormat, blockSize: BlockSize): string {
+  return weights === 'int8' || weights === 'int4' ? `${weights} blockSize=${blockSize}` : weights;
 }
 
 function badOption(name: string, reason: string): PlatformError {

@@ -7,7 +7,7 @@ import type { ManifestConverter } from '#model-registry/manifest';
  */
 export const converterVersions: Record<ManifestConverter['kind'], string> = {
   none: 'none',
-  llama2c: 'llama2c/1',
+  llama2c: 'llama2c/2',
   gguf: 'gguf/1',
   tfjs: 'tfjs/1',
   ncnn: 'ncnn/1',

@@ -91,7 +91,7 @@ describe('convertModel', () => {
     await expectReference(outputFolder, 'llama');
     // llama2.c knows no tokens outside the merges but the first three.
     await expectReferenceTokens(outputFolder, 'llama', texts.slice(0, -1));
-    expect(result.converter).toBe('llama2c/1 float32');
+    expect(result.converter).toBe('llama2c/2 float32');
     expect([...result.files].sort()).toEqual(written);
     expect((await readdir(outputFolder)).sort()).toEqual(written);
   });
@@ -121,7 +121,8 @@ describe('convertModel', () => {
     [{ blockSize: 32 }, 'gguf/1 int4 blockSize=32 head=int8'],
     [{ blockSize: 64, headWeights: 'int4' }, 'gguf/1 int4 blockSize=64 head=int4'],
     [{ weights: 'int8', blockSize: 128 }, 'gguf/1 int8 blockSize=128 head=int8'],
-  ] as const)('stores linear layers in the blocks it is asked for: %j', async (options, converter) => {
+    [{ weights: 'int8-channel' }, 'gguf/1 int8-channel head=int8-channel'],
+  ] as const)('stores linear layers in the format it is asked for: %j', async (options, converter) => {
     const { outputFolder, result } = await convert({ kind: 'gguf', from: 'gguf-llama', options });
     expect(result.converter).toBe(converter);
     const [row] = await logitsOf(outputFolder, 'llama');

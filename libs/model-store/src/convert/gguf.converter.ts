@@ -3,6 +3,7 @@ import {
   blockSizes,
   chooseLayout,
   chooseOption,
+  formatName,
   integerOption,
   linearFormat,
   refuseUnknownOptions,
@@ -22,9 +23,9 @@ import { OutputFolder } from './output-folder.js';
 /**
  * GGUF → installed model. The input is the one `*.gguf` file of the folder.
  *
- * Options: `weights` `int4` (default), `int8` or `float32`; `headWeights`, the same for the output layer alone, whose
- * errors reach the probabilities unsoftened, by default `int8` where the others are `int4`; `blockSize` of the integer
- * ones, 32 (default), 64 or 128; `layout` `split` (default), or `concat` for other runtimes; `contextLength` shortens
+ * Options: `weights` `int4` (default) or `int8`, in blocks, `int8-channel` or `float32`; `headWeights`, the same for the output
+ * layer alone, whose errors reach the probabilities unsoftened, by default `int8` where the others are `int4`; `blockSize`
+ * 32 (default), 64 or 128; `layout` `split` (default), or `concat` for other runtimes; `contextLength` shortens
  * the rotary tables, for models that take much more than anybody will give them.
  */
 export async function convertGguf(request: ConversionRequest): Promise<ConversionResult> {
@@ -52,7 +53,7 @@ export async function convertGguf(request: ConversionRequest): Promise<Conversio
   } finally {
     await file.close();
   }
-  const format = weights === 'float32' ? weights : `${weights} blockSize=${blockSize} head=${headWeights}`;
+  const format = weights === 'float32' ? weights : `${formatName(weights, blockSize)} head=${headWeights}`;
   return { converter: `${converterVersions.gguf} ${format}${suffix}`, files: output.files };
 }
 

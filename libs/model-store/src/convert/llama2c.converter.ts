@@ -3,6 +3,7 @@ import {
   blockSizes,
   chooseLayout,
   chooseOption,
+  formatName,
   linearFormat,
   refuseUnknownOptions,
   weightFormats,
@@ -25,7 +26,7 @@ import {
  * llama2.c checkpoint and tokenizer → installed model. The input is `model.bin` with `tokenizer.bin`, or a single
  * `*.data` bundle that holds the two one after the other.
  *
- * Options: `weights` `float32` (default), `int8` or `int4`; `blockSize` 32 (default), 64 or 128 of the latter two;
+ * Options: `weights` `float32` (default), `int8-channel`, or in blocks `int8` or `int4`; `blockSize` 32 (default), 64 or 128;
  * `layout` `split` (default), or `concat` for other runtimes.
  */
 export async function convertLlama2c(request: ConversionRequest): Promise<ConversionResult> {
@@ -48,8 +49,7 @@ export async function convertLlama2c(request: ConversionRequest): Promise<Conver
   } finally {
     await file.close();
   }
-  const format = weights === 'float32' ? weights : `${weights} blockSize=${blockSize}`;
-  return { converter: `${converterVersions.llama2c} ${format}${suffix}`, files: output.files };
+  return { converter: `${converterVersions.llama2c} ${formatName(weights, blockSize)}${suffix}`, files: output.files };
 }
 
 async function checkpointName(folder: string): Promise<string> {

@@ -82,6 +82,11 @@ export class GraphBuilder {
     return this.constant('float32', value, (list) => bytesOf(Float32Array.from(list)));
   }
 
+  /** A uint8 scalar constant. */
+  byte(value: number): ValueName {
+    return this.constant('uint8', value, (list) => Uint8Array.from(list));
+  }
+
   freshName(prefix: string): string {
     this.counter += 1;
     return `${prefix}_${this.counter}`;
@@ -93,7 +98,7 @@ export class GraphBuilder {
   }
 
   private constant(
-    type: 'int64' | 'float32',
+    type: 'int64' | 'float32' | 'uint8',
     value: number | number[],
     encode: (list: number[]) => Uint8Array,
   ): ValueName {

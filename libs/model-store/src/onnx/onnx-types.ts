@@ -7,12 +7,13 @@ export const onnxVersions = { ir: 8, opset: 17, contribOpset: 1 } as const;
 /** Operators outside the ONNX standard that onnxruntime carries: fused norms, quantised MatMul, rotary embedding. */
 export const contribDomain = 'com.microsoft';
 
-export type OnnxDataType = 'float32' | 'uint8' | 'int32' | 'int64' | 'bool' | 'float16';
+export type OnnxDataType = 'float32' | 'uint8' | 'int8' | 'int32' | 'int64' | 'bool' | 'float16';
 
 /** `TensorProto.DataType`. */
 export const onnxDataTypeCode: Record<OnnxDataType, number> = {
   float32: 1,
   uint8: 2,
+  int8: 3,
   int32: 6,
   int64: 7,
   bool: 9,
@@ -22,6 +23,7 @@ export const onnxDataTypeCode: Record<OnnxDataType, number> = {
 export const onnxDataTypeBytes: Record<OnnxDataType, number> = {
   float32: 4,
   uint8: 1,
+  int8: 1,
   int32: 4,
   int64: 8,
   bool: 1,

@@ -1,20 +1,15 @@
 import { bytesOf, type GraphBuilder, type TensorContent, type ValueName } from '../../onnx/index.js';
 import { encodeFloat16Array } from '#common';
 import { blocksPerRow, quantizeRows, type BlockFormat } from './quantize-blocks.js';
+import { emitChannels } from './channel-linear.js';
+import { type LinearLayer, rowPieces } from './row-pieces.js';
 import type { WeightSource } from './weight-source.js';
 
-/** How linear layers are stored: whole numbers per weight, or blocks with a scale each. */
-export type LinearFormat = { kind: 'float32' } | { kind: 'float16' } | ({ kind: 'blocks' } & BlockFormat);
+export type { LinearLayer } from './row-pieces.js';
 
-export interface LinearLayer {
-  /** Name of the weight in the source; also of the tensor in the graph. */
-  name: string;
-  inputs: number;
-  outputs: number;
-}
-
-/** Weights are read in pieces of about this many values, which bounds the memory of a conversion. */
-const pieceValues = 1 << 21;
+/** How linear layers are stored: floats, whole numbers with a scale per output channel, or with one per block. */
+export type LinearFormat =
+  { kind: 'float32' } | { kind: 'float16' } | { kind: 'channels' } | ({ kind: 'blocks' } & BlockFormat);
 
 /** Integer kernels with int8 activations: the fast path on CPUs, and independent of what else is in the batch. */
 const accuracyLevel = 4;
@@ -28,6 +23,7 @@ export function emitLinear(
   layer: LinearLayer,
 ): ValueName {
   if (format.kind === 'blocks') return emitBlocks(builder, weights, format, input, layer);
+  if (format.kind === 'channels') return emitChannels(builder, weights, input, layer);
   const dimensions = [layer.inputs, layer.outputs];
   const weight = builder.weight(layer.name, format.kind, dimensions, () => transposed(weights, format.kind, layer));
   return builder.node('MatMul', [input, weight]);
@@ -103,17 +99,6 @@ async function* transposed(
     }
   }
   yield bytesOf(kind === 'float16' ? encodeFloat16Array(result) : result);
-}
-
-async function* rowPieces(
-  weights: WeightSource,
-  layer: LinearLayer,
-): AsyncGenerator<{ from: number; values: Float32Array }> {
-  const step = Math.max(1, Math.floor(pieceValues / layer.inputs));
-  for (let from = 0; from < layer.outputs; from += step) {
-    const values = await weights.rows(layer.name, from, Math.min(layer.outputs, from + step));
-    yield { from, values };
-  }
 }
 
 /** Adds the embedding table as it lies in the source: `[vocabulary, hidden]`. */

@@ -142,7 +142,8 @@ class SplitDecoder {
   private attend(layer: number, projections: Projections): ValueName {
     const { body, builder } = this;
     const { heads, keyValueHeads, headSize } = body.options.shape;
-    const query = body.splitHeads(body.rotate(projections.query, heads, this.positions, this.tables), heads);
+    const scaled = builder.node('Mul', [projections.query, builder.float(1 / Math.sqrt(headSize))]);
+    const query = body.splitHeads(body.rotate(scaled, heads, this.positions, this.tables), heads);
     const rotatedKey = body.rotate(projections.key, keyValueHeads, this.positions, this.tables);
     const key = body.splitHeads(rotatedKey, keyValueHeads);
     const value = body.splitHeads(projections.value, keyValueHeads);
@@ -163,10 +164,12 @@ class SplitDecoder {
     return body.joinHeads(builder.node('Reshape', [context, this.contextShape]));
   }
 
-  /** Scaled products of queries and keys: `[batch, kv_heads, group * seq, keys]`. */
+  /**
+   * Products of scaled queries and keys: `[batch, kv_heads, group * seq, keys]`. The scale is not left to `alpha`: with any
+   * but 1 the runtime has no kernel for a single row, and half the time of these products went there.
+   */
   private scores(grouped: ValueName, keys: ValueName): ValueName {
-    const alpha = { float: 1 / Math.sqrt(this.body.options.shape.headSize) };
-    return this.builder.contribNode('FusedMatMul', [grouped, keys], { transA: 0, transB: 1, alpha });
+    return this.builder.contribNode('FusedMatMul', [grouped, keys], { transA: 0, transB: 1 });
   }
 
   /** The length of an axis, as a vector of one. */
