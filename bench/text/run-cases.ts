@@ -23,8 +23,8 @@ export interface RunOptions {
 
 /**
  * Runs one case for everybody, interleaved: each repetition gives every contender the same requests, one contender
- * after the other, and takes the median of all runs. The first contender decides how long the outputs are, because it may meet the end of a text; the
- * others generate as many tokens for the same request.
+ * after the other. Figures are medians over all runs. The first contender decides how long the outputs are, because it
+ * may meet the end of a text; the others generate as many tokens for the same request.
  */
 export async function runCase(
   { name, concurrency, requests, runsInARow }: BenchCase,
@@ -62,7 +62,7 @@ export async function runCase(
   );
 }
 
-/** The same requests, each ending after as many tokens as it did. */
+/** The same requests, each with as many tokens of output as it had. */
 function withOutputsOf(plan: readonly BenchRequest[], timings: readonly StreamTiming[]): BenchRequest[] {
   return plan.map((request, index) => ({ ...request, maxTokens: Math.max(1, timings[index]?.tokens ?? 1) }));
 }

@@ -160,7 +160,7 @@ describe('GET /models', () => {
           supportsTeeAttestation: false,
           supportsE2EE: false,
           supportsXSearch: false,
-          quantization: 'not-available',
+          quantization: 'int8',
         },
         constraints: { temperature: { default: 0.8 }, top_p: { default: 0.9 } },
         pricing: { input: { usd: 0.01, diem: 0.01 }, output: { usd: 0.02, diem: 0.02 } },

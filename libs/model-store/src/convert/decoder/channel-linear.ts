@@ -1,4 +1,5 @@
-import { bytesOf, type GraphBuilder, type TensorContent, type ValueName } from '../../onnx/index.js';
+import { bytesOf, type GraphBuilder, type ValueName } from '../../onnx/index.js';
+import { CodesWithScales } from './codes-with-scales.js';
 import { type LinearLayer, rowPieces } from './row-pieces.js';
 import type { WeightSource } from './weight-source.js';
 
@@ -18,11 +19,12 @@ export function emitChannels(
   layer: LinearLayer,
 ): ValueName {
   const { codes, scale } = quantizeTokens(builder, input);
-  const content = new ChannelContent(weights, layer);
-  const weight = builder.weight(`${layer.name}.codes`, 'int8', [layer.inputs, layer.outputs], content.codes);
-  const scales = builder.weight(`${layer.name}.scales`, 'float32', [layer.outputs], content.takeScales);
-  const inputs = [codes, weight, builder.float(1), scales, builder.byte(zeroCode)];
-  return builder.node('Mul', [builder.contribNode('MatMulIntegerToFloat', inputs), scale]);
+  const { name, inputs, outputs } = layer;
+  const content = new CodesWithScales(name, () => channelPieces(weights, layer));
+  const weight = builder.weight(`${name}.codes`, 'int8', [inputs, outputs], content.codes);
+  const scales = builder.weight(`${name}.scales`, 'float32', [outputs], content.scales);
+  const operands = [codes, weight, builder.float(1), scales, builder.byte(zeroCode)];
+  return builder.node('Mul', [builder.contribNode('MatMulIntegerToFloat', operands), scale]);
 }
 
 /**
@@ -38,40 +40,20 @@ function quantizeTokens(builder: GraphBuilder, input: ValueName): { codes: Value
   return { codes, scale };
 }
 
-/** Codes and scales come out of one pass; the scales wait, small, until the writer reaches their tensor. */
-class ChannelContent {
-  private scales: Float32Array | null = null;
-
-  constructor(
-    private readonly weights: WeightSource,
-    private readonly layer: LinearLayer,
-  ) {}
-
-  readonly codes: TensorContent = () => this.quantize();
-
-  readonly takeScales: TensorContent = () => {
-    const scales = this.scales;
-    if (!scales) throw new Error(`The scales of ${this.layer.name} were asked for before its codes.`);
-    this.scales = null;
-    return bytesOf(scales);
-  };
-
-  private async *quantize(): AsyncGenerator<Uint8Array> {
-    const { inputs, outputs } = this.layer;
-    const codes = new Int8Array(inputs * outputs);
-    const scales = new Float32Array(outputs);
-    for await (const { from, values } of rowPieces(this.weights, this.layer)) {
-      for (let row = 0; row * inputs < values.length; row++) {
-        const channel = quantizeChannel(values.subarray(row * inputs, (row + 1) * inputs));
-        scales[from + row] = channel.scale;
-        for (let input = 0; input < inputs; input++) {
-          codes[input * outputs + from + row] = channel.codes[input] as number;
-        }
-      }
+/** Codes lie as MatMulIntegerToFloat reads them, `[inputs, outputs]`, so all are made before the first is written. */
+async function* channelPieces(weights: WeightSource, layer: LinearLayer): AsyncGenerator<Uint8Array, Float32Array> {
+  const { inputs, outputs } = layer;
+  const codes = new Int8Array(inputs * outputs);
+  const scales = new Float32Array(outputs);
+  for await (const { from, values } of rowPieces(weights, layer)) {
+    for (let row = 0; row * inputs < values.length; row++) {
+      const channel = quantizeChannel(values.subarray(row * inputs, (row + 1) * inputs));
+      scales[from + row] = channel.scale;
+      for (let input = 0; input < inputs; input++) codes[input * outputs + from + row] = channel.codes[input] as number;
     }
-    this.scales = scales;
-    yield bytesOf(codes);
   }
+  yield bytesOf(codes);
+  return scales;
 }
 
 /**

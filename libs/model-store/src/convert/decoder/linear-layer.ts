@@ -2,6 +2,7 @@ import { bytesOf, type GraphBuilder, type TensorContent, type ValueName } from '
 import { encodeFloat16Array } from '#common';
 import { blocksPerRow, quantizeRows, type BlockFormat } from './quantize-blocks.js';
 import { emitChannels } from './channel-linear.js';
+import { CodesWithScales } from './codes-with-scales.js';
 import { type LinearLayer, rowPieces } from './row-pieces.js';
 import type { WeightSource } from './weight-source.js';
 
@@ -38,10 +39,10 @@ function emitBlocks(
 ): ValueName {
   const { name, inputs, outputs } = layer;
   const blocks = blocksPerRow(inputs, format);
-  const content = new BlockContent(weights, layer, format);
+  const content = new CodesWithScales(name, () => blockPieces(weights, format, layer));
   const blockBytes = (format.blockSize * format.bits) / 8;
   const codes = builder.weight(`${name}.codes`, 'uint8', [outputs, blocks, blockBytes], content.codes);
-  const scales = builder.weight(`${name}.scales`, 'float32', [outputs * blocks], content.takeScales);
+  const scales = builder.weight(`${name}.scales`, 'float32', [outputs * blocks], content.scales);
   return builder.contribNode('MatMulNBits', [input, codes, scales], {
     K: inputs,
     N: outputs,
@@ -51,36 +52,19 @@ function emitBlocks(
   });
 }
 
-/** Codes and scales come out of one pass; the scales wait, small, until the writer reaches their tensor. */
-class BlockContent {
-  private scales: Float32Array | null = null;
-
-  constructor(
-    private readonly weights: WeightSource,
-    private readonly layer: LinearLayer,
-    private readonly format: BlockFormat,
-  ) {}
-
-  readonly codes: TensorContent = () => this.quantize();
-
-  readonly takeScales: TensorContent = () => {
-    const scales = this.scales;
-    if (!scales) throw new Error(`The scales of ${this.layer.name} were asked for before its codes.`);
-    this.scales = null;
-    return bytesOf(scales);
-  };
-
-  private async *quantize(): AsyncGenerator<Uint8Array> {
-    const { inputs, outputs } = this.layer;
-    const blocks = blocksPerRow(inputs, this.format);
-    const scales = new Float32Array(outputs * blocks);
-    for await (const { from, values } of rowPieces(this.weights, this.layer)) {
-      const piece = quantizeRows(values, inputs, this.format);
-      scales.set(piece.scales, from * blocks);
-      yield piece.codes;
-    }
-    this.scales = scales;
+async function* blockPieces(
+  weights: WeightSource,
+  format: BlockFormat,
+  layer: LinearLayer,
+): AsyncGenerator<Uint8Array, Float32Array> {
+  const blocks = blocksPerRow(layer.inputs, format);
+  const scales = new Float32Array(layer.outputs * blocks);
+  for await (const { from, values } of rowPieces(weights, layer)) {
+    const piece = quantizeRows(values, layer.inputs, format);
+    scales.set(piece.scales, from * blocks);
+    yield piece.codes;
   }
+  return scales;
 }
 
 async function* transposed(
