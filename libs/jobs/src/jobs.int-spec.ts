@@ -582,7 +582,8 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     const closer = new JobCloser(jobs);
     const cipher = new PayloadCipher(secretKey);
     const common = { jobs: slow, closer, cipher, transport, logger, queueLimit: 1_000 };
-    const service = new AdmissionService({ ...common, budgetOf: () => new StoreBudget(20) });
+    // Long enough that the transaction begins within it on a busy machine, too.
+    const service = new AdmissionService({ ...common, budgetOf: () => new StoreBudget(500) });
     await expect(service.open(opened)).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' });
     expect(await row(opened.requestId)).toBeUndefined();
     write();
