@@ -1,7 +1,7 @@
 /*
  * The walls of the house (STYLE, section 1). Imports point left only:
  *   common < platform < queue, accounts, model-registry, model-store, … < jobs, inference < modalities < apps
- * `test/house/walls.spec.ts` plants an offence against each rule and expects the rule's name.
+ * `test/architecture/module-boundaries.spec.ts` plants an offence against each rule and expects the rule's name.
  */
 
 const tests = '(^test/|^bench/|[.](spec|int-spec|e2e-spec|models-spec|conformance)[.]ts$)';

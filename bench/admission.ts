@@ -7,7 +7,7 @@ import { beginCount, type DatabaseWork } from './admission/statements.js';
 import { measure } from './queue/load.js';
 import { openRawBull } from './queue/raw-bull.js';
 import {
-  type Contestant,
+  type BenchSubject,
   type Figures,
   machineFacts,
   medianOf,
@@ -59,7 +59,7 @@ function cpuFigures(clock: CpuClock, requests: number): Figures {
 }
 
 /** As many requests as it answers. */
-function throughput(name: string, stack: Stack, target: LoadTarget): Contestant {
+function throughput(name: string, stack: Stack, target: LoadTarget): BenchSubject {
   const load = new HttpLoad(connections);
   return {
     name,
@@ -74,7 +74,7 @@ function throughput(name: string, stack: Stack, target: LoadTarget): Contestant 
 }
 
 /** How long an answer takes at a steady rate, and what it costs the stack then, if it is one. */
-function latency(name: string, target: LoadTarget, perSecond: number, stack?: Stack): Contestant {
+function latency(name: string, target: LoadTarget, perSecond: number, stack?: Stack): BenchSubject {
   const load = new HttpLoad(256);
   return {
     name,
@@ -89,7 +89,7 @@ function latency(name: string, target: LoadTarget, perSecond: number, stack?: St
   };
 }
 
-async function rawBull(redisUrl: string): Promise<Contestant> {
+async function rawBull(redisUrl: string): Promise<BenchSubject> {
   const queue = await openRawBull(redisUrl, `bench${process.pid}`);
   return {
     name: 'raw BullMQ add and process',

@@ -2,7 +2,7 @@ import { type PlatformProcess, startPlatform } from '#test/platform';
 import { redisAvailable } from '#test/redis';
 import { Conversations, type ConversationPlan } from './affinity/conversations.js';
 import { installAll } from './models.js';
-import { type Contestant, type ContestantResult, medianOf, type Ratio, runBench } from './report.js';
+import { type BenchSubject, type BenchSubjectResult, medianOf, type Ratio, runBench } from './report.js';
 import { benchOptions, homeOption, jsonOption, roundsOption } from './settings.js';
 
 const options = benchOptions(
@@ -47,10 +47,10 @@ const platform = await startPlatform({
 });
 try {
   await untilAllWork();
-  const without = contestant('shared queue', platform.origins.slice(0, 1), 1);
-  const kept = contestant('affinity', platform.origins.slice(1), 2);
+  const without = subject('shared queue', platform.origins.slice(0, 1), 1);
+  const kept = subject('affinity', platform.origins.slice(1), 2);
   const ratioOf = (
-    results: readonly ContestantResult[],
+    results: readonly BenchSubjectResult[],
     figure: string,
     aim: number | null,
     isLimit = false,
@@ -60,7 +60,7 @@ try {
     aim,
     isLimit,
   });
-  const ratiosOf = (results: readonly ContestantResult[]): Ratio[] => [
+  const ratiosOf = (results: readonly BenchSubjectResult[]): Ratio[] => [
     ratioOf(results, 'laterCachedShare', aims.cachedShare),
     ratioOf(results, 'laterFirstTokenMeanMs', aims.firstToken, true),
     ratioOf(results, 'laterFirstTokenP95Ms', null),
@@ -73,24 +73,24 @@ try {
     replicas: affine.length,
     rounds,
     ...plan,
-    keepMs: options.keep,
+    stickyMs: options.keep,
     queue,
   };
   await runBench({
     name: 'affinity',
     settings,
-    contestants: [without, kept],
+    subjects: [without, kept],
     rounds,
     ratiosOf,
     json: options.json,
   });
-  process.stdout.write(`\n${await endsOfKept()}\n`);
+  process.stdout.write(`\n${await endsOfSticky()}\n`);
 } finally {
   await platform.stop();
 }
 process.exit(0);
 
-function contestant(name: string, origins: readonly string[], offset: number): Contestant {
+function subject(name: string, origins: readonly string[], offset: number): BenchSubject {
   const conversations = new Conversations({ origins, key: platform.inferenceKey, modelId }, plan);
   return {
     name,
@@ -118,7 +118,7 @@ async function untilAllWork(): Promise<void> {
 }
 
 /** What the workers say became of the jobs that were kept. */
-async function endsOfKept(): Promise<string> {
+async function endsOfSticky(): Promise<string> {
   const ends = new Map<string, number>();
   for (const name of workerNames()) {
     const found = (await metricsOf(platform.operationsUrl(name))).matchAll(

@@ -1,15 +1,15 @@
 import type { InstalledModel } from '#model-store';
 import { redisAvailable } from '#test/redis';
 import {
-  asContestant,
+  asSubject,
   bareEmbedder,
-  type ContestantOptions,
+  type BenchSubjectOptions,
   type Embedder,
   peerEmbedder,
   platformEmbedder,
 } from './embeddings/embedders.js';
 import { installAll, serveModels } from './models.js';
-import { type Contestant, type ContestantResult, medianOf, type Ratio, runBench } from './report.js';
+import { type BenchSubject, type BenchSubjectResult, medianOf, type Ratio, runBench } from './report.js';
 import { benchOptions, modelBenchOptions } from './settings.js';
 
 const {
@@ -52,9 +52,9 @@ try {
     await peerEmbedder(model, threads),
   ];
   embedders.push(whole, bare, js);
-  const of = (embedder: Embedder, options: Pick<ContestantOptions, 'name' | 'perRequest'>): Contestant =>
-    asContestant(embedder, { texts, callers, ...options });
-  const contestants = [
+  const of = (embedder: Embedder, options: Pick<BenchSubjectOptions, 'name' | 'perRequest'>): BenchSubject =>
+    asSubject(embedder, { texts, callers, ...options });
+  const subjects = [
     of(whole, { name: 'sluice, 16 texts a request', perRequest: 16 }),
     of(whole, { name: 'sluice, one text a request', perRequest: 1 }),
     of(bare, { name: 'bare, 16 texts a request', perRequest: 16 }),
@@ -62,7 +62,7 @@ try {
     of(js, { name: `${peer}, one by one`, perRequest: 1 }),
     of(js, { name: `${peer}, batches of 32`, perRequest: 32 }),
   ];
-  const ratiosOf = (results: readonly ContestantResult[]): Ratio[] => {
+  const ratiosOf = (results: readonly BenchSubjectResult[]): Ratio[] => {
     const rate = (name: string): number => medianOf(results, name, 'textsPerSecond');
     return ['sluice', 'bare'].flatMap((ours) =>
       ['16 texts a request', 'one text a request'].flatMap((form): Ratio[] => {
@@ -84,7 +84,7 @@ try {
     );
   };
   const settings = { rounds, texts, callers, threads, queue: redisAvailable ? 'Redis' : 'PostgreSQL' };
-  await runBench({ name: 'embeddings', settings, contestants, rounds, ratiosOf, json });
+  await runBench({ name: 'embeddings', settings, subjects, rounds, ratiosOf, json });
 } finally {
   for (const embedder of embedders) await embedder.close();
   await platform.stop();

@@ -3,7 +3,7 @@ import { CpuClock } from './admission/cpu-clock.js';
 import { HttpLoad, type LoadTarget } from './admission/http-load.js';
 import { modelId, Stack } from './admission/stack.js';
 import { fleetFigures, fleetRatios } from './fleet/fleet-figures.js';
-import { type Contestant, machineFacts, publish, runInterleaved } from './report.js';
+import { type BenchSubject, machineFacts, publish, runInterleaved } from './report.js';
 import { benchOptions, jsonOption } from './settings.js';
 
 const options = benchOptions(
@@ -41,7 +41,7 @@ function targetOf(stack: Stack): LoadTarget {
 }
 
 /** A fleet of some size with always enough to do. */
-function fleet(workers: number, stack: Stack): Contestant {
+function fleet(workers: number, stack: Stack): BenchSubject {
   const jobsPerWorker = Math.round(allJobs / fleets.reduce((sum, size) => sum + size, 0) / rounds);
   // Twice what the workers run at once: one half runs while the other half waits in the queue.
   const load = new HttpLoad(2 * slots * workers);
@@ -73,8 +73,8 @@ async function main(): Promise<void> {
   const onProgress = (line: string) => void process.stderr.write(`${line}\n`);
   const stack = await Stack.start({ accounts: 16, slots });
   try {
-    const contestants = fleets.map((workers) => fleet(workers, stack));
-    const results = await runInterleaved(contestants, { rounds, warmups: 1, onProgress });
+    const subjects = fleets.map((workers) => fleet(workers, stack));
+    const results = await runInterleaved(subjects, { rounds, warmups: 1, onProgress });
     await stack.verifyLedger();
     const ratios = fleetRatios(results, fleets.map(fleetName));
     const settings = { jobs: allJobs, rounds, slots, tokens, delayMs };

@@ -1,8 +1,8 @@
 import { readNvidiaDriver } from '#platform/devices';
 import type { InstalledModel } from '#model-store';
-import { ProviderContestant } from './gpu/provider-contestant.js';
+import { ProviderBenchSubject } from './gpu/provider-subject.js';
 import { installAll } from './models.js';
-import { type ContestantResult, medianOf, type Ratio, runBench } from './report.js';
+import { type BenchSubjectResult, medianOf, type Ratio, runBench } from './report.js';
 import { benchOptions, modelBenchOptions } from './settings.js';
 
 const options = benchOptions(
@@ -23,12 +23,12 @@ What does not work here is left out, with the reason.`,
 const { home, json, rounds, threads, streams, tokens: outputTokens } = options;
 
 const installed = await installAll(home, [options.text, 'all-minilm-l6-v2', 'esrgan-slim']);
-const [text, embedding, picture] = installed as [InstalledModel, InstalledModel, InstalledModel];
-const contestants: ProviderContestant[] = [];
+const [text, embedding, image] = installed as [InstalledModel, InstalledModel, InstalledModel];
+const subjects: ProviderBenchSubject[] = [];
 for (const provider of options.providers.split(',')) {
-  const plan = { provider, models: { text, embedding, picture }, threads, streams, outputTokens };
+  const plan = { provider, models: { text, embedding, image }, threads, streams, outputTokens };
   try {
-    contestants.push(await ProviderContestant.start(plan));
+    subjects.push(await ProviderBenchSubject.start(plan));
   } catch (error) {
     process.stderr.write(`${provider} is left out: ${error instanceof Error ? error.message : String(error)}\n`);
   }
@@ -44,7 +44,7 @@ const settings = {
   threads,
 };
 const figures = ['oneTokensPerSecond', 'manyTokensPerSecond', 'textsPerSecond'];
-const ratiosOf = (results: readonly ContestantResult[]): Ratio[] =>
+const ratiosOf = (results: readonly BenchSubjectResult[]): Ratio[] =>
   results
     .filter(({ name }) => name !== 'cpu' && results.some((each) => each.name === 'cpu'))
     .flatMap(({ name }) =>
@@ -53,5 +53,5 @@ const ratiosOf = (results: readonly ContestantResult[]): Ratio[] =>
         return { name: `${name} / cpu, ${figure}`, value, aim: null };
       }),
     );
-await runBench({ name: 'gpu', settings, contestants, rounds, ratiosOf, json });
+await runBench({ name: 'gpu', settings, subjects, rounds, ratiosOf, json });
 process.exit(0);

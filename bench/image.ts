@@ -1,17 +1,11 @@
-import { encodePicture } from '#media';
+import { encodeImage } from '#media';
 import { type ImageOperation, plainImage } from '#modalities/image/contract';
 import type { InstalledModel } from '#model-store';
 import type { Platform } from '#test/platform';
-import {
-  bareContestant,
-  type MediaWork,
-  peerContestant,
-  platformContestant,
-  workerContestant,
-} from './media/media-contestants.js';
+import { bareSubject, type MediaWork, peerSubject, platformSubject, workerSubject } from './media/media-subjects.js';
 import { patterned } from './media/patterned.js';
 import { installAll, serveModels } from './models.js';
-import { type ContestantResult, medianOf, type Ratio, runBench } from './report.js';
+import { type BenchSubjectResult, medianOf, type Ratio, runBench } from './report.js';
 import { benchOptions, modelBenchOptions } from './settings.js';
 
 const { home, threads, rounds, json } = benchOptions(
@@ -25,10 +19,10 @@ alone (storage, decoding, engine, encoding), in our engine alone (pixels), in tr
 
 async function workOf(
   model: InstalledModel,
-  { name, path, task, size: [width, height], more, operation }: PictureWork,
+  { name, path, task, size: [width, height], more, operation }: ImageWork,
 ): Promise<MediaWork> {
   const data = patterned(width, height);
-  const png = await encodePicture({ width, height, channels: 3, data }, { format: 'png' });
+  const png = await encodeImage({ width, height, channels: 3, data }, { format: 'png' });
   const body = JSON.stringify({ image: png.toString('base64'), ...(path === 'image/upscale' && { scale: 2 }) });
   const payload = plainImage(operation, [], 1);
   const ask = async (platform: Platform): Promise<void> => {
@@ -37,11 +31,11 @@ async function workOf(
     const answer = await response.arrayBuffer();
     if (!response.ok) throw new Error(`${response.status}: ${Buffer.from(answer).toString()}`);
   };
-  const inputs = [{ picture: { width, height, data }, ...more }];
-  return { name, model, ask, task, inputs, job: { modality: 'image', payload, pictures: [png] } };
+  const inputs = [{ image: { width, height, data }, ...more }];
+  return { name, model, ask, task, inputs, job: { modality: 'image', payload, images: [png] } };
 }
 
-interface PictureWork {
+interface ImageWork {
   name: string;
   path: string;
   operation: ImageOperation;
@@ -76,22 +70,22 @@ try {
   const [width, height] = small;
   const planes = Float32Array.from(patterned(width, height), (sample) => sample / 255);
   const feeds = { input: { data: planes, dims: [1, 3, height, width] } };
-  const contestants = [
-    platformContestant(platform, works),
-    await workerContestant(works, threads),
-    await bareContestant(works, threads),
-    await peerContestant('transformers.js', 'transformers-matting.mjs', [
+  const subjects = [
+    platformSubject(platform, works),
+    await workerSubject(works, threads),
+    await bareSubject(works, threads),
+    await peerSubject('transformers.js', 'transformers-matting.mjs', [
       {
         work: cutOut,
         load: { folder: modnet.folder, threads },
         run: { width: large[0], height: large[1], data: patterned(...large) },
       },
     ]),
-    await peerContestant('bare session', 'onnx-session.mjs', [
+    await peerSubject('bare session', 'onnx-session.mjs', [
       { work: double, load: { file: `${esrgan.folder}/x2.onnx`, threads }, run: { feeds: [feeds] } },
     ]),
   ];
-  const ratiosOf = (results: readonly ContestantResult[]): Ratio[] => {
+  const ratiosOf = (results: readonly BenchSubjectResult[]): Ratio[] => {
     const ratio = (name: string, slow: string, quick: string, figure: string, aim: number | null): Ratio => ({
       name: `${name}: ${slow} / ${quick}, time`,
       value: medianOf(results, slow, figure) / medianOf(results, quick, figure),
@@ -105,7 +99,7 @@ try {
       ratio('double', 'bare worker', 'sluice', 'doubleMs', 0.95),
     ];
   };
-  await runBench({ name: 'image', settings: { rounds, threads }, contestants, rounds, ratiosOf, json });
+  await runBench({ name: 'image', settings: { rounds, threads }, subjects, rounds, ratiosOf, json });
 } finally {
   await platform.stop();
 }

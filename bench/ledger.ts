@@ -1,10 +1,10 @@
-import { isSound, LedgerService } from '#billing';
+import { isAudio, LedgerService } from '#billing';
 import { migrate } from '#platform/migrations';
 import { PrismaService } from '#platform/prisma';
 import { startPostgres } from '#test/postgres-server';
 import { fillLedger } from './ledger/fill-ledger.js';
 import { openPaidJobs, type PaidJobs } from './ledger/paid-jobs.js';
-import { type Contestant, machineFacts, medianOf, publish, runInterleaved } from './report.js';
+import { type BenchSubject, machineFacts, medianOf, publish, runInterleaved } from './report.js';
 import { benchOptions, jsonOption, roundsOption } from './settings.js';
 
 const options = benchOptions(
@@ -27,7 +27,7 @@ const entriesPerSecondAim = 100_000;
 const accounts = 64;
 const concurrency = 32;
 
-function contestant(name: string, jobs: number, work: PaidJobs): Contestant {
+function subject(name: string, jobs: number, work: PaidJobs): BenchSubject {
   return {
     name,
     run: async () => {
@@ -38,7 +38,7 @@ function contestant(name: string, jobs: number, work: PaidJobs): Contestant {
   };
 }
 
-async function prove(prisma: PrismaService, entries: number): Promise<Contestant> {
+async function prove(prisma: PrismaService, entries: number): Promise<BenchSubject> {
   await fillLedger(prisma, entries);
   const ledger = new LedgerService(prisma);
   return {
@@ -47,7 +47,7 @@ async function prove(prisma: PrismaService, entries: number): Promise<Contestant
       const startedMs = performance.now();
       const report = await ledger.verify();
       const seconds = (performance.now() - startedMs) / 1_000;
-      if (!isSound(report)) throw new Error(`the ledger is broken: ${JSON.stringify(report.breaks, String)}`);
+      if (!isAudio(report)) throw new Error(`the ledger is broken: ${JSON.stringify(report.breaks, String)}`);
       return { seconds, entries: report.figures.entries, entriesPerSecond: report.figures.entries / seconds };
     },
   };
@@ -63,8 +63,8 @@ async function main(): Promise<void> {
     await migrate({ url });
     const onProgress = (line: string) => void process.stderr.write(`${line}\n`);
     const load = [
-      contestant('one account', jobs, await openPaidJobs(prisma, 1)),
-      contestant('many accounts', jobs, await openPaidJobs(prisma, accounts)),
+      subject('one account', jobs, await openPaidJobs(prisma, 1)),
+      subject('many accounts', jobs, await openPaidJobs(prisma, accounts)),
     ];
     const results = await runInterleaved(load, { rounds, warmups: 1, onProgress });
     const proof = [await prove(prisma, entries)];

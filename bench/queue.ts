@@ -3,7 +3,7 @@ import { redisAvailable, startRedis } from '#test/redis';
 import { openRawBull } from './queue/raw-bull.js';
 import { type BenchQueue, type LoadSize, measure } from './queue/load.js';
 import { openSluiceQueue } from './queue/sluice-queue.js';
-import { type Contestant, machineFacts, medianOf, publish, type Ratio, runInterleaved } from './report.js';
+import { type BenchSubject, machineFacts, medianOf, publish, type Ratio, runInterleaved } from './report.js';
 import { benchOptions, jsonOption, roundsOption } from './settings.js';
 
 const options = benchOptions(
@@ -52,7 +52,7 @@ async function startServers(): Promise<Server[]> {
   return servers;
 }
 
-function contestant(name: string, { url, size }: Server, open: (url: string) => Promise<BenchQueue>): Contestant {
+function subject(name: string, { url, size }: Server, open: (url: string) => Promise<BenchQueue>): BenchSubject {
   let queue: BenchQueue | null = null;
   return {
     name,
@@ -72,11 +72,11 @@ async function main(): Promise<void> {
   const servers = await startServers();
   try {
     const namespace = `bench${process.pid}`;
-    const contestants = servers.flatMap((server) => [
-      contestant(`raw BullMQ on ${server.store}`, server, (url) => openRawBull(url, `${namespace}_raw`)),
-      contestant(`sluice on ${server.store}`, server, (url) => openSluiceQueue(url, `${namespace}_ours`)),
+    const subjects = servers.flatMap((server) => [
+      subject(`raw BullMQ on ${server.store}`, server, (url) => openRawBull(url, `${namespace}_raw`)),
+      subject(`sluice on ${server.store}`, server, (url) => openSluiceQueue(url, `${namespace}_ours`)),
     ]);
-    const results = await runInterleaved(contestants, {
+    const results = await runInterleaved(subjects, {
       rounds: options.rounds,
       warmups: 1,
       onProgress: (line) => process.stderr.write(`${line}\n`),

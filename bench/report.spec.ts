@@ -4,14 +4,14 @@ import { formatTable, percentile, runInterleaved } from './report.js';
 describe('bench report', () => {
   it('interleaves the contestants, begins each round with another, and throws warm-ups away', async () => {
     const order: string[] = [];
-    const contestant = (name: string) => ({
+    const subject = (name: string) => ({
       name,
       run: async (round: number) => {
         order.push(name + round);
         return { value: round };
       },
     });
-    const results = await runInterleaved([contestant('a'), contestant('b')], { rounds: 3, warmups: 1 });
+    const results = await runInterleaved([subject('a'), subject('b')], { rounds: 3, warmups: 1 });
     expect(order).toEqual(['b-1', 'a-1', 'a0', 'b0', 'b1', 'a1', 'a2', 'b2']);
     expect(results[0]).toEqual({ name: 'a', rounds: 3, figures: { value: { median: 1, min: 0, max: 2 } } });
   });

@@ -9,7 +9,7 @@ import { cpus, totalmem } from 'node:os';
 /** Figures of one run by name, the unit in the name: `pickupP50Ms`, `jobsPerSecond`. */
 export type Figures = Record<string, number>;
 
-export interface Contestant {
+export interface BenchSubject {
   readonly name: string;
   /** Once before the first round; not measured. */
   prepare?(): Promise<void>;
@@ -33,7 +33,7 @@ export interface Spread {
   max: number;
 }
 
-export interface ContestantResult {
+export interface BenchSubjectResult {
   name: string;
   rounds: number;
   figures: Record<string, Spread>;
@@ -41,21 +41,21 @@ export interface ContestantResult {
 
 /** Runs the contestants in turns; each round begins with another one. */
 export async function runInterleaved(
-  contestants: readonly Contestant[],
+  subjects: readonly BenchSubject[],
   { rounds, warmups, onProgress = () => undefined }: RoundsOptions,
-): Promise<ContestantResult[]> {
-  const runs = new Map<string, Figures[]>(contestants.map(({ name }) => [name, []]));
+): Promise<BenchSubjectResult[]> {
+  const runs = new Map<string, Figures[]>(subjects.map(({ name }) => [name, []]));
   try {
-    for (const contestant of contestants) await contestant.prepare?.();
+    for (const subject of subjects) await subject.prepare?.();
     for (let round = -warmups; round < rounds; round += 1) {
-      for (const contestant of rotate(contestants, Math.abs(round))) {
-        const figures = await contestant.run(round);
-        onProgress(`${round < 0 ? 'warm-up' : `round ${round + 1}/${rounds}`}: ${contestant.name}`);
-        if (round >= 0) runs.get(contestant.name)?.push(figures);
+      for (const subject of rotate(subjects, Math.abs(round))) {
+        const figures = await subject.run(round);
+        onProgress(`${round < 0 ? 'warm-up' : `round ${round + 1}/${rounds}`}: ${subject.name}`);
+        if (round >= 0) runs.get(subject.name)?.push(figures);
       }
     }
   } finally {
-    for (const contestant of contestants) await contestant.close?.();
+    for (const subject of subjects) await subject.close?.();
   }
   return [...runs].map(([name, figures]) => ({ name, rounds: figures.length, figures: spreads(figures) }));
 }
@@ -89,7 +89,7 @@ export function percentile(values: readonly number[], percent: number): number {
 }
 
 /** The median of one figure of one contestant; NaN when there is none. */
-export function medianOf(results: readonly ContestantResult[], name: string, figure: string): number {
+export function medianOf(results: readonly BenchSubjectResult[], name: string, figure: string): number {
   return results.find((result) => result.name === name)?.figures[figure]?.median ?? Number.NaN;
 }
 
@@ -107,7 +107,7 @@ export interface Report {
   startedAt: string;
   machine: { cpu: string; cores: number; memoryGiB: number; node: string; platform: string };
   settings: Record<string, string | number | boolean>;
-  results: ContestantResult[];
+  results: BenchSubjectResult[];
   ratios: Ratio[];
 }
 
@@ -125,16 +125,16 @@ export function machineFacts(): Report['machine'] {
 export interface Bench {
   name: string;
   settings: Report['settings'];
-  contestants: readonly Contestant[];
+  subjects: readonly BenchSubject[];
   rounds: number;
-  ratiosOf: (results: readonly ContestantResult[]) => Ratio[];
+  ratiosOf: (results: readonly BenchSubjectResult[]) => Ratio[];
   json: string | null;
 }
 
 /** A whole bench after one warm-up: rounds with their progress on stderr, then the report. */
-export async function runBench({ name, settings, contestants, rounds, ratiosOf, json }: Bench): Promise<void> {
+export async function runBench({ name, settings, subjects, rounds, ratiosOf, json }: Bench): Promise<void> {
   const onProgress = (line: string) => void process.stderr.write(`${line}\n`);
-  const results = await runInterleaved(contestants, { rounds, warmups: 1, onProgress });
+  const results = await runInterleaved(subjects, { rounds, warmups: 1, onProgress });
   const startedAt = new Date().toISOString();
   const ratios = ratiosOf(results);
   await publish({ bench: name, startedAt, machine: machineFacts(), settings, results, ratios }, json);

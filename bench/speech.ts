@@ -1,9 +1,9 @@
 import type { InstalledModel } from '#model-store';
 import { installAll, serveModels } from './models.js';
-import { type ContestantResult, medianOf, type Ratio, runBench } from './report.js';
+import { type BenchSubjectResult, medianOf, type Ratio, runBench } from './report.js';
 import { benchOptions, modelBenchOptions } from './settings.js';
 import { benchTexts } from './speech/texts.js';
-import { asContestant, bareVoice, peerVoice, platformVoice } from './speech/voices.js';
+import { asSubject, bareVoice, peerVoice, platformVoice } from './speech/voices.js';
 
 const { home, threads, rounds, json } = benchOptions(
   `node dist/bench/speech.js [options]
@@ -26,7 +26,7 @@ try {
     platformVoice('sluice, tiny-tts', platform, { model: tiny, voice: 'male', streaming: true }),
     await bareVoice('bare, tiny-tts', tiny, { threads, voice: 'male' }),
   ];
-  const ratiosOf = (results: readonly ContestantResult[]): Ratio[] =>
+  const ratiosOf = (results: readonly BenchSubjectResult[]): Ratio[] =>
     Object.keys(benchTexts).flatMap((name): Ratio[] => {
       // The silences between sentences differ, what is computed does not: whole times, not times per second.
       const ms = (of: string): number => medianOf(results, of, `${name}Ms`);
@@ -36,8 +36,8 @@ try {
         { name: `${name}: bare / sluice, time (1 is no overhead)`, value: ms('bare') / ms('sluice'), aim: 0.95 },
       ];
     });
-  const contestants = voices.map(asContestant);
-  await runBench({ name: 'speech', settings: { rounds, threads, voice }, contestants, rounds, ratiosOf, json });
+  const subjects = voices.map(asSubject);
+  await runBench({ name: 'speech', settings: { rounds, threads, voice }, subjects, rounds, ratiosOf, json });
 } finally {
   await platform.stop();
 }

@@ -4,7 +4,7 @@ import { modelsFolder } from '#model-store';
 import { machineFacts } from './report.js';
 import { benchOptions, homeOption } from './settings.js';
 import { casesFor } from './text/cases.js';
-import { contenderNames, startLineup } from './text/lineup.js';
+import { contenderNames, startBenchPlatforms } from './text/bench-platforms.js';
 import { type CaseResult, type PrefixResult, runCase, runPrefixCase, type RunOptions } from './text/run-cases.js';
 import { platformRatios, resultTable } from './text/text-report.js';
 import { peerFormats, prepareWeights } from './text/weights.js';
@@ -40,7 +40,7 @@ const say = (text: string) => process.stderr.write(`${text}\n`);
 
 say(`preparing the weights of ${options.model} in ${options.home}`);
 const weights = await prepareWeights(options.model, options.home, peers);
-const { platform, contenders } = await startLineup({
+const { platform, contenders } = await startBenchPlatforms({
   weights,
   threads: options.threads,
   slots: options.slots === null ? undefined : Number(options.slots),

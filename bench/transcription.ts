@@ -1,8 +1,8 @@
 import type { InstalledModel } from '#model-store';
 import { installAll, serveModels } from './models.js';
-import { type ContestantResult, medianOf, type Ratio, runBench } from './report.js';
+import { type BenchSubjectResult, medianOf, type Ratio, runBench } from './report.js';
 import { benchOptions, modelBenchOptions } from './settings.js';
-import { asContestant, bareTranscriber, peerTranscriber, platformTranscriber } from './transcription/contestants.js';
+import { asSubject, bareTranscriber, peerTranscriber, platformTranscriber } from './transcription/subjects.js';
 import { benchRecordings } from './transcription/recordings.js';
 
 const { rounds, threads, words, home, json } = benchOptions(
@@ -25,7 +25,7 @@ try {
     platformTranscriber('sluice, moonshine', platform, moonshine.manifest.id, words),
     await bareTranscriber('bare, moonshine', moonshine, { threads, words }),
   ];
-  const ratiosOf = (results: readonly ContestantResult[]): Ratio[] =>
+  const ratiosOf = (results: readonly BenchSubjectResult[]): Ratio[] =>
     recordings.flatMap(({ name }): Ratio[] => {
       const ms = (of: string): number => medianOf(results, of, `${name}Ms`);
       return [
@@ -34,8 +34,8 @@ try {
         { name: `${name}: bare / sluice, time (1 is no overhead)`, value: ms('bare') / ms('sluice'), aim: 0.95 },
       ];
     });
-  const contestants = transcribers.map((transcriber) => asContestant(transcriber, recordings));
-  await runBench({ name: 'transcription', settings: { rounds, threads, words }, contestants, rounds, ratiosOf, json });
+  const subjects = transcribers.map((transcriber) => asSubject(transcriber, recordings));
+  await runBench({ name: 'transcription', settings: { rounds, threads, words }, subjects, rounds, ratiosOf, json });
 } finally {
   await platform.stop();
 }

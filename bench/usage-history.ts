@@ -2,7 +2,7 @@ import { migrate } from '#platform/migrations';
 import { PrismaService } from '#platform/prisma';
 import { startPostgres } from '#test/postgres-server';
 import {
-  type Contestant,
+  type BenchSubject,
   type Figures,
   machineFacts,
   medianOf,
@@ -83,13 +83,13 @@ function figuresOf(milliseconds: readonly number[]): Figures {
 }
 
 /** Pages of the same kind; `query` makes the first one of a round. */
-function walker(name: string, reader: Reader, pages: number, query: () => string): Contestant {
+function walker(name: string, reader: Reader, pages: number, query: () => string): BenchSubject {
   const run = async () => figuresOf((await reader.walk(query(), pages)).map(({ ms }) => ms));
   return { name, run };
 }
 
 /** Single pages, each somewhere else. */
-function jumper(name: string, pages: number, ask: () => Promise<{ ms: number }>): Contestant {
+function jumper(name: string, pages: number, ask: () => Promise<{ ms: number }>): BenchSubject {
   const run = async () => {
     const milliseconds: number[] = [];
     for (let page = 0; page < pages; page += 1) milliseconds.push((await ask()).ms);
@@ -98,7 +98,7 @@ function jumper(name: string, pages: number, ask: () => Promise<{ ms: number }>)
   return { name, run };
 }
 
-function contestants(reader: Reader, pages: number, days: number, deepCursor: string): Contestant[] {
+function subjects(reader: Reader, pages: number, days: number, deepCursor: string): BenchSubject[] {
   const somewhere = () => new Date(Date.now() - Math.random() * days * oneDayMs).toISOString();
   return [
     walker('first pages', reader, pages, () => `?pageSize=${pageSize}`),
@@ -114,7 +114,7 @@ function contestants(reader: Reader, pages: number, days: number, deepCursor: st
 }
 
 /** Analytics are kept for 10 minutes: every question is about other days. */
-function analyst(reader: Reader, days: number): Contestant {
+function analyst(reader: Reader, days: number): BenchSubject {
   let offset = 0;
   const dayOf = (ago: number) => new Date(Date.now() - ago * oneDayMs).toISOString().slice(0, 10);
   const run = async () => {
@@ -146,7 +146,7 @@ async function main(): Promise<void> {
     const read = all.reduce((sum, { rows }) => sum + rows, 0);
     if (read !== Math.ceil(positions / 2) * 2) throw new Error(`${read} positions were read of ${positions}`);
     const deepCursor = all[Math.max(0, all.length - pages - 2)]?.nextCursor ?? '';
-    const kinds = contestants(reader, pages, days, deepCursor);
+    const kinds = subjects(reader, pages, days, deepCursor);
     const results = [
       ...(await runInterleaved(kinds, { rounds, warmups: 1, onProgress })),
       { name: `every page of ${pageSize}, once`, rounds: 1, figures: spread(figuresOf(all.map(({ ms }) => ms))) },

@@ -1,18 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { encodePicture } from '#media';
+import { encodeImage } from '#media';
 import type { VideoJobPayload } from '#modalities/video/contract';
 import type { InstalledModel } from '#model-store';
 import type { Platform } from '#test/platform';
-import {
-  bareContestant,
-  type MediaWork,
-  peerContestant,
-  platformContestant,
-  workerContestant,
-} from './media/media-contestants.js';
+import { bareSubject, type MediaWork, peerSubject, platformSubject, workerSubject } from './media/media-subjects.js';
 import { patterned } from './media/patterned.js';
 import { installAll, serveModels } from './models.js';
-import { type ContestantResult, medianOf, type Ratio, runBench } from './report.js';
+import { type BenchSubjectResult, medianOf, type Ratio, runBench } from './report.js';
 import { benchOptions, modelBenchOptions } from './settings.js';
 
 const { home, threads, rounds, json } = benchOptions(
@@ -32,12 +26,12 @@ const pollMs = 20;
 const quietShare = 0.85;
 let lastMs = 0;
 
-function pictureOf(shift: number): Promise<Buffer> {
-  return encodePicture({ width, height, channels: 3, data: patterned(width, height, shift) }, { format: 'png' });
+function imageOf(shift: number): Promise<Buffer> {
+  return encodeImage({ width, height, channels: 3, data: patterned(width, height, shift) }, { format: 'png' });
 }
 
-function urlOf(picture: Buffer): string {
-  return `data:image/png;base64,${picture.toString('base64')}`;
+function urlOf(image: Buffer): string {
+  return `data:image/png;base64,${image.toString('base64')}`;
 }
 
 async function ask(platform: Platform, body: object): Promise<void> {
@@ -60,9 +54,9 @@ async function ask(platform: Platform, body: object): Promise<void> {
 }
 
 const [rife] = (await installAll(home, ['rife-4.6'])) as [InstalledModel];
-const pictures = [await pictureOf(0), await pictureOf(12)] as const;
-const [image_url, end_image_url] = [urlOf(pictures[0]), urlOf(pictures[1])];
-const wish = { model: rife.manifest.id, duration: '1s', fps: 24, resolution: '256p', image_url, end_image_url };
+const images = [await imageOf(0), await imageOf(12)] as const;
+const [image_url, end_image_url] = [urlOf(images[0]), urlOf(images[1])];
+const options = { model: rife.manifest.id, duration: '1s', fps: 24, resolution: '256p', image_url, end_image_url };
 const [first, last] = [0, 12].map((shift) => ({ width, height, data: patterned(width, height, shift) }));
 /** A job of the worker, as the api makes it of `wish`. */
 const payload: Omit<VideoJobPayload, 'inputs'> = {
@@ -82,10 +76,10 @@ const moments = Array.from({ length: between }, (_, index) => (index + 1) / (bet
 const second: MediaWork = {
   name: 'second',
   model: rife,
-  ask: (platform) => ask(platform, { ...wish, prompt: 'It drifts.' }),
+  ask: (platform) => ask(platform, { ...options, prompt: 'It drifts.' }),
   task: 'interpolate',
   inputs: moments.map((moment) => ({ first, last, moment })),
-  job: { modality: 'video', payload, pictures: [...pictures] },
+  job: { modality: 'video', payload, images: [...images] },
 };
 const platform = await serveModels({ home, models: [rife], threads });
 try {
@@ -97,13 +91,13 @@ try {
     in2: { data: new Float32Array(width * height).fill(moment), dims: [1, 1, height, width] },
   }));
   const load = { file: `${rife.folder}/${rife.manifest.graphFile}`, threads };
-  const contestants = [
-    platformContestant(platform, [second]),
-    await workerContestant([second], threads),
-    await bareContestant([second], threads),
-    await peerContestant('bare session', 'onnx-session.mjs', [{ work: second, load, run: { feeds } }]),
+  const subjects = [
+    platformSubject(platform, [second]),
+    await workerSubject([second], threads),
+    await bareSubject([second], threads),
+    await peerSubject('bare session', 'onnx-session.mjs', [{ work: second, load, run: { feeds } }]),
   ];
-  const ratiosOf = (results: readonly ContestantResult[]): Ratio[] => {
+  const ratiosOf = (results: readonly BenchSubjectResult[]): Ratio[] => {
     const ms = (of: string): number => medianOf(results, of, 'secondMs');
     return [
       { name: 'bare session / bare, time', value: ms('bare session') / ms('bare'), aim: 1 },
@@ -111,7 +105,7 @@ try {
       { name: 'bare worker / sluice, time (1 is no overhead)', value: ms('bare worker') / ms('sluice'), aim: 0.95 },
     ];
   };
-  await runBench({ name: 'video', settings: { rounds, threads }, contestants, rounds, ratiosOf, json });
+  await runBench({ name: 'video', settings: { rounds, threads }, subjects, rounds, ratiosOf, json });
 } finally {
   await platform.stop();
 }

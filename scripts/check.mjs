@@ -22,7 +22,7 @@ const failed = await runSteps([
     command: [node, tool('typescript/bin/tsc'), '-p', 'tsconfig.json', '--noEmit', '--incremental', 'false'],
   },
   {
-    name: 'walls (dependency-cruiser)',
+    name: 'module boundaries (dependency-cruiser)',
     command: [
       node,
       tool('dependency-cruiser/bin/dependency-cruise.mjs'),
@@ -32,8 +32,8 @@ const failed = await runSteps([
     ],
   },
   {
-    name: 'style (test/house)',
-    command: [node, tool('vitest/vitest.mjs'), 'run', '--project', 'unit', 'test/house'],
+    name: 'style (test/architecture)',
+    command: [node, tool('vitest/vitest.mjs'), 'run', '--project', 'unit', 'test/architecture'],
   },
 ]);
 process.exit(failed === 0 ? 0 : 1);

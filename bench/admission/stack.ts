@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { AccountsService } from '#accounts';
-import { isSound, LedgerService } from '#billing';
+import { isAudio, LedgerService } from '#billing';
 import { nanosPerUsd } from '#common';
 import { ModelRegistryService, noOnlineModels } from '#model-registry';
 import { migrate } from '#platform/migrations';
@@ -106,7 +106,7 @@ export class Stack {
     const prisma = new PrismaService({ url: this.databaseUrl, poolSize: 1 });
     try {
       const report = await new LedgerService(prisma).verify();
-      if (!isSound(report)) throw new Error(`the ledger is broken: ${JSON.stringify(report.breaks, String)}`);
+      if (!isAudio(report)) throw new Error(`the ledger is broken: ${JSON.stringify(report.breaks, String)}`);
     } finally {
       await prisma.$disconnect();
     }

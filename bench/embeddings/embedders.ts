@@ -5,7 +5,7 @@ import type { InstalledModel } from '#model-store';
 import type { Platform } from '#test/platform';
 import { CpuClock } from '../admission/cpu-clock.js';
 import { bareLoad } from '../models.js';
-import { type Contestant, percentile } from '../report.js';
+import { type BenchSubject, percentile } from '../report.js';
 import { BenchChild } from '../text/child.contender.js';
 import { runLanes } from '../text/contender.js';
 import { peakMebibytes } from '../transcription/peak-memory.js';
@@ -76,14 +76,14 @@ function childEmbedder(child: BenchChild): Embedder {
   };
 }
 
-export interface ContestantOptions {
+export interface BenchSubjectOptions {
   name: string;
   texts: number;
   perRequest: number;
   callers: number;
 }
 
-export function asContestant(embedder: Embedder, { name, texts, perRequest, callers }: ContestantOptions): Contestant {
+export function asSubject(embedder: Embedder, { name, texts, perRequest, callers }: BenchSubjectOptions): BenchSubject {
   return {
     name,
     run: async (round) => {

@@ -1,5 +1,5 @@
 import type { LoadResult } from '../admission/http-load.js';
-import { type ContestantResult, type Figures, medianOf, type Ratio } from '../report.js';
+import { type BenchSubjectResult, type Figures, medianOf, type Ratio } from '../report.js';
 
 /** The project promises that a worker in a fleet does at least this part of what it does alone. */
 const aim = 0.9;
@@ -35,7 +35,7 @@ export function fleetFigures(
 }
 
 /** Every fleet over the first one of the same run. */
-export function fleetRatios(results: readonly ContestantResult[], names: readonly string[]): Ratio[] {
+export function fleetRatios(results: readonly BenchSubjectResult[], names: readonly string[]): Ratio[] {
   const [first = '', ...others] = names;
   const alone = medianOf(results, first, 'perWorkerPerSecond');
   return others.map((name) => ({

@@ -21,7 +21,7 @@ export interface WorkerJob {
   modality: 'image' | 'video';
   payload: object;
   /** PNG. */
-  pictures: Uint8Array[];
+  images: Uint8Array[];
 }
 
 type Process = (job: RunningJob<never>) => Promise<JobReport>;
@@ -47,14 +47,14 @@ class BareWorker {
   }
 
   /** The pictures are stored before the clock runs: that is the api's part. */
-  async run({ modality, payload, pictures }: WorkerJob): Promise<{ ms: number }> {
+  async run({ modality, payload, images }: WorkerJob): Promise<{ ms: number }> {
     const options = { kind: 'input', contentType: 'image/png' } as const;
-    const stored = await Promise.all(pictures.map((picture) => this.artifacts.put(picture, options)));
+    const stored = await Promise.all(images.map((image) => this.artifacts.put(image, options)));
     const inputs = stored.map(({ id }) => id);
     const job = {
       envelope: { requestId: 'bare', modality, payload: { ...payload, inputs } },
       signal: new AbortController().signal,
-      mailbox: { send: () => undefined },
+      replies: { send: () => undefined },
       progress: () => undefined,
     };
     const startedAt = performance.now();

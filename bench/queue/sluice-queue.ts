@@ -1,5 +1,5 @@
 import { chatJob } from '#modalities/chat/contract';
-import { createTransport, type MailboxSlot } from '#queue';
+import { createTransport, type ReplyStream } from '#queue';
 import { benchPayload, workerConcurrency } from './bench-job.js';
 import type { BenchQueue } from './load.js';
 import type { WorkerEvents } from './raw-bull.js';
@@ -18,7 +18,7 @@ const warn = () => undefined;
  */
 export async function openSluiceQueue(url: string, namespace: string): Promise<BenchQueue> {
   const api = await createTransport({ url, namespace, clientName: 'bench-api', warn });
-  await api.mailbox.start();
+  await api.replies.start();
   const worker = await WorkerLink.start('sluice', url, namespace);
   let left = 0;
   let onDone = (): void => undefined;
@@ -36,14 +36,14 @@ export async function openSluiceQueue(url: string, namespace: string): Promise<B
       return { pickedUp, done };
     },
     add: async (requestId) => {
-      void untilDone(api.mailbox.open(requestId)).then(finish);
+      void untilDone(api.replies.open(requestId)).then(finish);
       await api.producer.enqueue(chatJob, {
         requestId,
         modality: chatJob.modality,
         modelId,
         attempt: 1,
         deadlineAtMs: Date.now() + chatJob.policy.deadlineMs,
-        replyTo: api.mailbox.address,
+        replyTo: api.replies.address,
         payload: benchPayload(),
       });
     },
@@ -73,7 +73,7 @@ export async function openSluiceWorker(
   return worker;
 }
 
-async function untilDone(slot: MailboxSlot): Promise<void> {
+async function untilDone(slot: ReplyStream): Promise<void> {
   for await (const event of slot) {
     if (event.type === 'job-failed') throw new Error('a bench job failed');
   }

@@ -4,7 +4,7 @@ import { splitSentences } from '#inference/host';
 import type { InstalledModel } from '#model-store';
 import type { Platform } from '#test/platform';
 import { bareLoad } from '../models.js';
-import type { Contestant, Figures } from '../report.js';
+import type { BenchSubject, Figures } from '../report.js';
 import { BenchChild } from '../text/child.contender.js';
 import { peakMebibytes } from '../transcription/peak-memory.js';
 import { type BenchText, benchTexts } from './texts.js';
@@ -105,7 +105,7 @@ function childVoice(
 }
 
 /** Every text once per round: time per second of sound, and how long until the first byte. */
-export function asContestant(voice: BenchVoice): Contestant {
+export function asSubject(voice: BenchVoice): BenchSubject {
   return {
     name: voice.name,
     run: async () => {

@@ -58,6 +58,6 @@ function variant(manifest: ModelManifest, options: Record<string, string | numbe
 }
 
 async function pull(home: string, manifests: ModelManifest[]): Promise<void> {
-  const outcomes = await pullModels({ home, manifests, reporter: silentReporter });
-  for (const outcome of outcomes) if (outcome.status === 'failed') throw outcome.error;
+  const results = await pullModels({ home, manifests, reporter: silentReporter });
+  for (const result of results) if (result.status === 'failed') throw result.error;
 }

@@ -31,7 +31,7 @@ const overview = dashboard({
       },
     ),
     figure('Jobs open', 'short', 'open | sum(max by (modality, model, state) (sluice_jobs_open)) or vector(0)'),
-    figure('Broken in the ledger', 'short', 'breaks | sum(max by (check) (abs(sluice_money_broken_invariants)))', {
+    figure('Broken in the ledger', 'short', 'breaks | sum(max by (check) (abs(sluice_ledger_broken_invariants)))', {
       steps: zeroIsGood,
     }),
     heading('HTTP'),
@@ -49,7 +49,7 @@ const overview = dashboard({
       about: 'Valid requests within their limits: let in, or refused for balance, capacity or stores.',
     }),
     graph('Turned away by rate limits', 'reqps', [
-      '{{reason}} | sum by (reason) (rate(sluice_requests_refused_total[5m]))',
+      '{{reason}} | sum by (reason) (rate(sluice_requests_rate_limited_total[5m]))',
     ]),
     heading('Stores and bus'),
     graph('Stores that answer', 'short', ['{{app}} {{dependency}} | min by (app, dependency) (sluice_dependency_up)']),
@@ -130,11 +130,11 @@ const money = dashboard({
   title: 'Sluice / Money',
   about: 'What is reserved, charged and given back, and whether the books are sound.',
   panels: [
-    figure('Broken in the ledger', 'short', 'breaks | sum(max by (check) (abs(sluice_money_broken_invariants)))', {
+    figure('Broken in the ledger', 'short', 'breaks | sum(max by (check) (abs(sluice_ledger_broken_invariants)))', {
       width: 6,
       steps: zeroIsGood,
     }),
-    figure('Since the last proof', 's', 'age | time() - max(sluice_money_proved_timestamp_seconds)', {
+    figure('Since the last proof', 's', 'age | time() - max(sluice_ledger_last_verified_timestamp_seconds)', {
       width: 6,
       steps: [
         ['green', null],
@@ -142,39 +142,44 @@ const money = dashboard({
         ['red', 10_800],
       ],
     }),
-    figure('Open holds', 'short', 'holds | max(sluice_money_open_holds)', { width: 6 }),
-    figure('Held', 'currencyUSD', 'USD | max(sluice_money_held_usd)', { width: 6 }),
+    figure('Open holds', 'short', 'holds | max(sluice_ledger_open_reservations)', { width: 6 }),
+    figure('Held', 'currencyUSD', 'USD | max(sluice_ledger_open_reservations_usd)', { width: 6 }),
     graph(
       'Money per hour',
       'currencyUSD',
       [
-        'reserved | sum(rate(sluice_money_reserved_usd_total[5m])) * 3600',
-        'settled | sum(rate(sluice_money_settled_usd_total[5m])) * 3600',
-        'released | sum(rate(sluice_money_released_usd_total[5m])) * 3600',
+        'reserved | sum(rate(sluice_ledger_reserved_usd_total[5m])) * 3600',
+        'settled | sum(rate(sluice_ledger_settled_usd_total[5m])) * 3600',
+        'released | sum(rate(sluice_ledger_released_usd_total[5m])) * 3600',
       ],
       { width: 12 },
     ),
     graph(
       'Charged per hour, by model',
       'currencyUSD',
-      ['{{model}} | sum by (model) (rate(sluice_money_settled_usd_total[5m])) * 3600'],
+      ['{{model}} | sum by (model) (rate(sluice_ledger_settled_usd_total[5m])) * 3600'],
       { width: 12, stacked: true },
     ),
-    graph('Holds closed', 'reqps', ['{{outcome}} | sum by (outcome) (rate(sluice_money_holds_closed_total[5m]))'], {
-      about: '`repeated` and `fenced` are outcomes that came twice or late: they change nothing.',
-    }),
-    graph('Open holds over time', 'short', ['holds | max(sluice_money_open_holds)']),
+    graph(
+      'Holds closed',
+      'reqps',
+      ['{{outcome}} | sum by (outcome) (rate(sluice_ledger_reservations_closed_total[5m]))'],
+      {
+        about: '`repeated` and `fenced` are outcomes that came twice or late: they change nothing.',
+      },
+    ),
+    graph('Open holds over time', 'short', ['holds | max(sluice_ledger_open_reservations)']),
     graph(
       'Share of reservations that is charged',
       'percentunit',
-      ['share | sum(rate(sluice_money_settled_usd_total[30m])) / sum(rate(sluice_money_reserved_usd_total[30m]))'],
+      ['share | sum(rate(sluice_ledger_settled_usd_total[30m])) / sum(rate(sluice_ledger_reserved_usd_total[30m]))'],
       { about: 'Low: callers ask for far more than they use, and their balances are tied up meanwhile.' },
     ),
     graph('Refused for money', 'reqps', [
       '{{reason}} | sum by (reason) (rate(sluice_admission_decisions_total{reason=~".*BALANCE.*|.*SPEND_LIMIT.*"}[5m]))',
     ]),
-    graph('Broken, by check', 'short', ['{{check}} | max by (check) (abs(sluice_money_broken_invariants))']),
-    graph('Time of a proof', 's', ['{{instance}} | sluice_money_proof_duration_seconds']),
+    graph('Broken, by check', 'short', ['{{check}} | max by (check) (abs(sluice_ledger_broken_invariants))']),
+    graph('Time of a proof', 's', ['{{instance}} | sluice_ledger_verification_duration_seconds']),
   ],
 });
 

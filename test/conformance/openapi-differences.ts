@@ -30,7 +30,10 @@ function matches({ difference }: KnownDifference, text: string): boolean {
 }
 
 /** Differences nobody has accounted for, and accounts of differences that are gone. */
-export function judge(differences: string[], known: KnownDifference[]): { unlisted: string[]; outdated: string[] } {
+export function safetyClassifier(
+  differences: string[],
+  known: KnownDifference[],
+): { unlisted: string[]; outdated: string[] } {
   return {
     unlisted: differences.filter((text) => !known.some((entry) => matches(entry, text))),
     outdated: known

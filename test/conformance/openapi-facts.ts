@@ -61,8 +61,8 @@ class FactCollector {
     this.schema(`${place}:`, parameter.schema);
   }
 
-  private content(place: string, holder: Json): void {
-    for (const [type, media] of Object.entries(isObject(holder.content) ? holder.content : {})) {
+  private content(place: string, replica: Json): void {
+    for (const [type, media] of Object.entries(isObject(replica.content) ? replica.content : {})) {
       this.facts.add(`${place} ${type}`);
       // The bytes of a stream or a file have no fields.
       if (isObject(media) && type === 'application/json') this.schema(`${place}:`, media.schema);

@@ -8,7 +8,7 @@ import type { ApiServices } from '../../apps/api/src/api-services.js';
 import { buildDocument } from '../../apps/api/src/documentation.js';
 import { Drain } from '../../apps/api/src/http/drain.js';
 import { Metrics } from '#platform/metrics';
-import { differencesOf, judge, type KnownDifference } from './openapi-differences.js';
+import { differencesOf, safetyClassifier, type KnownDifference } from './openapi-differences.js';
 import type { OpenapiDocument } from './openapi-facts.js';
 
 function read(path: string): unknown {
@@ -31,7 +31,7 @@ beforeAll(async () => {
 
 describe('the published document', () => {
   it('differs from the contract only where known-differences.yaml says so, and in all of that', () => {
-    expect(judge(differencesOf(contract, published), known)).toEqual({ unlisted: [], outdated: [] });
+    expect(safetyClassifier(differencesOf(contract, published), known)).toEqual({ unlisted: [], outdated: [] });
   });
 
   it('gives a reason for every known difference', () => {
@@ -74,7 +74,7 @@ describe('the comparison', () => {
       { difference: 'POST /x is missing', reason: 'later' },
       { difference: 'GET /y is missing', reason: 'later' },
     ];
-    expect(judge(differences, listed)).toEqual({ unlisted: [], outdated: ['GET /y is missing'] });
-    expect(judge(differences, [])).toEqual({ unlisted: ['POST /x is missing'], outdated: [] });
+    expect(safetyClassifier(differences, listed)).toEqual({ unlisted: [], outdated: ['GET /y is missing'] });
+    expect(safetyClassifier(differences, [])).toEqual({ unlisted: ['POST /x is missing'], outdated: [] });
   });
 });

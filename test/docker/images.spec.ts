@@ -65,9 +65,9 @@ describe.each(files)('docker/%s', (name) => {
     const copied = instructionsOf(text)
       .filter(({ word, rest }) => word === 'COPY' && !rest.startsWith('--from=') && rest !== '. .')
       .flatMap(({ rest }) => rest.split(' ').slice(0, -1));
-    const isKept = (path: string) =>
+    const isSticky = (path: string) =>
       kept.some((line) => line === path || (line === 'docker/*.mjs' && /^docker\/[^/]+\.mjs$/.test(path)));
-    expect(copied.filter((path) => !isKept(path))).toEqual([]);
+    expect(copied.filter((path) => !isSticky(path))).toEqual([]);
   });
 
   it.each([

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Platform, startPlatform } from '#test/platform';
 import { redisAvailable } from '#test/redis';
-import { stopSound } from '#test/stop-sound';
+import { stopAudio } from '#test/stop-audio';
 
 /* Two replicas of the api and two workers: a conversation stays where its beginning is held. */
 
@@ -27,7 +27,7 @@ beforeAll(async () => {
   }
 });
 
-afterAll(() => stopSound(platform));
+afterAll(() => stopAudio(platform));
 
 async function until(what: string, holds: () => Promise<boolean>): Promise<void> {
   const deadline = performance.now() + 30_000;

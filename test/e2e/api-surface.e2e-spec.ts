@@ -17,7 +17,7 @@ afterAll(async () => {
   await platform?.stop();
 });
 
-interface RawAnswer {
+interface RawResponse {
   status: number;
   headers: Record<string, string | string[] | undefined>;
   body: Buffer;
@@ -27,7 +27,7 @@ interface RawAnswer {
 async function ask(
   path: string,
   options: { method?: string; headers?: Record<string, string>; body?: string; signal?: AbortSignal } = {},
-): Promise<RawAnswer> {
+): Promise<RawResponse> {
   const { method = 'GET', headers = {}, body, signal } = options;
   return await new Promise((resolve, reject) => {
     const call = httpRequest(
@@ -45,7 +45,7 @@ async function ask(
   });
 }
 
-async function chat(content: string, headers: Record<string, string> = {}, signal?: AbortSignal): Promise<RawAnswer> {
+async function chat(content: string, headers: Record<string, string> = {}, signal?: AbortSignal): Promise<RawResponse> {
   return await ask('/api/v1/chat/completions', {
     method: 'POST',
     headers: { authorization: `Bearer ${platform.inferenceKey}`, 'content-type': 'application/json', ...headers },
@@ -54,7 +54,7 @@ async function chat(content: string, headers: Record<string, string> = {}, signa
   });
 }
 
-function only503(answer: RawAnswer): RawAnswer {
+function only503(answer: RawResponse): RawResponse {
   if (answer.status !== 503) throw new Error(`answered ${answer.status}`);
   return answer;
 }

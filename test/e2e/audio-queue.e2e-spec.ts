@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Platform, startPlatform } from '#test/platform';
-import { stopSound } from '#test/stop-sound';
+import { stopAudio } from '#test/stop-audio';
 import { installTinyKokoro } from '#test/tiny-voice';
 
 /* Long texts through the whole platform (`/audio/queue` and what follows), on a tiny model that hums. */
@@ -87,7 +87,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   try {
-    await stopSound(platform, 60_000);
+    await stopAudio(platform, 60_000);
   } finally {
     await rm(home, { recursive: true, force: true });
   }

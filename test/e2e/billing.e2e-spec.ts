@@ -71,7 +71,7 @@ async function chats(count: number): Promise<{ requestId: string; cost: number; 
 }
 
 /** An ADMIN key of another account, which has used something too. */
-async function stranger(): Promise<string> {
+async function unauthenticatedClient(): Promise<string> {
   const key = `slk_${randomBytes(24).toString('hex')}`;
   await platform.query(
     `WITH a AS (INSERT INTO accounts (name) VALUES ('stranger') RETURNING id)
@@ -104,7 +104,7 @@ describe('GET /billing/balance', () => {
     });
     await platform.query('SELECT ledger_set_stake($1, 0)', [account?.id]);
     await platform.query(`SELECT ledger_credit('revoke', $1, 'BUNDLED', 2500000000, NULL, '')`, [account?.id]);
-    const key = await stranger();
+    const key = await unauthenticatedClient();
     const response = await get('/billing/balance', { authorization: `Bearer ${key}` });
     expect(await response.json()).toEqual({
       canConsume: false,
@@ -202,7 +202,7 @@ describe('GET /billing/usage-history', () => {
   it('takes no cursor of another account, no altered one and no filter beside one', async () => {
     await chats(6);
     const cursor = (await page('?pageSize=10')).nextCursor ?? '';
-    const key = await stranger();
+    const key = await unauthenticatedClient();
     const foreign = await get(`/billing/usage-history?cursor=${cursor}`, { authorization: `Bearer ${key}` });
     expect(foreign.status).toBe(400);
     expect(await foreign.json()).toMatchObject({ code: 'INVALID_REQUEST', issues: [{ path: ['cursor'] }] });

@@ -127,9 +127,9 @@ describe('the command line', () => {
     const music = await check('tiny-musicgen');
     expect(music.found).toMatchObject({ provider: 'cpu', seconds: 4, sampleRate: 32_000, output: made });
     expect(music.bytes).toHaveLength(44 + 4 * 64_000);
-    const film = await check('tiny-text-to-video');
-    expect(film.found).toMatchObject({ frames: 8, width: 32, height: 32, stepMs: expect.any(Number) as number });
-    expect(film.bytes.toString('latin1', 1, 4)).toBe('PNG');
+    const video = await check('tiny-text-to-video');
+    expect(video.found).toMatchObject({ frames: 8, width: 32, height: 32, stepMs: expect.any(Number) as number });
+    expect(video.bytes.toString('latin1', 1, 4)).toBe('PNG');
   });
 
   it('goes on with a pull that was killed, and lets two at once share the rest', async () => {

@@ -6,7 +6,7 @@ import { embed, embedMany } from 'ai';
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Platform, startPlatform } from '#test/platform';
-import { stopSound } from '#test/stop-sound';
+import { stopAudio } from '#test/stop-audio';
 import { redisAvailable } from '#test/redis';
 import { installTinyEncoder, tinyEncoderReference, tinyEncoderSize, vectorOf } from '#test/tiny-encoder';
 
@@ -48,7 +48,7 @@ function open(transport: 'postgres' | 'redis'): void {
   });
   afterAll(async () => {
     try {
-      await stopSound(platform);
+      await stopAudio(platform);
     } finally {
       await rm(home, { recursive: true, force: true });
     }

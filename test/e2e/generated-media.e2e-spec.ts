@@ -5,14 +5,14 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Platform, startPlatform } from '#test/platform';
-import { stopSound } from '#test/stop-sound';
+import { stopAudio } from '#test/stop-audio';
 import { installTinyMusicgen, installTinyTextToVideo } from '#test/tiny-generators';
 
 /* Music and videos from words through the whole platform, on tiny models of random weights in the published layouts. */
 
 const run = promisify(execFile);
 const music = 'tiny-musicgen';
-const film = 'tiny-text-to-video';
+const video = 'tiny-text-to-video';
 
 let home: string;
 let platform: Platform;
@@ -33,8 +33,8 @@ async function answer(path: string, body: object) {
 }
 
 /** Queues a job and asks until it is done. */
-async function made(route: Route, wish: object): Promise<{ type: string | null; bytes: Buffer }> {
-  const { status, body: queued } = await answer(`/${route}/queue`, wish);
+async function made(route: Route, options: object): Promise<{ type: string | null; bytes: Buffer }> {
+  const { status, body: queued } = await answer(`/${route}/queue`, options);
   expect(status, JSON.stringify(queued)).toBe(200);
   const { model, queue_id } = queued as { model: string; queue_id: string };
   const deadline = performance.now() + 60_000;
@@ -83,7 +83,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   try {
-    await stopSound(platform, 60_000);
+    await stopAudio(platform, 60_000);
   } finally {
     await rm(home, { recursive: true, force: true });
   }
@@ -94,18 +94,18 @@ describe('music from words', () => {
   const bytesPerSecond = 2 * 32_000;
 
   it('lasts as long as was asked for, costs its tier, and is the same of the same seed', async () => {
-    const wish = { model: music, prompt: 'slow jazz with a soft piano', duration_seconds: '3', seed: 5 };
+    const options = { model: music, prompt: 'slow jazz with a soft piano', duration_seconds: '3', seed: 5 };
     expect(await answer('/audio/quote', { model: music, duration_seconds: 3 })).toEqual({
       status: 200,
       body: { quote: 0.03 },
     });
-    const piece = await made('audio', wish);
+    const piece = await made('audio', options);
     expect(piece.type).toBe('audio/wav');
     expect(piece.bytes.toString('latin1', 0, 4)).toBe('RIFF');
     expect(piece.bytes).toHaveLength(headerBytes + 3 * bytesPerSecond);
     expect(await lastCharge()).toEqual({ state: 'succeeded', charged_nano: '30000000' });
-    expect((await made('audio', wish)).bytes.equals(piece.bytes)).toBe(true);
-    expect((await made('audio', { ...wish, seed: 6 })).bytes.equals(piece.bytes)).toBe(false);
+    expect((await made('audio', options)).bytes.equals(piece.bytes)).toBe(true);
+    expect((await made('audio', { ...options, seed: 6 })).bytes.equals(piece.bytes)).toBe(false);
   });
 
   it('has the usual length of its model where none was asked for', async () => {
@@ -131,17 +131,23 @@ describe('music from words', () => {
 
 describe('a video from words', () => {
   it('has the shape and the length that were asked for, and costs its seconds', async () => {
-    const wish = { model: film, prompt: 'A red bird in the rain', negative_prompt: 'a river', duration: '2s', seed: 5 };
-    expect(await answer('/video/quote', { model: film, duration: '2s' })).toEqual({
+    const options = {
+      model: video,
+      prompt: 'A red bird in the rain',
+      negative_prompt: 'a river',
+      duration: '2s',
+      seed: 5,
+    };
+    expect(await answer('/video/quote', { model: video, duration: '2s' })).toEqual({
       status: 200,
       body: { quote: 0.1 },
     });
-    const wide = await made('video', wish);
+    const wide = await made('video', options);
     expect(wide.type).toBe('video/mp4');
     expect(await probe(wide.bytes)).toEqual([{ width: 56, height: 32, rate: '8/1', frames: 16 }]);
     expect(await lastCharge()).toEqual({ state: 'succeeded', charged_nano: '100000000' });
-    expect((await made('video', wish)).bytes.equals(wide.bytes)).toBe(true);
-    const square = await made('video', { ...wish, duration: 'auto', aspect_ratio: '1:1' });
+    expect((await made('video', options)).bytes.equals(wide.bytes)).toBe(true);
+    const square = await made('video', { ...options, duration: 'auto', aspect_ratio: '1:1' });
     expect(await probe(square.bytes)).toEqual([{ width: 32, height: 32, rate: '8/1', frames: 8 }]);
     expect(await lastCharge()).toEqual({ state: 'succeeded', charged_nano: '50000000' });
   });
@@ -155,7 +161,7 @@ describe('a video from words', () => {
     [{ image_url: 'https://example.com/a.png' }, 'image_url'],
     [{ fps: 8 }, 'fps'],
   ])('is refused by the field at fault: %j', async (more, field) => {
-    const { status, body } = await answer('/video/queue', { model: film, prompt: 'rain', duration: '1s', ...more });
+    const { status, body } = await answer('/video/queue', { model: video, prompt: 'rain', duration: '1s', ...more });
     expect(status).toBe(400);
     expect(body.error).toContain(field);
   });

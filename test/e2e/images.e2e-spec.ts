@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { decodePicture, encodePicture, type Pixels } from '#media';
+import { decodeImage, encodeImage, type Pixels } from '#media';
 import { type Platform, startPlatform } from '#test/platform';
-import { stopSound } from '#test/stop-sound';
+import { stopAudio } from '#test/stop-audio';
 import { redisAvailable } from '#test/redis';
-import { installTinyPictures } from '#test/tiny-pictures';
+import { installTinyImages } from '#test/tiny-images';
 
 /* Pictures through the real processes, on models whose answers can be foreseen. */
 
@@ -20,13 +20,13 @@ let home: string;
 function open(transport: 'postgres' | 'redis'): void {
   beforeAll(async () => {
     home = await mkdtemp(join(tmpdir(), 'sluice-home-'));
-    const manifests = await installTinyPictures(home);
+    const manifests = await installTinyImages(home);
     platform = await startPlatform({ engine: 'text', home, manifests, transport });
     client = new OpenAI({ apiKey: platform.inferenceKey, baseURL: platform.baseUrl, maxRetries: 0 });
   });
   afterAll(async () => {
     try {
-      await stopSound(platform);
+      await stopAudio(platform);
     } finally {
       await rm(home, { recursive: true, force: true });
     }
@@ -49,9 +49,9 @@ const columns: Pixels = {
   ),
 };
 
-const png = (pixels: Pixels) => encodePicture(pixels, { format: 'png' });
+const png = (pixels: Pixels) => encodeImage(pixels, { format: 'png' });
 const read = async (response: Response) =>
-  await decodePicture(Buffer.from(await response.arrayBuffer()), { channels: 4, maxPixels: 50_000_000 });
+  await decodeImage(Buffer.from(await response.arrayBuffer()), { channels: 4, maxPixels: 50_000_000 });
 
 async function post(path: string, body: FormData | object, headers: Record<string, string> = {}, signal?: AbortSignal) {
   const isForm = body instanceof FormData;
@@ -140,8 +140,8 @@ describe.each(transports)('pictures over %s', (transport) => {
   it('are repaired where a mask says so, and cost more with it', async () => {
     const mask = plain(300, 240, [0, 0, 0, 255]);
     for (let row = 0; row < 100; row++) mask.data.fill(255, row * 1_200, row * 1_200 + 400);
-    const wish = { prompt: 'repair', images: [await png(columns), await png(mask)], output_format: 'webp' };
-    const response = await post('image/multi-edit', await form(wish));
+    const options = { prompt: 'repair', images: [await png(columns), await png(mask)], output_format: 'webp' };
+    const response = await post('image/multi-edit', await form(options));
     expect(response.headers.get('content-type')).toBe('image/webp');
     expect(response.headers.get('x-service-is-blurred')).toBe('false');
     const repaired = await read(response);
@@ -173,12 +173,12 @@ describe.each(transports)('pictures over %s', (transport) => {
   });
 
   it('reach the official client', async () => {
-    const wish = { prompt: 'a red bird', model: 'gpt-image-1', size: '256x256' } as const;
-    const { data } = await client.images.generate(wish);
+    const options = { prompt: 'a red bird', model: 'gpt-image-1', size: '256x256' } as const;
+    const { data } = await client.images.generate(options);
     const bytes = Buffer.from(data?.[0]?.b64_json ?? '', 'base64');
     // 8 by 8 latents: the fixture says that they are a 32nd of the picture, and draws twice their size.
-    expect(await decodePicture(bytes, { channels: 3 })).toMatchObject({ width: 16, height: 16 });
-    const asUrl = await client.images.generate({ ...wish, response_format: 'url' });
+    expect(await decodeImage(bytes, { channels: 3 })).toMatchObject({ width: 16, height: 16 });
+    const asUrl = await client.images.generate({ ...options, response_format: 'url' });
     expect(asUrl.data?.[0]?.url).toMatch(/^data:image\/png;base64,/);
   });
 
@@ -210,8 +210,8 @@ describe.each(transports)('pictures over %s', (transport) => {
 function describeOnce(): void {
   // The network looks at every place from every other: a second or two even on a picture as small as edits may be.
   it('are drawn anew from a picture and words, about as large as the picture', async () => {
-    const wish = { model: 'tiny-redrawer', prompt: 'a red bird', image: await png(columns) };
-    const response = await post('image/edit', await form(wish));
+    const options = { model: 'tiny-redrawer', prompt: 'a red bird', image: await png(columns) };
+    const response = await post('image/edit', await form(options));
     expect([response.status, response.headers.get('content-type')]).toEqual([200, 'image/png']);
     expect(response.headers.get('x-service-model-id')).toBe('tiny-redrawer');
     const drawn = await read(response);
@@ -225,10 +225,10 @@ function describeOnce(): void {
     const red = plain(256, 256, [255, 0, 0, 255]);
     for (let row = 0; row < 256; row += 2) red.data.fill(255, row * 1_024, row * 1_024 + 16);
     red.data.fill(0, 3, 4);
-    const wish = { prompt: 'repair', images: [await png({ ...red, data: red.data })] };
-    const safe = await post('image/multi-edit', await form(wish));
+    const options = { prompt: 'repair', images: [await png({ ...red, data: red.data })] };
+    const safe = await post('image/multi-edit', await form(options));
     expect(safe.headers.get('x-service-is-blurred')).toBe('true');
-    const unsafe = await post('image/multi-edit', await form({ ...wish, safe_mode: 'false' }));
+    const unsafe = await post('image/multi-edit', await form({ ...options, safe_mode: 'false' }));
     expect(unsafe.headers.get('x-service-is-blurred')).toBe('false');
   });
 

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { expectInvariant } from '#test/invariant';
 import { type Platform, startPlatform } from '#test/platform';
 import { installTinyModel } from '#test/tiny-models';
-import { installTinyPictures } from '#test/tiny-pictures';
+import { installTinyImages } from '#test/tiny-images';
 import { installTinyKokoro } from '#test/tiny-voice';
 
 /* Everything that all processes log at the finest level, over texts, media and errors of all kinds: ids, and no words. */
@@ -14,7 +14,7 @@ import { installTinyKokoro } from '#test/tiny-voice';
 const words = {
   prompt: 'zebrafinch sings at midnight',
   prefix: 'quokka in the system prompt',
-  picture: 'wombat painted in oil',
+  image: 'wombat painted in oil',
   speech: 'Axolotl says good morning.',
   brokenJson: 'narwhal outside of quotes',
   wrongField: 'pangolin where a number belongs',
@@ -39,7 +39,7 @@ beforeAll(async () => {
   home = await mkdtemp(join(tmpdir(), 'sluice-home-'));
   const manifests = [
     await installTinyModel(home, { id: 'tiny-llama' }),
-    ...(await installTinyPictures(home)),
+    ...(await installTinyImages(home)),
     await installTinyKokoro(home),
   ];
   platform = await startPlatform({
@@ -100,10 +100,10 @@ const chat = {
 async function writeAll(): Promise<void> {
   const whole = await post('chat/completions', chat, { 'idempotency-key': words.idempotency });
   const streamed = await post('chat/completions', { ...chat, stream: true });
-  const paint = { model: 'tiny-painter', prompt: words.picture, width: 16, height: 16, safe_mode: false };
-  const picture = await post('image/generate', paint);
+  const paint = { model: 'tiny-painter', prompt: words.image, width: 16, height: 16, safe_mode: false };
+  const image = await post('image/generate', paint);
   const speech = await post('audio/speech', { input: words.speech, response_format: 'wav' });
-  for (const { id, status } of [whole, streamed, picture, speech]) {
+  for (const { id, status } of [whole, streamed, image, speech]) {
     expect(status).toBe(200);
     ids.push(id);
   }

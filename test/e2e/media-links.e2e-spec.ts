@@ -16,7 +16,7 @@ describe.each(stores)('download links to media in %s', (_name, open) => {
   let platform: Platform;
   let artifacts: ArtifactStore;
   let links: DownloadLinks;
-  const film = randomBytes(3_000_000);
+  const video = randomBytes(3_000_000);
 
   beforeAll(async () => {
     server = await open();
@@ -31,7 +31,7 @@ describe.each(stores)('download links to media in %s', (_name, open) => {
   });
 
   async function linked(): Promise<{ id: string; url: string }> {
-    const { id } = await artifacts.put(film, { kind: 'result', contentType: 'video/mp4' });
+    const { id } = await artifacts.put(video, { kind: 'result', contentType: 'video/mp4' });
     return { id, url: urlOf(id) };
   }
 
@@ -47,10 +47,10 @@ describe.each(stores)('download links to media in %s', (_name, open) => {
     expect(whole.headers.get('content-type')).toBe('video/mp4');
     expect(whole.headers.get('content-disposition')).toBe('attachment; filename="media.mp4"');
     expect(whole.headers.get('cache-control')).toBe('private, no-store');
-    expect(Buffer.from(await whole.arrayBuffer()).equals(film)).toBe(true);
+    expect(Buffer.from(await whole.arrayBuffer()).equals(video)).toBe(true);
     const part = await fetch(url, { headers: { range: 'bytes=1000000-' } });
     expect([part.status, part.headers.get('content-range')]).toEqual([206, 'bytes 1000000-2999999/3000000']);
-    expect(Buffer.from(await part.arrayBuffer()).equals(film.subarray(1_000_000))).toBe(true);
+    expect(Buffer.from(await part.arrayBuffer()).equals(video.subarray(1_000_000))).toBe(true);
   });
 
   it('are good after a restart of the api', async () => {
@@ -66,7 +66,7 @@ describe.each(stores)('download links to media in %s', (_name, open) => {
     for (const token of ['nothing', `${id}.${'A'.repeat(43)}`, '%2e%2e%2fsecret.key', `${id}.`]) {
       expect(await errorOf(await fetch(`${platform.baseUrl}/media/${token}`))).toEqual([404, 'MEDIA_NOT_FOUND']);
     }
-    await artifacts.putReserved(id, film, { contentType: 'video/mp4' });
+    await artifacts.putReserved(id, video, { contentType: 'video/mp4' });
     expect((await fetch(urlOf(id))).status).toBe(200);
   });
 

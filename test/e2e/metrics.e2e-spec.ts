@@ -28,7 +28,7 @@ beforeAll(async () => {
     const [worker = '', ops = '', api = ''] = (['worker', 'ops', 'api'] as const).map((role) => texts.get(role));
     return (
       /sluice_engine_running_sequences\{/.test(worker) &&
-      /sluice_money_broken_invariants\{/.test(ops) &&
+      /sluice_ledger_broken_invariants\{/.test(ops) &&
       figure(ops, 'sluice_jobs_closed_total', 'state="failed"') === 1 &&
       /^sluice_bus_lag_seconds\{/m.test(api)
     );
@@ -115,17 +115,17 @@ describe('the metrics of running processes', () => {
     expect(figure(api, 'sluice_http_requests_in_flight')).toBe(0);
     expect(figure(api, 'sluice_queue_jobs', 'state="active"')).toBe(0);
     expect(figure(api, 'sluice_model_workers', 'state="ready"')).toBe(1);
-    expect(figure(api, 'sluice_money_reserved_usd_total')).toBeGreaterThan(0);
+    expect(figure(api, 'sluice_ledger_reserved_usd_total')).toBeGreaterThan(0);
     expect(figure(worker, 'sluice_queue_pickup_seconds_count')).toBe(3);
     expect(figure(worker, 'gen_ai_server_request_duration_seconds_count', 'error_type=""')).toBe(2);
     expect(figure(worker, 'gen_ai_server_request_duration_seconds_count', 'INFERENCE_FAILED')).toBe(1);
     expect(figure(worker, 'gen_ai_server_time_to_first_token_seconds_count', model)).toBe(2);
     expect(figure(worker, 'gen_ai_client_token_usage_sum', 'gen_ai_token_type="output"')).toBe(8);
     expect(figure(worker, 'sluice_host_ready')).toBe(1);
-    expect(figure(ops, 'sluice_money_holds_closed_total', 'outcome="settled"')).toBe(2);
-    expect(figure(ops, 'sluice_money_holds_closed_total', 'outcome="released"')).toBe(1);
-    expect(figure(ops, 'sluice_money_open_holds')).toBe(0);
-    expect(figure(ops, 'sluice_money_settled_usd_total')).toBeGreaterThan(0);
-    expect(ops.match(/^sluice_money_broken_invariants\{.*\} 0$/gm)).toHaveLength(9);
+    expect(figure(ops, 'sluice_ledger_reservations_closed_total', 'outcome="settled"')).toBe(2);
+    expect(figure(ops, 'sluice_ledger_reservations_closed_total', 'outcome="released"')).toBe(1);
+    expect(figure(ops, 'sluice_ledger_open_reservations')).toBe(0);
+    expect(figure(ops, 'sluice_ledger_settled_usd_total')).toBeGreaterThan(0);
+    expect(ops.match(/^sluice_ledger_broken_invariants\{.*\} 0$/gm)).toHaveLength(9);
   });
 });

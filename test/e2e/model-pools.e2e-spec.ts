@@ -6,7 +6,7 @@ import { deterministicManifest, installDeterministicModel } from '#test/determin
 import { expectInvariant } from '#test/invariant';
 import { type Platform, startPlatform } from '#test/platform';
 import { redisAvailable } from '#test/redis';
-import { stopSound } from '#test/stop-sound';
+import { stopAudio } from '#test/stop-audio';
 import { ChatStreamReader } from '../faults/chat-caller.js';
 import { type FinishedCommand, startSluice } from './sluice-command.js';
 
@@ -32,7 +32,7 @@ describe.each(transports)('models in pools, with the queue on %s', (transport) =
   });
 
   afterAll(async () => {
-    await stopSound(platform);
+    await stopAudio(platform);
     await rm(home, { recursive: true, force: true });
   });
 

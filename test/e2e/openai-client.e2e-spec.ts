@@ -2,7 +2,7 @@ import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { deterministicWords } from '#test/deterministic-engine';
 import { type Platform, startPlatform } from '#test/platform';
-import { stopSound } from '#test/stop-sound';
+import { stopAudio } from '#test/stop-audio';
 import { redisAvailable } from '#test/redis';
 
 /* The official client against the real processes, on the deterministic engine. */
@@ -18,7 +18,7 @@ function open(transport: 'postgres' | 'redis'): void {
     client = new OpenAI({ apiKey: platform.inferenceKey, baseURL: platform.baseUrl, maxRetries: 0 });
   });
   afterAll(async () => {
-    await stopSound(platform);
+    await stopAudio(platform);
   });
 }
 
@@ -164,12 +164,14 @@ describe('the official client’s errors', () => {
 
   it('is told of a wrong key', async () => {
     const last = platform.inferenceKey.endsWith('0') ? '1' : '0';
-    const stranger = new OpenAI({
+    const unauthenticatedClient = new OpenAI({
       apiKey: platform.inferenceKey.slice(0, -1) + last,
       baseURL: platform.baseUrl,
       maxRetries: 0,
     });
-    await expect(stranger.chat.completions.create({ model, messages: user('Hello') })).rejects.toMatchObject({
+    await expect(
+      unauthenticatedClient.chat.completions.create({ model, messages: user('Hello') }),
+    ).rejects.toMatchObject({
       status: 401,
       code: 'AUTHENTICATION_FAILED',
       type: 'authentication_error',

@@ -2,15 +2,15 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { decodePicture } from '#media';
+import { decodeImage } from '#media';
 import { deterministicManifest, installDeterministicModel } from '#test/deterministic-model';
-import { deterministicColour } from '#test/deterministic-painter';
+import { deterministicColour } from '#test/deterministic-image-generator';
 import { expectInvariant } from '#test/invariant';
 import { type Platform, startPlatform } from '#test/platform';
 
 /* `enhance_prompt` through the whole platform: a chat model that answers as it is told, a painter of the words it gets. */
 
-const nanoPerPicture = 10_000_000n;
+const nanoPerImage = 10_000_000n;
 const nanoPerEnhancement = 40_000_000n;
 const price = { usd: 0.01, diem: 0.01 };
 const seed = 11;
@@ -65,7 +65,7 @@ async function paint(prompt: string, more: object = {}): Promise<Painted> {
   const bytes = Buffer.from(await response.arrayBuffer());
   if (response.headers.get('content-type') !== 'image/png')
     return { status: response.status, enhanced: null, colour: [] };
-  const { data } = await decodePicture(bytes, { channels: 3 });
+  const { data } = await decodeImage(bytes, { channels: 3 });
   const enhanced = header === null ? null : decodeURIComponent(header);
   return { status: response.status, enhanced, colour: [...data.subarray(0, 3)] };
 }
@@ -106,8 +106,8 @@ describe('a prompt that is to be enhanced', () => {
       {
         modality: 'image',
         state: 'succeeded',
-        held_nano: String(nanoPerPicture + nanoPerEnhancement),
-        charged_nano: String(nanoPerPicture + nanoPerEnhancement),
+        held_nano: String(nanoPerImage + nanoPerEnhancement),
+        charged_nano: String(nanoPerImage + nanoPerEnhancement),
       },
     ]);
   });
@@ -120,7 +120,7 @@ describe('a prompt that is to be enhanced', () => {
     expect(colour).toEqual(deterministicColour({ prompt, seed }));
     const [chat, image] = await jobsSince(before);
     expect(chat).toMatchObject({ modality: 'chat', state: 'failed', charged_nano: '0' });
-    expect(image).toMatchObject({ modality: 'image', charged_nano: String(nanoPerPicture) });
+    expect(image).toMatchObject({ modality: 'image', charged_nano: String(nanoPerImage) });
   });
 
   it('is painted as it came when the account cannot pay the enhancement, but the picture', async () => {
@@ -131,7 +131,7 @@ describe('a prompt that is to be enhanced', () => {
     const { status, enhanced, colour } = await paint(prompt);
     expect([status, enhanced]).toEqual([200, null]);
     expect(colour).toEqual(deterministicColour({ prompt, seed }));
-    expect(await jobsSince(before)).toMatchObject([{ modality: 'image', charged_nano: String(nanoPerPicture) }]);
+    expect(await jobsSince(before)).toMatchObject([{ modality: 'image', charged_nano: String(nanoPerImage) }]);
     expect((await paint('a white bird', { enhance_prompt: false })).status).toBe(200);
     expect((await paint('a black bird')).status).toBe(402);
   });

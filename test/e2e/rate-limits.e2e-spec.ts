@@ -313,8 +313,8 @@ describe.each(transports)('rate limits with windows in %s', (transport) => {
       true,
       true,
     ]);
-    const stranger = await fetch(`${platform.baseUrl}/models`);
-    expect([...stranger.headers.keys()].filter((name) => name.startsWith('x-ratelimit'))).toEqual([]);
+    const unauthenticatedClient = await fetch(`${platform.baseUrl}/models`);
+    expect([...unauthenticatedClient.headers.keys()].filter((name) => name.startsWith('x-ratelimit'))).toEqual([]);
   });
 
   it('shows a caller its limits, and refuses more lists than a minute has', async () => {

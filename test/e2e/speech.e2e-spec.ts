@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { release, saidSentences } from '#test/deterministic-speaker';
+import { release, saidSentences } from '#test/deterministic-synthesizer';
 import { expectInvariant } from '#test/invariant';
 import { type Platform, startPlatform } from '#test/platform';
 import { installTinyKokoro, tinyKokoroVoices } from '#test/tiny-voice';
@@ -36,7 +36,7 @@ async function post(on: Platform, body: SpeechBody, init: RequestInit = {}): Pro
   return await fetch(`${on.baseUrl}/audio/speech`, { method: 'POST', ...init, headers, body: JSON.stringify(body) });
 }
 
-async function soundOf(
+async function audioOf(
   on: Platform,
   body: SpeechBody,
 ): Promise<{ bytes: Buffer; type: string | null; length: string | null }> {
@@ -133,35 +133,35 @@ describe('speech of the tiny model', () => {
     ['flac', 'audio/flac', 'flac'],
     ['wav', 'audio/wav', 'pcm_s16le'],
   ])('writes %s, whole and as a stream', async (format, type, codec) => {
-    const pcm = await soundOf(platform, { input: hello, response_format: 'pcm' });
+    const pcm = await audioOf(platform, { input: hello, response_format: 'pcm' });
     const seconds = pcm.bytes.length / 2 / 24_000;
-    const whole = await soundOf(platform, { input: hello, response_format: format });
+    const whole = await audioOf(platform, { input: hello, response_format: format });
     expect(whole.type).toBe(type);
     const found = await probe(whole.bytes);
     expect(found.codec).toBe(codec);
     // Codecs add a frame or two at the ends; the length of raw AAC is a guess.
     if (format !== 'aac') expect(Math.abs(found.seconds - seconds)).toBeLessThan(0.15);
-    const stream = await soundOf(platform, { input: hello, response_format: format, streaming: true });
+    const stream = await audioOf(platform, { input: hello, response_format: format, streaming: true });
     expect([stream.type, stream.length]).toEqual([type, null]);
     expect((await probe(stream.bytes)).codec).toBe(codec);
   });
 
   it('writes pcm without a header, and a wav whose header says how long it is', async () => {
-    const pcm = await soundOf(platform, { input: hello, response_format: 'pcm' });
-    const wav = await soundOf(platform, { input: hello, response_format: 'wav' });
+    const pcm = await audioOf(platform, { input: hello, response_format: 'pcm' });
+    const wav = await audioOf(platform, { input: hello, response_format: 'wav' });
     expect(wav.bytes.subarray(44).equals(pcm.bytes)).toBe(true);
     expect(wav.bytes.readUInt32LE(40)).toBe(pcm.bytes.length);
   });
 
   it('speaks in the voice and at the pace that were asked for', async () => {
     const loudness = async (voice: string) => {
-      const { bytes } = await soundOf(platform, { input: hello, voice, response_format: 'wav' });
+      const { bytes } = await audioOf(platform, { input: hello, voice, response_format: 'wav' });
       return Math.max(...wavSamples(bytes));
     };
     const [quiet, loud] = [await loudness(tinyKokoroVoices[0]), await loudness(tinyKokoroVoices[1])];
     expect(loud).toBeGreaterThan(1.5 * quiet);
-    const usual = await soundOf(platform, { input: hello, response_format: 'pcm' });
-    const slow = await soundOf(platform, { input: hello, response_format: 'pcm', speed: 0.5 });
+    const usual = await audioOf(platform, { input: hello, response_format: 'pcm' });
+    const slow = await audioOf(platform, { input: hello, response_format: 'pcm', speed: 0.5 });
     expect(slow.bytes.length).toBeGreaterThan(1.8 * usual.bytes.length);
   });
 
@@ -219,7 +219,7 @@ describe('speech of the tiny model', () => {
 
   it('takes 4,096 characters, and keeps none of the long answer', async () => {
     const input = 'Hello world. '.repeat(316).slice(0, 4_096);
-    const { bytes } = await soundOf(platform, { input, response_format: 'pcm', streaming: true });
+    const { bytes } = await audioOf(platform, { input, response_format: 'pcm', streaming: true });
     expect(bytes.length).toBeGreaterThan(10_000_000);
     expect((await lastJob(platform))?.usage_units).toEqual({ characters: 4_096 });
     await until(async () => (await artifacts(home)).length === 0);
@@ -333,7 +333,7 @@ describe('speech of a model that waits', () => {
   });
 
   it('says a sentence again whose host died, also in a stream', async () => {
-    const { bytes } = await soundOf(waiting, { input: 'Before. Crash [[crash]]. After.', streaming: true });
+    const { bytes } = await audioOf(waiting, { input: 'Before. Crash [[crash]]. After.', streaming: true });
     expect(bytes.length).toBe(3 * 1_200 * 2);
     expect(saidSentences(notes).slice(-3)).toEqual(['Before.', 'Crash [[crash]].', 'After.']);
   });
@@ -355,7 +355,7 @@ describe('speech of a model that waits', () => {
     const { status, body } = await upload(wavFile(sample, { rate: 24_000 }));
     expect([status, body]).toEqual([200, { id: expect.stringMatching(/^vv_[\w-]{24}$/) as string, model: 'cloner' }]);
     const voice = body.id ?? '';
-    const { bytes } = await soundOf(waiting, { input: 'Hello.', voice, response_format: 'pcm' });
+    const { bytes } = await audioOf(waiting, { input: 'Hello.', voice, response_format: 'pcm' });
     // The double says the recording itself.
     expect(bytes.length).toBe(2 * sample.length);
     const [row] = await waiting.query<{ days: number }>(

@@ -1,7 +1,7 @@
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Platform, startPlatform } from '#test/platform';
-import { stopSound } from '#test/stop-sound';
+import { stopAudio } from '#test/stop-audio';
 
 /* The product's own engine on tiny generated models: many streams at once, and no mark left by one on another. */
 
@@ -20,10 +20,10 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  await stopSound(platform);
+  await stopAudio(platform);
 });
 
-interface Wish {
+interface Options {
   model: string;
   content: string;
   tokens: number;
@@ -31,7 +31,7 @@ interface Wish {
 }
 
 /** Different models, prompts, lengths and seeds; every second one greedy. */
-function wish(index: number): Wish {
+function options(index: number): Options {
   return {
     model: index % 5 === 0 ? 'tiny-qwen' : 'tiny-llama',
     content: 'the boat and the sea '.repeat(1 + (index % 7)) + String(index),
@@ -40,7 +40,7 @@ function wish(index: number): Wish {
   };
 }
 
-function requestOf({ model, content, tokens, seed }: Wish, index: number) {
+function requestOf({ model, content, tokens, seed }: Options, index: number) {
   return {
     model,
     messages: [{ role: 'user' as const, content }],
@@ -52,7 +52,7 @@ function requestOf({ model, content, tokens, seed }: Wish, index: number) {
 
 async function streamed(index: number): Promise<{ text: string; tokens: number }> {
   const stream = await client.chat.completions.create({
-    ...requestOf(wish(index), index),
+    ...requestOf(options(index), index),
     stream: true,
     stream_options: { include_usage: true },
   });
@@ -78,14 +78,18 @@ describe('the text engine behind the api', () => {
   });
 
   it('streams what it answers whole, and counts the same tokens', async () => {
-    const whole = await client.chat.completions.create(requestOf(wish(3), 3));
+    const whole = await client.chat.completions.create(requestOf(options(3), 3));
     const { text, tokens } = await streamed(3);
     expect(text).toBe(whole.choices[0]?.message.content);
     expect(tokens).toBe(whole.usage?.completion_tokens);
   });
 
   it('scores tokens with probabilities that add up to no more than one', async () => {
-    const answer = await client.chat.completions.create({ ...requestOf(wish(1), 1), logprobs: true, top_logprobs: 20 });
+    const answer = await client.chat.completions.create({
+      ...requestOf(options(1), 1),
+      logprobs: true,
+      top_logprobs: 20,
+    });
     const tokens = answer.choices[0]?.logprobs?.content ?? [];
     expect(tokens.length).toBeGreaterThan(0);
     for (const { top_logprobs: alternatives } of tokens) {
@@ -126,7 +130,7 @@ describe('the text engine behind the api', () => {
 
   it('goes on after its host is killed in the middle of many streams', async () => {
     const doomed = Array.from({ length: 8 }, (_, index) => {
-      const request = requestOf({ ...wish(1), tokens: 200, content: `go on ${index}` }, 0);
+      const request = requestOf({ ...options(1), tokens: 200, content: `go on ${index}` }, 0);
       return client.chat.completions.create({ ...request, stream: true }).then(async (stream) => {
         for await (const chunk of stream) void chunk;
         return 'done';
@@ -137,9 +141,9 @@ describe('the text engine behind the api', () => {
     for (const result of await settled) {
       if (result.status === 'rejected') expect(result.reason).toBeInstanceOf(OpenAI.APIError);
     }
-    expect((await client.chat.completions.create(requestOf(wish(5), 5))).choices).toHaveLength(1);
+    expect((await client.chat.completions.create(requestOf(options(5), 5))).choices).toHaveLength(1);
     await platform.untilOnline();
-    expect((await client.chat.completions.create(requestOf(wish(1), 1))).choices).toHaveLength(1);
+    expect((await client.chat.completions.create(requestOf(options(1), 1))).choices).toHaveLength(1);
     await platform.closedJobs();
   });
 });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { OtlpReceiver, type ReceivedSpan } from '#test/otlp-receiver';
 import { type Platform, startPlatform } from '#test/platform';
-import { stopSound } from '#test/stop-sound';
+import { stopAudio } from '#test/stop-audio';
 
 /* One request as a collector sees it: from the api over the queue to the host of the model. */
 
@@ -21,7 +21,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   try {
-    await stopSound(platform);
+    await stopAudio(platform);
   } finally {
     await collector?.close();
   }

@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import OpenAI, { toFile } from 'openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Platform, startPlatform } from '#test/platform';
-import { stopSound } from '#test/stop-sound';
+import { stopAudio } from '#test/stop-audio';
 import { installTinyWhisper, tinyWhisperText } from '#test/tiny-speech';
 import { tone, wavFile, type WavOptions } from '#test/wav-file';
 
@@ -17,14 +17,14 @@ import { tone, wavFile, type WavOptions } from '#test/wav-file';
 const run = promisify(execFile);
 const priceNano = 1_000_000n;
 
-interface SoundOptions extends WavOptions {
+interface AudioOptions extends WavOptions {
   /** Silence instead of sound. */
   silent?: boolean;
 }
 
-function wav(seconds: number, { silent = false, ...options }: SoundOptions = {}): Buffer {
-  const sound = tone(seconds, options.rate);
-  return wavFile(silent ? sound.fill(0) : sound, options);
+function wav(seconds: number, { silent = false, ...options }: AudioOptions = {}): Buffer {
+  const audio = tone(seconds, options.rate);
+  return wavFile(silent ? audio.fill(0) : audio, options);
 }
 
 let platform: Platform;
@@ -37,8 +37,8 @@ let siteUrl: string;
 /** Five seconds of sound in a container, as ffmpeg writes it. */
 async function recordingAs(name: string, args: string[]): Promise<Buffer> {
   const path = join(scratch, name);
-  const sound = ['-f', 'lavfi', '-i', 'sine=frequency=300:duration=5'];
-  await run('ffmpeg', ['-hide_banner', '-loglevel', 'error', '-y', ...sound, ...args, path]);
+  const audio = ['-f', 'lavfi', '-i', 'sine=frequency=300:duration=5'];
+  await run('ffmpeg', ['-hide_banner', '-loglevel', 'error', '-y', ...audio, ...args, path]);
   return await readFile(path);
 }
 
@@ -111,7 +111,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   try {
-    await stopSound(platform);
+    await stopAudio(platform);
   } finally {
     site?.close();
     await rm(home, { recursive: true, force: true });

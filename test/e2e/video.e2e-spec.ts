@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { encodePicture } from '#media';
+import { encodeImage } from '#media';
 import { expectInvariant } from '#test/invariant';
 import { type Platform, startPlatform } from '#test/platform';
-import { stopSound } from '#test/stop-sound';
+import { stopAudio } from '#test/stop-audio';
 import { installTinyInterpolator, installTinyUpscaler } from '#test/tiny-video';
 
 /* Videos through the whole platform, on tiny models whose frames can be foretold. */
@@ -26,7 +26,7 @@ let scratch: string;
 let platform: Platform;
 let black: string;
 let white: string;
-let film: string;
+let video: string;
 
 async function post(path: string, body: object, headers: Record<string, string> = {}): Promise<Response> {
   const authorization = `Bearer ${platform.inferenceKey}`;
@@ -75,7 +75,7 @@ interface Probe {
   rate: string;
   frames: number;
   seconds: number;
-  hasSound: boolean;
+  hasAudio: boolean;
 }
 
 async function probe(bytes: Buffer): Promise<Probe> {
@@ -93,7 +93,7 @@ async function probe(bytes: Buffer): Promise<Probe> {
     rate: video?.r_frame_rate ?? '',
     frames: Number(video?.nb_read_frames),
     seconds: Number(format.duration),
-    hasSound: streams.some(({ codec_type: type }) => type === 'audio'),
+    hasAudio: streams.some(({ codec_type: type }) => type === 'audio'),
   };
 }
 
@@ -113,10 +113,10 @@ async function bytesOf(response: Response): Promise<Buffer> {
   return bytes;
 }
 
-async function picture(value: number): Promise<string> {
+async function image(value: number): Promise<string> {
   const [width, height] = [96, 64];
   const pixels = { width, height, channels: 3, data: new Uint8Array(width * height * 3).fill(value) } as const;
-  return `data:image/png;base64,${(await encodePicture(pixels, { format: 'png' })).toString('base64')}`;
+  return `data:image/png;base64,${(await encodeImage(pixels, { format: 'png' })).toString('base64')}`;
 }
 
 interface ChargeRow {
@@ -152,12 +152,12 @@ const between = (more: object = {}) => ({
 beforeAll(async () => {
   home = await mkdtemp(join(tmpdir(), 'sluice-home-'));
   scratch = await mkdtemp(join(tmpdir(), 'sluice-video-'));
-  [black, white] = await Promise.all([picture(0), picture(255)]);
+  [black, white] = await Promise.all([image(0), image(255)]);
   const path = join(scratch, 'source.mp4');
   const source = ['-f', 'lavfi', '-i', 'testsrc=size=64x48:rate=10:duration=2'];
-  const sound = ['-f', 'lavfi', '-i', 'sine=frequency=300:duration=2'];
-  await run('ffmpeg', ['-v', 'error', '-y', ...source, ...sound, '-c:v', 'libx264', '-c:a', 'aac', '-shortest', path]);
-  film = `data:video/mp4;base64,${(await readFile(path)).toString('base64')}`;
+  const audio = ['-f', 'lavfi', '-i', 'sine=frequency=300:duration=2'];
+  await run('ffmpeg', ['-v', 'error', '-y', ...source, ...audio, '-c:v', 'libx264', '-c:a', 'aac', '-shortest', path]);
+  video = `data:video/mp4;base64,${(await readFile(path)).toString('base64')}`;
   const manifests = [
     await installTinyInterpolator(home),
     await installTinyUpscaler(home),
@@ -173,7 +173,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   try {
-    await stopSound(platform, 60_000);
+    await stopAudio(platform, 60_000);
   } finally {
     await rm(home, { recursive: true, force: true });
     await rm(scratch, { recursive: true, force: true });
@@ -197,7 +197,7 @@ describe('a video from a first and a last frame', () => {
     const response = await untilDone(job);
     expect(response.headers.get('x-service-progress-percent')).toBe('100');
     const bytes = await bytesOf(response);
-    expect(await probe(bytes)).toMatchObject({ width: 384, height: 256, rate: '12/1', frames: 24, hasSound: false });
+    expect(await probe(bytes)).toMatchObject({ width: 384, height: 256, rate: '12/1', frames: 24, hasAudio: false });
     const shades = await greys(bytes);
     for (const [frame, shade] of shades.entries()) expect(Math.abs(shade - (255 * frame) / 23)).toBeLessThan(6);
     expect(await lastCharge()).toEqual({
@@ -256,26 +256,26 @@ describe('a given video', () => {
     const { body: quoted } = await answer('/video/quote', {
       model: 'tiny-upscaler',
       duration: 'auto',
-      video_url: film,
+      video_url: video,
     });
     expect(quoted).toEqual({ quote: 0.06 });
-    const job = await queue({ model: 'tiny-upscaler', duration: 'auto', upscale_factor: 2, video_url: film });
+    const job = await queue({ model: 'tiny-upscaler', duration: 'auto', upscale_factor: 2, video_url: video });
     const bytes = await bytesOf(await untilDone(job));
     const made = await probe(bytes);
-    expect(made).toMatchObject({ width: 128, height: 96, rate: '10/1', frames: 20, hasSound: true });
+    expect(made).toMatchObject({ width: 128, height: 96, rate: '10/1', frames: 20, hasAudio: true });
     expect(made.seconds).toBeCloseTo(2, 0);
     expect((await lastCharge())?.charged_nano).toBe('60000000');
   });
 
   it('may lose its sound', async () => {
-    const job = await queue({ model: 'tiny-upscaler', duration: 'auto', video_url: film, audio: false });
-    expect(await probe(await bytesOf(await untilDone(job)))).toMatchObject({ frames: 20, hasSound: false });
+    const job = await queue({ model: 'tiny-upscaler', duration: 'auto', video_url: video, audio: false });
+    expect(await probe(await bytesOf(await untilDone(job)))).toMatchObject({ frames: 20, hasAudio: false });
   });
 
   it('gets twice its frames', async () => {
-    const job = await queue({ model: 'tiny-rife', duration: 'auto', video_url: film });
+    const job = await queue({ model: 'tiny-rife', duration: 'auto', video_url: video });
     const made = await probe(await bytesOf(await untilDone(job)));
-    expect(made).toMatchObject({ width: 64, height: 48, rate: '20/1', frames: 40, hasSound: true });
+    expect(made).toMatchObject({ width: 64, height: 48, rate: '20/1', frames: 40, hasAudio: true });
   });
 });
 
@@ -287,11 +287,11 @@ describe('a model that delivers by link and asks for consent', () => {
       confirmed_screening_acknowledged: true,
     },
   };
-  const wish = () => ({ model: 'tiny-private', duration: 'auto', video_url: film });
+  const options = () => ({ model: 'tiny-private', duration: 'auto', video_url: video });
 
   it('says what is to be confirmed, and charges nothing', async () => {
     const before = await platform.query('SELECT request_id FROM jobs');
-    expect(await answer('/video/queue', wish())).toEqual({
+    expect(await answer('/video/queue', options())).toEqual({
       status: 409,
       body: {
         error: { code: 'needs_consent', message: expect.stringContaining('consents.seedance') },
@@ -309,13 +309,13 @@ describe('a model that delivers by link and asks for consent', () => {
     [{ seedance: { ...consents.seedance, more: true } }, 'more'],
     [{ ...consents, other: {} }, 'other'],
   ])('takes no other consents than those: %#', async (given, field) => {
-    const { status, body } = await answer('/video/queue', { ...wish(), consents: given });
+    const { status, body } = await answer('/video/queue', { ...options(), consents: given });
     expect(status).toBe(400);
     expect(body.error).toContain(field);
   });
 
   it('gives the video to whoever has the link, and never as bytes', async () => {
-    const { download_url: url = '', ...job } = await queue({ ...wish(), consents });
+    const { download_url: url = '', ...job } = await queue({ ...options(), consents });
     expect(url).toContain('/api/v1/media/');
     const done = await untilDone(job);
     expect(await done.json()).toEqual({
@@ -370,8 +370,8 @@ describe('bad input', () => {
     ['no video', { video_url: undefined }, 400],
     ['what is no video', { video_url: 'data:video/mp4;base64,AAAAAAAA' }, 400],
   ])('is refused by an upscaler: %s', async (_what, more, status) => {
-    const wish = { model: 'tiny-upscaler', duration: 'auto', video_url: film, ...more };
-    expect((await answer('/video/queue', wish)).status).toBe(status);
+    const options = { model: 'tiny-upscaler', duration: 'auto', video_url: video, ...more };
+    expect((await answer('/video/queue', options)).status).toBe(status);
   });
 
   it('leaves no hold, no row and no input', async () => {
@@ -395,9 +395,9 @@ describe('a job whose processes die', () => {
     return Number(response.headers.get('x-service-progress-percent'));
   }
 
-  async function untilPercent(job: { model: string; queue_id: string }, least: number): Promise<void> {
+  async function untilPercent(job: { model: string; queue_id: string }, min: number): Promise<void> {
     const deadline = performance.now() + 60_000;
-    while ((await percent(job)) < least) {
+    while ((await percent(job)) < min) {
       if (performance.now() > deadline) throw new Error(`no progress\n${platform.log()}`);
       await new Promise((resolve) => setTimeout(resolve, 50));
     }

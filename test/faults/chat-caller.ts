@@ -3,7 +3,7 @@ import type { Platform } from '#test/platform';
 const path = '/api/v1/chat/completions';
 
 /** A chat of the deterministic engine; its directives are in `#test/deterministic-engine`. */
-export interface ChatWish {
+export interface ChatOptions {
   directives: string;
   /** Makes the prompt, and thereby the answer, another. */
   text?: string;
@@ -15,7 +15,7 @@ export interface ChatWish {
   headers?: Record<string, string>;
 }
 
-export interface WholeAnswer {
+export interface WholeResponse {
   requestId: string;
   status: number;
   headers: Headers;
@@ -27,19 +27,19 @@ export interface WholeAnswer {
   tookMs: number;
 }
 
-interface AnswerBody {
+interface ResponseBody {
   choices?: { message: { content: string } }[];
   usage?: { completion_tokens: number };
   error?: { code: string };
 }
 
-function send(platform: Platform, wish: ChatWish, stream: boolean, signal?: AbortSignal): Promise<Response> {
-  const { directives, text = 'Fault', model = 'tiny-llama', replica = 0, key = platform.inferenceKey } = wish;
+function send(platform: Platform, options: ChatOptions, stream: boolean, signal?: AbortSignal): Promise<Response> {
+  const { directives, text = 'Fault', model = 'tiny-llama', replica = 0, key = platform.inferenceKey } = options;
   const messages = [{ role: 'user', content: contentOf({ directives, text }) }];
   return fetch(`${platform.origins[replica]}${path}`, {
     method: 'POST',
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...wish.headers },
-    body: JSON.stringify({ model, messages, stream, ...wish.body }),
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...options.headers },
+    body: JSON.stringify({ model, messages, stream, ...options.body }),
     signal,
   });
 }
@@ -48,10 +48,10 @@ export function contentOf({ directives, text }: { directives: string; text: stri
   return `${text} [[${directives}]]`;
 }
 
-export async function askWhole(platform: Platform, wish: ChatWish, signal?: AbortSignal): Promise<WholeAnswer> {
+export async function askWhole(platform: Platform, options: ChatOptions, signal?: AbortSignal): Promise<WholeResponse> {
   const startedAt = performance.now();
-  const response = await send(platform, wish, false, signal);
-  const body = (await response.json()) as AnswerBody;
+  const response = await send(platform, options, false, signal);
+  const body = (await response.json()) as ResponseBody;
   return {
     requestId: response.headers.get('cf-ray') ?? '',
     status: response.status,
@@ -86,9 +86,9 @@ export class ChatStreamReader {
   }
 
   /** Rejects when the answer is no stream. */
-  static async open(platform: Platform, wish: ChatWish): Promise<ChatStreamReader> {
+  static async open(platform: Platform, options: ChatOptions): Promise<ChatStreamReader> {
     const connection = new AbortController();
-    const response = await send(platform, wish, true, connection.signal);
+    const response = await send(platform, options, true, connection.signal);
     if (response.status !== 200) throw new Error(`${response.status}: ${await response.text()}`);
     return new ChatStreamReader(response, connection);
   }

@@ -6,7 +6,7 @@ import { ChatStreamReader } from './chat-caller.js';
 import { amount, describeFault, eventually, isQuick, pause } from './fault-scene.js';
 import type { FaultSlice } from './fault-slice.js';
 import { faultSlices } from './fault-slices.js';
-import { booksOf } from './job-books.js';
+import { ledgerOf } from './job-ledger.js';
 import { installMediaModels } from './media-slices.js';
 
 /* F1: a worker is killed while it generates. */
@@ -74,11 +74,11 @@ async function surviveKill(platform: Platform, slice: FaultSlice, seed: number):
     expect(second - killedAtMs).toBeLessThanOrEqual(resumeAfterLocks * slice.lockMs);
   }
   await platform.closedJobs();
-  const books = await booksOf(
+  const ledgerState = await ledgerOf(
     platform,
     ended.map(({ requestId }) => requestId),
   );
-  for (const [index, row] of books.entries()) {
+  for (const [index, row] of ledgerState.entries()) {
     expect(row).toMatchObject({ state: 'succeeded', charges: 1, holdState: 'settled' });
     expect(row.chargedNano).toBe(ended[index]?.costNano(row));
   }
@@ -117,15 +117,15 @@ describeFault('F1', scene, (running, transport) => {
     await Promise.all(streams.map(({ ended }) => ended));
     await platform.closedJobs(20_000);
     for (const stream of streams) {
-      const [books] = await booksOf(platform, [stream.requestId]);
+      const [ledgerState] = await ledgerOf(platform, [stream.requestId]);
       const mine = runs.findLast(({ requestId }) => requestId === stream.requestId);
       expect(await platform.journal.runsOf(stream.requestId)).toHaveLength(1);
       if (mine?.workerPid === victimPid) {
         expect([stream.isComplete, stream.errorCode]).toEqual([false, 'MODEL_OFFLINE']);
-        expect(books).toMatchObject({ state: 'failed', charges: 0, holdState: 'released' });
+        expect(ledgerState).toMatchObject({ state: 'failed', charges: 0, holdState: 'released' });
       } else {
         expect([stream.isComplete, stream.tokens]).toEqual([true, 60]);
-        expect(books).toMatchObject({ state: 'succeeded', charges: 1, holdState: 'settled' });
+        expect(ledgerState).toMatchObject({ state: 'succeeded', charges: 1, holdState: 'settled' });
       }
     }
     await platform.untilOnline();

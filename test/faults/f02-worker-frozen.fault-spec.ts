@@ -3,7 +3,7 @@ import { deterministicWords } from '#test/deterministic-engine';
 import type { PlatformProcess } from '#test/platform';
 import { askWhole, contentOf } from './chat-caller.js';
 import { amount, describeFault, eventually, lockMs, pause } from './fault-scene.js';
-import { booksOf, chatCostNano } from './job-books.js';
+import { ledgerOf, chatCostNano } from './job-ledger.js';
 
 /* F2: a worker stands still for twice its lock, another one takes its jobs, and then it wakes up and goes on. */
 
@@ -19,7 +19,7 @@ describeFault('F2', { replicas: { worker: 2 } }, (running) => {
       directives: 'tokens=50 delay=100',
       text: `Zombie ${index}`,
     }));
-    const asked = Promise.all(wishes.map((wish) => askWhole(platform, wish)));
+    const asked = Promise.all(wishes.map((options) => askWhole(platform, options)));
     await eventually('all run', async () => (await platform.journal.runs()).length >= zombies);
     const frozenPid = platform.pid('worker');
     await platform.start('worker-2');
@@ -29,7 +29,7 @@ describeFault('F2', { replicas: { worker: 2 } }, (running) => {
     const answers = await asked;
     await platform.closedJobs();
     const requestIds = answers.map(({ requestId }) => requestId);
-    const before = await booksOf(platform, requestIds);
+    const before = await ledgerOf(platform, requestIds);
 
     await pause(Math.max(0, frozenAtMs + 2 * lockMs - Date.now()));
     platform.signal('worker', 'SIGCONT');
@@ -45,10 +45,10 @@ describeFault('F2', { replicas: { worker: 2 } }, (running) => {
       expect(status).toBe(200);
       expect(text).toBe(deterministicWords(`user: ${content}`, { count: 50 }).join(''));
     }
-    expect(await booksOf(platform, requestIds)).toEqual(before);
-    for (const books of before) {
-      expect(books).toMatchObject({ state: 'succeeded', charges: 1, holdState: 'settled' });
-      expect(books.chargedNano).toBe(chatCostNano(books));
+    expect(await ledgerOf(platform, requestIds)).toEqual(before);
+    for (const ledgerState of before) {
+      expect(ledgerState).toMatchObject({ state: 'succeeded', charges: 1, holdState: 'settled' });
+      expect(ledgerState.chargedNano).toBe(chatCostNano(ledgerState));
     }
     // It is a worker like any other again.
     for (const name of workers) if (name !== 'worker') await platform.kill(name);

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
 import type { Platform } from '#test/platform';
-import { askWhole, type WholeAnswer } from './chat-caller.js';
+import { askWhole, type WholeResponse } from './chat-caller.js';
 import { amount, describeFault, eventually, pause } from './fault-scene.js';
-import { chatCostNano, readBooks } from './job-books.js';
+import { chatCostNano, readLedger } from './job-ledger.js';
 import { MachineBaseline } from './machine-baseline.js';
 
 /* F3: Redis is restarted again and again under load. */
@@ -13,12 +13,12 @@ const downMs = 1_000;
 const pickupWithinMs = 5_000;
 const refusalWithinMs = 1_000;
 
-interface Call extends WholeAnswer {
+interface Call extends WholeResponse {
   sentAtMs: number;
 }
 
 /** More at once are not sent: a machine that others use as well must not answer them all after the end. */
-const mostAtOnce = 100;
+const maxAtOnce = 100;
 
 /** Requests at a steady pace, whether or not they are answered. */
 class SteadyLoad {
@@ -30,7 +30,7 @@ class SteadyLoad {
 
   start(): void {
     this.timer = setInterval(() => {
-      if (this.underWay < mostAtOnce) this.calls.push(this.call());
+      if (this.underWay < maxAtOnce) this.calls.push(this.call());
     }, 1_000 / requestsPerSecond);
   }
 
@@ -77,23 +77,23 @@ describeFault(
       baseline.stop();
       await platform.closedJobs(20_000);
 
-      const books = await readBooks(platform);
-      const byId = new Map(books.map((each) => [each.requestId, each]));
+      const ledgerState = await readLedger(platform);
+      const byId = new Map(ledgerState.map((each) => [each.requestId, each]));
       for (const { status, requestId, errorCode } of calls) {
         expect([200, 503], `${requestId} ${errorCode}`).toContain(status);
         if (status === 200) expect(byId.get(requestId)).toMatchObject({ state: 'succeeded', charges: 1 });
       }
-      for (const each of books) {
+      for (const each of ledgerState) {
         expect(each.charges).toBe(each.state === 'succeeded' ? 1 : 0);
         if (each.charges === 1) expect(each.chargedNano).toBe(chatCostNano(each));
       }
       // What was in the queue or at work when Redis went is an accepted job: each has its answer.
       const answered = new Map(calls.map((call) => [call.requestId, call.status]));
-      const accepted = books.filter(({ errorCode }) => errorCode !== 'SERVICE_UNAVAILABLE');
+      const accepted = ledgerState.filter(({ errorCode }) => errorCode !== 'SERVICE_UNAVAILABLE');
       expect(accepted.filter(({ requestId }) => answered.get(requestId) !== 200)).toEqual([]);
 
       for (const { fromMs, toMs } of outages) {
-        const started = books.flatMap(({ finishedAt, createdAt }) =>
+        const started = ledgerState.flatMap(({ finishedAt, createdAt }) =>
           finishedAt !== null && createdAt.getTime() >= toMs ? [finishedAt.getTime()] : [],
         );
         expect(Math.min(...started) - toMs).toBeLessThanOrEqual(pickupWithinMs);

@@ -1,13 +1,13 @@
 import { expect, it } from 'vitest';
 import { askWhole, ChatStreamReader } from './chat-caller.js';
 import { describeFault, eventually } from './fault-scene.js';
-import { booksOf } from './job-books.js';
+import { ledgerOf } from './job-ledger.js';
 import { redisCommand } from './redis-command.js';
 
 /* F4: Redis forgets everything while jobs wait in it and others are at work. */
 
 const waiting = 50;
-const rebuiltWithinMs = 30_000;
+const restartedWithinMs = 30_000;
 
 /** Of the jobs named, those that Redis has. */
 const countJobs = `local n = 0
@@ -15,7 +15,7 @@ const countJobs = `local n = 0
   return n`;
 
 describeFault('F4', { env: { SLUICE_SLOTS: '4' } }, (running) => {
-  it(`FLUSHALL: ${waiting} waiting jobs are back within ${rebuiltWithinMs / 1_000} s, and no stream hangs`, async () => {
+  it(`FLUSHALL: ${waiting} waiting jobs are back within ${restartedWithinMs / 1_000} s, and no stream hangs`, async () => {
     const platform = running();
     // Four slots and the one that waits in the host: everything after these waits in the queue.
     const streams = await Promise.all(
@@ -25,7 +25,7 @@ describeFault('F4', { env: { SLUICE_SLOTS: '4' } }, (running) => {
     );
     await Promise.all(streams.slice(0, 4).map((stream) => stream.untilTokens(1)));
     const wishes = Array.from({ length: waiting }, (_, index) => ({ directives: 'tokens=3', text: `Wait ${index}` }));
-    const asked = Promise.all(wishes.map((wish) => askWhole(platform, wish)));
+    const asked = Promise.all(wishes.map((options) => askWhole(platform, options)));
     const [row] = await eventually('all are admitted', async () => {
       const rows = await platform.query<{ count: number; ids: string[] }>(
         `SELECT count(*)::int AS count, array_agg(request_id) AS ids FROM jobs WHERE state = 'queued' AND NOT stream`,
@@ -44,23 +44,24 @@ describeFault('F4', { env: { SLUICE_SLOTS: '4' } }, (running) => {
     const answers = await asked;
     await Promise.all(streams.map(({ ended }) => ended));
     expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
-    const rebuilt = await platform.query<{ enqueued_at: Date; attempt: number }>(
+    const restarted = await platform.query<{ enqueued_at: Date; attempt: number }>(
       'SELECT enqueued_at, attempt FROM jobs WHERE request_id = ANY ($1)',
       [requestIds],
     );
-    expect(rebuilt.map(({ attempt }) => attempt)).toEqual(requestIds.map(() => 2));
-    const latest = Math.max(...rebuilt.map(({ enqueued_at: at }) => at.getTime()));
-    expect(latest - flushedAtMs).toBeLessThanOrEqual(rebuiltWithinMs);
+    expect(restarted.map(({ attempt }) => attempt)).toEqual(requestIds.map(() => 2));
+    const latest = Math.max(...restarted.map(({ enqueued_at: at }) => at.getTime()));
+    expect(latest - flushedAtMs).toBeLessThanOrEqual(restartedWithinMs);
     await platform.closedJobs();
-    for (const books of await booksOf(platform, requestIds)) {
-      expect(books).toMatchObject({ state: 'succeeded', charges: 1 });
+    for (const ledgerState of await ledgerOf(platform, requestIds)) {
+      expect(ledgerState).toMatchObject({ state: 'succeeded', charges: 1 });
     }
     // A worker whose job is no longer in the queue cannot know whether another has it: it keeps silent, and the sweep
     // closes the row. What a stream got is then free; none hangs, and none is half paid.
     for (const stream of streams) {
-      const [books] = await booksOf(platform, [stream.requestId]);
-      if (stream.isComplete) expect(books).toMatchObject({ state: 'succeeded', completionTokens: 120, charges: 1 });
-      else expect(books).toMatchObject({ state: 'failed', holdState: 'released', charges: 0 });
+      const [ledgerState] = await ledgerOf(platform, [stream.requestId]);
+      if (stream.isComplete)
+        expect(ledgerState).toMatchObject({ state: 'succeeded', completionTokens: 120, charges: 1 });
+      else expect(ledgerState).toMatchObject({ state: 'failed', holdState: 'released', charges: 0 });
       expect(stream.isComplete).toBe(stream.errorCode === null);
     }
   }, 180_000);

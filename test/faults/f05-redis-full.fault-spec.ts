@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import type { Platform } from '#test/platform';
 import { askWhole, ChatStreamReader } from './chat-caller.js';
 import { amount, describeFault, eventually, pause } from './fault-scene.js';
-import { booksOf, chatCostNano } from './job-books.js';
+import { ledgerOf, chatCostNano } from './job-ledger.js';
 import { redisCommand, redisMemory } from './redis-command.js';
 
 /* F5: Redis is at its maxmemory and evicts nothing. */
@@ -85,7 +85,7 @@ async function expectWholeAndPaid(platform: Platform, streams: ChatStreamReader[
   for (const stream of streams)
     expect([stream.errorCode, stream.tokens, stream.isComplete]).toEqual([null, streamTokens, true]);
   await platform.closedJobs(30_000);
-  for (const each of await booksOf(
+  for (const each of await ledgerOf(
     platform,
     streams.map(({ requestId }) => requestId),
   )) {

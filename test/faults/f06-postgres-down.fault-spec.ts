@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import type { Platform } from '#test/platform';
 import { askWhole, ChatStreamReader } from './chat-caller.js';
 import { amount, describeFault, eventually, pause } from './fault-scene.js';
-import { booksOf, chatCostNano } from './job-books.js';
+import { ledgerOf, chatCostNano } from './job-ledger.js';
 
 /* F6: PostgreSQL is away for half a minute. */
 
@@ -50,10 +50,10 @@ async function recover(platform: Platform): Promise<void> {
 }
 
 /** Everything that was generated is paid, once; nothing that was refused ran. */
-async function expectBooks(platform: Platform, streams: ChatStreamReader[], refused: string[]): Promise<void> {
+async function expectLedger(platform: Platform, streams: ChatStreamReader[], refused: string[]): Promise<void> {
   await platform.closedJobs(20_000);
   const requestIds = streams.map(({ requestId }) => requestId);
-  for (const each of await booksOf(platform, requestIds)) {
+  for (const each of await ledgerOf(platform, requestIds)) {
     expect(each).toMatchObject({ state: 'succeeded', completionTokens: streamTokens, charges: 1 });
     expect(each.chargedNano).toBe(chatCostNano(each));
   }
@@ -69,7 +69,7 @@ describeFault('F6', { ownPostgres: true }, (running) => {
     await Promise.all(streams.map(({ ended }) => ended));
     for (const stream of streams) expect([stream.errorCode, stream.tokens]).toEqual([null, streamTokens]);
     await recover(platform);
-    await expectBooks(platform, streams, refused);
+    await expectLedger(platform, streams, refused);
   }, 180_000);
 });
 
@@ -80,6 +80,6 @@ describeFault('F6', { ownPostgres: true, transports: ['postgres'] }, (running) =
     await recover(platform);
     await Promise.all(streams.map(({ ended }) => ended));
     for (const stream of streams) expect([stream.errorCode, stream.tokens]).toEqual([null, streamTokens]);
-    await expectBooks(platform, streams, refused);
+    await expectLedger(platform, streams, refused);
   }, 180_000);
 });

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import type { Platform } from '#test/platform';
 import { askWhole } from './chat-caller.js';
 import { amount, describeFault, eventually } from './fault-scene.js';
-import { booksOf, chatCostNano } from './job-books.js';
+import { ledgerOf, chatCostNano } from './job-ledger.js';
 
 /* F7: PostgreSQL is killed in the middle of the transaction that settles a request. */
 
@@ -44,12 +44,12 @@ describeFault('F7', { ownPostgres: true }, (running) => {
       const answer = await askWhole(platform, { directives: 'tokens=9', text: `Settle ${trial}` });
       expect(answer.status).toBe(200);
       requestIds.push(answer.requestId);
-      const holder = await hold(platform, statement);
+      const replica = await hold(platform, statement);
       await platform.start('ops');
       await eventually('the settlement waits', () => isSettling(platform));
       await platform.postgres.stop({ signal: 'SIGQUIT' });
       await platform.postgres.start();
-      await holder.end().catch(() => undefined);
+      await replica.end().catch(() => undefined);
       await eventually('the row is closed', async () => {
         const rows = await platform.query(`SELECT 1 FROM jobs WHERE state IN ('queued', 'running')`).catch(() => [1]);
         return rows.length === 0;
@@ -60,9 +60,9 @@ describeFault('F7', { ownPostgres: true }, (running) => {
       });
     }
     await platform.closedJobs();
-    for (const books of await booksOf(platform, requestIds)) {
-      expect(books).toMatchObject({ state: 'succeeded', completionTokens: 9, holdState: 'settled', charges: 1 });
-      expect(books.chargedNano).toBe(chatCostNano(books));
+    for (const ledgerState of await ledgerOf(platform, requestIds)) {
+      expect(ledgerState).toMatchObject({ state: 'succeeded', completionTokens: 9, holdState: 'settled', charges: 1 });
+      expect(ledgerState.chargedNano).toBe(chatCostNano(ledgerState));
     }
   }, 300_000);
 });

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { ChatStreamReader } from './chat-caller.js';
 import { amount, describeFault, eventually } from './fault-scene.js';
-import { booksOf, chatCostNano } from './job-books.js';
+import { ledgerOf, chatCostNano } from './job-ledger.js';
 
 /* F8: an api replica is killed in the middle of its streams. */
 
@@ -18,7 +18,9 @@ describeFault(
       const platform = running();
       const directives = 'tokens=2000 delay=100';
       const wishes = Array.from({ length: streamCount }, (_, index) => ({ directives, text: `Stream ${index}` }));
-      const streams = await Promise.all(wishes.map((wish) => ChatStreamReader.open(platform, { ...wish, replica: 1 })));
+      const streams = await Promise.all(
+        wishes.map((options) => ChatStreamReader.open(platform, { ...options, replica: 1 })),
+      );
       const neighbour = await ChatStreamReader.open(platform, { directives: 'tokens=100 delay=100', replica: 0 });
       await Promise.all(streams.map((stream) => stream.untilTokens(1)));
       const killedAtMs = Date.now();
@@ -38,11 +40,11 @@ describeFault(
       await platform.closedJobs(closedWithinMs);
       const generated = new Map(runs.map(({ requestId, tokens }) => [requestId, tokens]));
       const requestIds = streams.map(({ requestId }) => requestId);
-      for (const books of await booksOf(platform, requestIds)) {
-        expect(books).toMatchObject({ state: 'cancelled', charges: 1, holdState: 'settled' });
-        expect(books.completionTokens).toBe(generated.get(books.requestId));
-        expect(books.chargedNano).toBe(chatCostNano(books));
-        expect((books.finishedAt?.getTime() ?? Infinity) - killedAtMs).toBeLessThanOrEqual(closedWithinMs);
+      for (const ledgerState of await ledgerOf(platform, requestIds)) {
+        expect(ledgerState).toMatchObject({ state: 'cancelled', charges: 1, holdState: 'settled' });
+        expect(ledgerState.completionTokens).toBe(generated.get(ledgerState.requestId));
+        expect(ledgerState.chargedNano).toBe(chatCostNano(ledgerState));
+        expect((ledgerState.finishedAt?.getTime() ?? Infinity) - killedAtMs).toBeLessThanOrEqual(closedWithinMs);
       }
       await platform.start('api-2');
     }, 180_000);

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import type { Platform } from '#test/platform';
 import { ChatStreamReader } from './chat-caller.js';
 import { amount, describeFault, eventually, isQuick } from './fault-scene.js';
-import { booksOf, chatCostNano } from './job-books.js';
+import { ledgerOf, chatCostNano } from './job-ledger.js';
 import { ReadyReplicas } from './ready-replicas.js';
 
 /* F9: replicas of the api are told to stop while they stream, one after the other, as in a rollout. */
@@ -50,8 +50,8 @@ describeFault('F9', { replicas: { api: 2 }, env, models }, (running) => {
     expect(calls.filter(({ answer }) => answer === null)).toEqual([]);
     expect(new Set(calls.map(({ answer }) => answer?.status))).toEqual(new Set([200]));
     await platform.closedJobs(20_000);
-    for (const books of await booksOf(platform, requestIds)) {
-      expect(books).toMatchObject({ state: 'succeeded', completionTokens: streamTokens, charges: 1 });
+    for (const ledgerState of await ledgerOf(platform, requestIds)) {
+      expect(ledgerState).toMatchObject({ state: 'succeeded', completionTokens: streamTokens, charges: 1 });
     }
   }, 180_000);
 
@@ -59,10 +59,10 @@ describeFault('F9', { replicas: { api: 2 }, env, models }, (running) => {
     const platform = running();
     const streams = await openStreams(platform, { replica: 1, tokens: 2_000 });
     await Promise.all(streams.map((stream) => stream.untilTokens(1)));
-    const toldAtMs = Date.now();
+    const publishedAtMs = Date.now();
     const { code } = await platform.kill('api-2', 'SIGTERM');
     expect(code).toBe(0);
-    expect(Date.now() - toldAtMs).toBeGreaterThanOrEqual(graceMs);
+    expect(Date.now() - publishedAtMs).toBeGreaterThanOrEqual(graceMs);
     await Promise.all(streams.map(({ ended }) => ended));
     for (const { errorCode, isComplete } of streams) {
       expect([errorCode, isComplete]).toEqual(['SERVICE_UNAVAILABLE', false]);
@@ -75,10 +75,10 @@ describeFault('F9', { replicas: { api: 2 }, env, models }, (running) => {
     const generated = new Map(runs.map(({ requestId, tokens }) => [requestId, tokens]));
     await platform.closedJobs(20_000);
     const requestIds = streams.map(({ requestId }) => requestId);
-    for (const books of await booksOf(platform, requestIds)) {
-      expect(books).toMatchObject({ state: 'cancelled', charges: 1, holdState: 'settled' });
-      expect(books.completionTokens).toBe(generated.get(books.requestId));
-      expect(books.chargedNano).toBe(chatCostNano(books));
+    for (const ledgerState of await ledgerOf(platform, requestIds)) {
+      expect(ledgerState).toMatchObject({ state: 'cancelled', charges: 1, holdState: 'settled' });
+      expect(ledgerState.completionTokens).toBe(generated.get(ledgerState.requestId));
+      expect(ledgerState.chargedNano).toBe(chatCostNano(ledgerState));
     }
   }, 180_000);
 });

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import type { Platform } from '#test/platform';
 import { askWhole, ChatStreamReader } from './chat-caller.js';
 import { amount, describeFault, eventually, pause } from './fault-scene.js';
-import { booksOf, type JobBooks, readBooks } from './job-books.js';
+import { ledgerOf, type JobLedger, readLedger } from './job-ledger.js';
 import { installMediaModels } from './media-slices.js';
 
 /* F9: a worker is told to stop while it runs jobs of every kind. */
@@ -41,7 +41,7 @@ function codeOf(body: ErrorBody): string {
   return 'code' in body ? body.code : body.error.code;
 }
 
-const picture = (platform: Platform, delayMs: number) =>
+const image = (platform: Platform, delayMs: number) =>
   post(platform, '/image/generate', {
     model: 'tiny-painter',
     prompt: `A picture [[delay=${delayMs}]]`,
@@ -73,7 +73,7 @@ async function readyStatus(url: string): Promise<number> {
 }
 
 const paid = { state: 'succeeded', holdState: 'settled', charges: 1 };
-const givenBack = { state: 'failed', errorCode: 'MODEL_AT_CAPACITY', holdState: 'released', charges: 0 };
+const refunded = { state: 'failed', errorCode: 'MODEL_AT_CAPACITY', holdState: 'released', charges: 0 };
 
 describeFault(
   'F9',
@@ -84,7 +84,7 @@ describeFault(
       const worker = platform.operationsUrl('worker');
       const short = [
         ChatStreamReader.open(platform, { directives: `tokens=20 delay=${shortMs / 20}`, text: 'Short' }),
-        picture(platform, shortMs),
+        image(platform, shortMs),
         speech(platform, shortMs),
       ] as const;
       // One after another in the double of the model: the short ones come first.
@@ -96,19 +96,19 @@ describeFault(
         directives: `tokens=900 delay=${longMs / 900}`,
         text: 'Long',
       });
-      const long = [picture(platform, longMs), speech(platform, longMs)] as const;
-      const sound = await post(platform, '/audio/queue', {
+      const long = [image(platform, longMs), speech(platform, longMs)] as const;
+      const audio = await post(platform, '/audio/queue', {
         model: 'tiny-kokoro',
         prompt: 'Sound that can be made anew [[delay=1000]].',
       });
-      expect(sound.status).toBe(200);
+      expect(audio.status).toBe(200);
       await eventually('the long ones run', async () => {
         const { chat = 0, image = 0, speech: spoken = 0 } = await running(platform);
         return chat === 2 && image === 2 && spoken === 2;
       });
       await longStream.untilTokens(1);
 
-      const toldAtMs = Date.now();
+      const publishedAtMs = Date.now();
       const ended = platform.kill('worker', 'SIGTERM');
       await eventually('it is not ready', async () => (await readyStatus(worker)) === 503, 2_000);
       await pause(300);
@@ -116,36 +116,36 @@ describeFault(
       expect([late.status, late.errorCode]).toEqual([503, 'MODEL_OFFLINE']);
       expect(late.headers.get('retry-after')).toMatch(/^\d+$/);
       expect((await ended).code).toBe(0);
-      expect(Date.now() - toldAtMs).toBeLessThanOrEqual(exitWithinMs);
+      expect(Date.now() - publishedAtMs).toBeLessThanOrEqual(exitWithinMs);
 
-      const [shortStream, shortPicture, shortSpeech] = await Promise.all(short);
+      const [shortStream, shortImage, shortSpeech] = await Promise.all(short);
       await shortStream.ended;
       expect([shortStream.isComplete, shortStream.tokens]).toEqual([true, 20]);
-      expect([shortPicture.status, shortSpeech.status]).toEqual([200, 200]);
+      expect([shortImage.status, shortSpeech.status]).toEqual([200, 200]);
       await longStream.ended;
       expect([longStream.errorCode, longStream.isComplete]).toEqual(['MODEL_AT_CAPACITY', false]);
-      const [longPicture, longSpeech] = await Promise.all(long);
-      for (const answer of [longPicture, longSpeech]) {
+      const [longImage, longSpeech] = await Promise.all(long);
+      for (const answer of [longImage, longSpeech]) {
         expect(answer).toMatchObject({ status: 503, code: 'MODEL_AT_CAPACITY', retryAfter: expect.any(String) });
       }
       // The one that can be run anew is in the queue, and the next worker makes it.
       await platform.start('worker');
       await platform.untilOnline();
-      await eventually('the sound is made', async () => (await booksFor(platform, sound))[0]?.state === 'succeeded');
+      await eventually('the sound is made', async () => (await ledgerFor(platform, audio))[0]?.state === 'succeeded');
       await platform.closedJobs(30_000);
-      for (const one of [shortStream, shortPicture, shortSpeech, sound]) {
-        expect((await booksFor(platform, one))[0]).toMatchObject(paid);
+      for (const one of [shortStream, shortImage, shortSpeech, audio]) {
+        expect((await ledgerFor(platform, one))[0]).toMatchObject(paid);
       }
-      for (const one of [longPicture, longSpeech]) expect((await booksFor(platform, one))[0]).toMatchObject(givenBack);
-      const [streamed] = await booksFor(platform, longStream);
+      for (const one of [longImage, longSpeech]) expect((await ledgerFor(platform, one))[0]).toMatchObject(refunded);
+      const [streamed] = await ledgerFor(platform, longStream);
       expect(streamed).toMatchObject({ state: 'failed', errorCode: 'MODEL_AT_CAPACITY' });
       const begun = (await platform.journal.runs()).map(({ requestId }) => requestId);
       expect(begun).not.toContain(late.requestId);
-      expect((await readBooks(platform)).some(({ requestId }) => requestId === late.requestId)).toBe(false);
+      expect((await readLedger(platform)).some(({ requestId }) => requestId === late.requestId)).toBe(false);
     }, 120_000);
   },
 );
 
-function booksFor(platform: Platform, { requestId }: { requestId: string }): Promise<JobBooks[]> {
-  return booksOf(platform, [requestId]);
+function ledgerFor(platform: Platform, { requestId }: { requestId: string }): Promise<JobLedger[]> {
+  return ledgerOf(platform, [requestId]);
 }

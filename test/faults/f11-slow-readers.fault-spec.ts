@@ -87,12 +87,12 @@ describeFault('F11', { env: { SLUICE_STALLED_MS: String(stalledMs), SLUICE_SLOTS
     await quick.closed;
     const before = await residentBytes(platform);
     const stalled = await Promise.all(paths.map((path) => SlowReader.open(platform, path)));
-    let most = 0;
+    let max = 0;
     for (let look = 0; look < looks; look += 1) {
       expect((await askWhole(platform, { directives: 'tokens=2', text: `other ${look}` })).status).toBe(200);
-      most = Math.max(most, await residentBytes(platform));
+      max = Math.max(max, await residentBytes(platform));
     }
-    expect((most - before) / readers).toBeLessThan(megabyte);
+    expect((max - before) / readers).toBeLessThan(megabyte);
     // The guard is the only one who ends them: nobody reads, and no file fits into the buffers. It looks every
     // `stalledMs` whether anything was taken since its last look.
     await pause(3 * stalledMs);

@@ -1,6 +1,6 @@
 import { beforeAll, expect, it } from 'vitest';
 import type { Platform } from '#test/platform';
-import { askWhole, type WholeAnswer } from './chat-caller.js';
+import { askWhole, type WholeResponse } from './chat-caller.js';
 import { amount, describeFault, pause } from './fault-scene.js';
 import { type LimitedTenant, openLimitedTenant } from './limited-tenant.js';
 
@@ -28,16 +28,16 @@ interface UsedTokens {
 }
 
 /** So many requests at the same moment, spread over all replicas. */
-function askAtOnce(platform: Platform, { key }: LimitedTenant, count: number): Promise<WholeAnswer[]> {
-  const wish = { directives: `tokens=${tokensMade}`, body: { max_completion_tokens: tokensAllowed }, key };
+function askAtOnce(platform: Platform, { key }: LimitedTenant, count: number): Promise<WholeResponse[]> {
+  const options = { directives: `tokens=${tokensMade}`, body: { max_completion_tokens: tokensAllowed }, key };
   return Promise.all(
     Array.from({ length: count }, (_, index) =>
-      askWhole(platform, { ...wish, text: `Minute ${index}`, replica: index % replicas }),
+      askWhole(platform, { ...options, text: `Minute ${index}`, replica: index % replicas }),
     ),
   );
 }
 
-const refusals = (answers: WholeAnswer[]): number => answers.filter(({ status }) => status === 429).length;
+const refusals = (answers: WholeResponse[]): number => answers.filter(({ status }) => status === 429).length;
 const sum = (numbers: number[]): number => numbers.reduce((total, number) => total + number, 0);
 
 async function tokensOf(platform: Platform, { accountId }: LimitedTenant): Promise<UsedTokens[]> {
@@ -68,7 +68,7 @@ async function useUpMinute(platform: Platform, tenant: LimitedTenant): Promise<v
 }
 
 /** Most that open requests had reserved and closed ones used at one moment, as far as rows can tell. */
-function mostAtOnce(tokens: UsedTokens[]): number {
+function maxAtOnce(tokens: UsedTokens[]): number {
   return Math.max(
     ...tokens.map(({ createdMs: nowMs }) =>
       sum(
@@ -115,7 +115,7 @@ describeFault(
         const used = sum(tokens.map((each) => each.used));
         expect(used / tokensPerMinute).toBeGreaterThanOrEqual(usable);
         expect(used).toBeLessThanOrEqual(tokensPerMinute);
-        expect(mostAtOnce(tokens)).toBeLessThanOrEqual(tokensPerMinute);
+        expect(maxAtOnce(tokens)).toBeLessThanOrEqual(tokensPerMinute);
         // Without what came back, much less would have fitted in.
         expect(sum(tokens.map(({ reserved }) => reserved))).toBeGreaterThan(2 * tokensPerMinute);
       }

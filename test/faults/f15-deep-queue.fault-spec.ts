@@ -32,8 +32,8 @@ const sizes = new Map(tiers.map(({ id, share }) => [id as string, Math.round(job
 const lanes = workers * tiers.length * heldPerModel;
 
 /** The largest factor by which a job may miss its fair turn. */
-const mostRatio = 1.5;
-const mostApiBytes = 512 * 1024 * 1024;
+const maxRatio = 1.5;
+const maxApiBytes = 512 * 1024 * 1024;
 
 /** Which model each job is for: all of them mixed, the same way every time. */
 function arrivals(): string[] {
@@ -134,14 +134,14 @@ describeFault(
           new RegExp(`^sluice_model_workers\\{model="${id}",state="ready".*\\} ${workers}$`, 'm').test(text),
         );
       });
-      const giveBack = await takeAllPlaces(platform);
+      const refund = await takeAllPlaces(platform);
       const ofEmptyQueue = await memoryOfRedis(platform);
       const perSecond = await crowd.enter(arrivals(), lanes);
       expect(await countRows(platform, "state = 'queued'")).toBeGreaterThanOrEqual(jobs);
       const crowded = await memoryOfApi(platform, 'VmRSS');
       const ofQueue = await memoryOfRedis(platform);
       const openedAtMs = Date.now();
-      giveBack();
+      refund();
       const statuses = await Promise.all(crowd.answers);
       const drainedMs = Date.now() - openedAtMs;
       await crowd.leave();
@@ -171,8 +171,8 @@ describeFault(
       for (const { tier, jobs: of, turn, fair, ratio } of waits) {
         report(`F15: ${tier}, ${of} jobs: worst turn ${turn} of a fair ${fair}, ${ratio.toFixed(2)}`);
       }
-      for (const { tier, ratio } of waits) expect(ratio, tier).toBeLessThanOrEqual(mostRatio);
-      expect(largest).toBeLessThan(mostApiBytes);
+      for (const { tier, ratio } of waits) expect(ratio, tier).toBeLessThanOrEqual(maxRatio);
+      expect(largest).toBeLessThan(maxApiBytes);
     }, 1_200_000);
   },
 );

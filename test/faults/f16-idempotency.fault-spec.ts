@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import type { Platform } from '#test/platform';
 import { seededRandom } from '#test/seeded-random';
 import { amount, describeFault, pause } from './fault-scene.js';
-import { type JobBooks, readBooks } from './job-books.js';
+import { type JobLedger, readLedger } from './job-ledger.js';
 
 /* F16: one key, many requests, and replicas that die between them. */
 
@@ -25,8 +25,8 @@ interface Received {
   code: string | null;
 }
 
-async function post(platform: Platform, wish: Keyed, replica: number): Promise<Received> {
-  const { key, content, stream } = wish;
+async function post(platform: Platform, options: Keyed, replica: number): Promise<Received> {
+  const { key, content, stream } = options;
   const response = await fetch(`${platform.origins[replica]}/api/v1/chat/completions`, {
     method: 'POST',
     headers: {
@@ -45,23 +45,23 @@ async function post(platform: Platform, wish: Keyed, replica: number): Promise<R
 }
 
 /** The answer that the key has in the end: a request that is refused because the first one runs asks again. */
-async function settle(platform: Platform, wish: Keyed, replica: number): Promise<Received> {
+async function settle(platform: Platform, options: Keyed, replica: number): Promise<Received> {
   const deadline = Date.now() + judgedWithinMs;
   for (;;) {
-    const received = await post(platform, wish, replica);
+    const received = await post(platform, options, replica);
     if (received.code !== 'IDEMPOTENCY_KEY_IN_USE' || Date.now() > deadline) return received;
     await pause(250);
   }
 }
 
 /** What the platform has run and charged since. */
-async function booksSince(platform: Platform, before: number): Promise<JobBooks[]> {
+async function ledgerSince(platform: Platform, before: number): Promise<JobLedger[]> {
   await platform.closedJobs(30_000);
-  return (await readBooks(platform)).slice(before);
+  return (await readLedger(platform)).slice(before);
 }
 
 async function jobCount(platform: Platform): Promise<number> {
-  return (await readBooks(platform)).length;
+  return (await readLedger(platform)).length;
 }
 
 describeFault('F16', { replicas: { api: 3 }, transports: ['redis', 'postgres'] }, (running) => {
@@ -70,14 +70,14 @@ describeFault('F16', { replicas: { api: 3 }, transports: ['redis', 'postgres'] }
     for (let burst = 0; burst < bursts; burst += 1) {
       const before = await jobCount(platform);
       const directives = `tokens=12 delay=${burst % 3 === 0 ? 40 : 2}`;
-      const wish = { key: `burst-${burst}`, content: `Burst ${burst} [[${directives}]]`, stream: burst % 2 === 1 };
+      const options = { key: `burst-${burst}`, content: `Burst ${burst} [[${directives}]]`, stream: burst % 2 === 1 };
       const answers = await Promise.all(
-        Array.from({ length: atOnce }, (_, index) => settle(platform, wish, index % platform.origins.length)),
+        Array.from({ length: atOnce }, (_, index) => settle(platform, options, index % platform.origins.length)),
       );
       expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
       expect(new Set(answers.map(({ body }) => body)).size).toBe(1);
       expect(answers.filter(({ isReplay }) => !isReplay)).toHaveLength(1);
-      expect(await booksSince(platform, before)).toMatchObject([{ state: 'succeeded', charges: 1 }]);
+      expect(await ledgerSince(platform, before)).toMatchObject([{ state: 'succeeded', charges: 1 }]);
     }
     const contents = (await platform.journal.runs()).length;
     expect(contents).toBe(bursts);
@@ -85,29 +85,29 @@ describeFault('F16', { replicas: { api: 3 }, transports: ['redis', 'postgres'] }
 
   it('another body is refused and runs nothing', async () => {
     const platform = running();
-    const wish = { key: 'one-body', content: 'One body [[tokens=4]]', stream: false };
-    expect((await post(platform, wish, 0)).status).toBe(200);
+    const options = { key: 'one-body', content: 'One body [[tokens=4]]', stream: false };
+    expect((await post(platform, options, 0)).status).toBe(200);
     const before = await jobCount(platform);
     const others = [
-      { ...wish, content: 'Another [[tokens=4]]' },
-      { ...wish, stream: true },
+      { ...options, content: 'Another [[tokens=4]]' },
+      { ...options, stream: true },
     ];
     const refused = await Promise.all(
       others.flatMap((other) => [0, 1, 2].map((replica) => post(platform, other, replica))),
     );
     expect(new Set(refused.map(({ status, code }) => `${status} ${code}`))).toEqual(new Set(['400 INVALID_REQUEST']));
-    expect(await booksSince(platform, before)).toEqual([]);
+    expect(await ledgerSince(platform, before)).toEqual([]);
   });
 
   it('an answer is replayed to the byte after its replica was killed', async () => {
     const platform = running();
     for (const stream of [true, false]) {
-      const wish = { key: `survivor-${stream}`, content: 'Survive [[tokens=20 think=3]]', stream };
-      const first = await post(platform, wish, 0);
+      const options = { key: `survivor-${stream}`, content: 'Survive [[tokens=20 think=3]]', stream };
+      const first = await post(platform, options, 0);
       await platform.kill('api');
-      const again = await Promise.all([1, 2].map((replica) => post(platform, wish, replica)));
+      const again = await Promise.all([1, 2].map((replica) => post(platform, options, replica)));
       await platform.start('api');
-      for (const { body, isReplay } of [...again, await post(platform, wish, 0)]) {
+      for (const { body, isReplay } of [...again, await post(platform, options, 0)]) {
         expect(body).toBe(first.body);
         expect(isReplay).toBe(true);
       }
@@ -119,14 +119,18 @@ describeFault('F16', { replicas: { api: 3 }, transports: ['redis', 'postgres'] }
     const random = seededRandom(16);
     for (let trial = 0; trial < kills; trial += 1) {
       const before = await jobCount(platform);
-      const wish = { key: `kill-${trial}`, content: `Kill ${trial} [[tokens=20 delay=20]]`, stream: trial % 2 === 1 };
-      const first = post(platform, wish, 0).catch(() => null);
+      const options = {
+        key: `kill-${trial}`,
+        content: `Kill ${trial} [[tokens=20 delay=20]]`,
+        stream: trial % 2 === 1,
+      };
+      const first = post(platform, options, 0).catch(() => null);
       await pause(random() * 700);
       await platform.kill('api');
       await first;
-      const answers = await Promise.all([1, 2, 1].map((replica) => settle(platform, wish, replica)));
-      const books = await booksSince(platform, before);
-      const charged = books.filter(({ charges }) => charges > 0);
+      const answers = await Promise.all([1, 2, 1].map((replica) => settle(platform, options, replica)));
+      const ledgerState = await ledgerSince(platform, before);
+      const charged = ledgerState.filter(({ charges }) => charges > 0);
       const place = `trial ${trial}: ${JSON.stringify(answers.map(({ status, code }) => [status, code]))}`;
       expect(charged.length, place).toBe(1);
       expect(

@@ -16,7 +16,7 @@ const megabyte = 1024 * 1024;
 const hugeBytes = 100 * megabyte;
 
 /** What the api may hold more after all of it than after a fifth of it: a garbage collector is in no hurry. */
-const mostGrowth = 48 * megabyte;
+const maxGrowth = 48 * megabyte;
 
 interface Answer {
   name: string;
@@ -139,7 +139,7 @@ describeFault(
       expect(sender.answers.filter(({ status }) => status === 0 || status >= 500).slice(0, 20)).toEqual([]);
       expect(sender.answers.filter(({ code }) => code === '' || code === 'UNKNOWN_ERROR').slice(0, 20)).toEqual([]);
       expect(unexpected).toEqual([]);
-      expect(late - early).toBeLessThan(mostGrowth);
+      expect(late - early).toBeLessThan(maxGrowth);
     }, 900_000);
 
     it.each([

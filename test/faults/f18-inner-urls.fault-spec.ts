@@ -4,10 +4,10 @@ import { type AddressInfo, createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { encodePicture } from '#media';
+import { encodeImage } from '#media';
 import { expectInvariant } from '#test/invariant';
 import { type Platform, startPlatform } from '#test/platform';
-import { installTinyPictures } from '#test/tiny-pictures';
+import { installTinyImages } from '#test/tiny-images';
 
 /*
  * F18 through the real api, on this machine alone: the operator lets in 127.0.0.2, which plays the public internet, and
@@ -24,11 +24,11 @@ describe('F18: URLs that lead inside', () => {
   let inner = 0;
   let visitors = 0;
   let target = '';
-  let picture: Buffer;
+  let image: Buffer;
 
   beforeAll(async () => {
     home = await mkdtemp(join(tmpdir(), 'sluice-home-'));
-    const manifests = await installTinyPictures(home);
+    const manifests = await installTinyImages(home);
     platform = await startPlatform({
       engine: 'text',
       home,
@@ -37,10 +37,10 @@ describe('F18: URLs that lead inside', () => {
     });
     // Half transparent: what is missing is what the model repairs.
     const data = new Uint8Array(256 * 256 * 4).map((_, index) => (index % 4 === 3 && index < 131_072 ? 0 : 90));
-    picture = await encodePicture({ width: 256, height: 256, channels: 4, data }, { format: 'png' });
+    image = await encodeImage({ width: 256, height: 256, channels: 4, data }, { format: 'png' });
     site = createHttpServer((request, response) => {
       const [, status] = /^\/(30\d)$/.exec(request.url ?? '') ?? [];
-      if (status === undefined) response.writeHead(200, { 'content-type': 'image/png' }).end(picture);
+      if (status === undefined) response.writeHead(200, { 'content-type': 'image/png' }).end(image);
       else response.writeHead(Number(status), { location: target }).end();
     });
     await new Promise<void>((resolve) => site.listen(0, '127.0.0.2', resolve));

@@ -3,17 +3,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { deflateSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { encodePicture } from '#media';
+import { encodeImage } from '#media';
 import { expectInvariant } from '#test/invariant';
 import { type Platform, startPlatform } from '#test/platform';
-import { installTinyPictures } from '#test/tiny-pictures';
+import { installTinyImages } from '#test/tiny-images';
 import { installTinyWhisper } from '#test/tiny-speech';
 import { wavFile } from '#test/wav-file';
 
 /* F19: small bodies that would be large ones, if anybody opened them. */
 
 const megabyte = 1_000_000;
-const mostGrowth = 64 * megabyte;
+const maxGrowth = 64 * megabyte;
 
 /** A PNG of one bit per pixel, all of them there. */
 function blackPng(width: number, height: number): Buffer {
@@ -45,12 +45,12 @@ describe('F19: bombs', () => {
 
   beforeAll(async () => {
     home = await mkdtemp(join(tmpdir(), 'sluice-home-'));
-    const manifests = [...(await installTinyPictures(home)), await installTinyWhisper(home)];
+    const manifests = [...(await installTinyImages(home)), await installTinyWhisper(home)];
     platform = await startPlatform({ engine: 'text', home, manifests });
     // What is loaded at the first use is no bomb's doing.
     const pixels = { width: 256, height: 256, channels: 3 as const, data: new Uint8Array(256 * 256 * 3) };
-    await (await picture('image/upscale', await encodePicture(pixels, { format: 'png' }))).arrayBuffer();
-    await (await sound(wavFile(new Float32Array(16_000).fill(0.1)))).text();
+    await (await image('image/upscale', await encodeImage(pixels, { format: 'png' }))).arrayBuffer();
+    await (await audio(wavFile(new Float32Array(16_000).fill(0.1)))).text();
   });
   afterAll(async () => {
     await platform.closedJobs();
@@ -61,14 +61,14 @@ describe('F19: bombs', () => {
 
   const headers = () => ({ authorization: `Bearer ${platform.inferenceKey}` });
 
-  async function picture(path: string, bytes: Buffer): Promise<Response> {
+  async function image(path: string, bytes: Buffer): Promise<Response> {
     const body = new FormData();
     body.append('image', new Blob([new Uint8Array(bytes)]), 'picture.png');
     if (path === 'image/edit') body.append('prompt', 'x');
     return await fetch(`${platform.baseUrl}/${path}`, { method: 'POST', headers: headers(), body });
   }
 
-  async function sound(bytes: Buffer): Promise<Response> {
+  async function audio(bytes: Buffer): Promise<Response> {
     const body = new FormData();
     body.append('file', new Blob([new Uint8Array(bytes)]), 'sound.wav');
     return await fetch(`${platform.baseUrl}/audio/transcriptions`, { method: 'POST', headers: headers(), body });
@@ -99,28 +99,28 @@ describe('F19: bombs', () => {
   async function expectHarmless(ask: () => Promise<Response>, status: number, code: string): Promise<void> {
     const { grown, ...answer } = await gauge(ask);
     expect(answer).toEqual({ status, code });
-    expect(grown).toBeLessThan(mostGrowth);
+    expect(grown).toBeLessThan(maxGrowth);
     expect(await platform.query("SELECT 1 FROM jobs WHERE state IN ('queued', 'running')")).toEqual([]);
   }
 
   it.each(['image/upscale', 'image/edit', 'image/background-remove'])(
     'of 50,000 × 50,000 pixels at %s',
     async (path) => {
-      await expectHarmless(() => picture(path, blackPng(50_000, 50_000)), 422, 'IMAGE_TOO_LARGE');
+      await expectHarmless(() => image(path, blackPng(50_000, 50_000)), 422, 'IMAGE_TOO_LARGE');
     },
   );
 
   it('of vectors and of pictures that move', async () => {
     const svg = Buffer.from('<svg xmlns="http://www.w3.org/2000/svg" width="99999" height="99999"></svg>');
     for (const bytes of [svg, movingGif()]) {
-      await expectHarmless(() => picture('image/upscale', bytes), 400, 'CORRUPTED_IMAGE');
+      await expectHarmless(() => image('image/upscale', bytes), 400, 'CORRUPTED_IMAGE');
     }
   });
 
   it('of a recording that claims to play for a day', async () => {
     const wav = wavFile(new Float32Array(1_600));
     wav.writeUInt32LE(86_400 * 32_000, 40);
-    await expectHarmless(() => sound(wav), 413, 'PAYLOAD_TOO_LARGE');
+    await expectHarmless(() => audio(wav), 413, 'PAYLOAD_TOO_LARGE');
   });
 
   it('of packed bodies', async () => {

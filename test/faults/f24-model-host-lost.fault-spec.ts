@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import type { Platform } from '#test/platform';
 import { askWhole, ChatStreamReader } from './chat-caller.js';
 import { describeFault, eventually } from './fault-scene.js';
-import { booksOf } from './job-books.js';
+import { ledgerOf } from './job-ledger.js';
 import { MachineBaseline } from './machine-baseline.js';
 
 /* F24: the child that holds a model runs out of memory, is ended by the system, or aborts in native code. */
@@ -58,8 +58,8 @@ describeFault('F24', { models: [{ id: 'tiny-llama' }, { id: 'other', seed: 2 }] 
         loadMs(platform) + reloadBeyondLoadMs + machineMs,
       );
       await platform.closedJobs();
-      const [books] = await booksOf(platform, [answer.requestId]);
-      expect(books).toMatchObject({ state: 'succeeded', completionTokens: 10, charges: 1 });
+      const [ledgerState] = await ledgerOf(platform, [answer.requestId]);
+      expect(ledgerState).toMatchObject({ state: 'succeeded', completionTokens: 10, charges: 1 });
     }
     await other.ended;
     baseline.stop();

@@ -1,15 +1,15 @@
 import { expect, it } from 'vitest';
 import { askWhole, ChatStreamReader } from './chat-caller.js';
 import { amount, describeFault, eventually } from './fault-scene.js';
-import { booksOf } from './job-books.js';
+import { ledgerOf } from './job-ledger.js';
 
 /* F25: a request that kills every process that works on it. */
 
-const mostRuns = 2;
+const maxRuns = 2;
 const poisons = amount({ full: 5, quick: 2 });
 
 describeFault('F25', { models: [{ id: 'tiny-llama' }, { id: 'other', seed: 2 }] }, (running) => {
-  it(`a request whose host dies of SIGSEGV each time is given up after ${mostRuns} runs, and costs nothing`, async () => {
+  it(`a request whose host dies of SIGSEGV each time is given up after ${maxRuns} runs, and costs nothing`, async () => {
     const platform = running();
     const workerPid = platform.pid('worker');
     const other = await ChatStreamReader.open(platform, { model: 'other', directives: 'tokens=60 delay=100' });
@@ -20,10 +20,15 @@ describeFault('F25', { models: [{ id: 'tiny-llama' }, { id: 'other', seed: 2 }] 
         text: `Poison ${round}`,
       });
       expect([poison.status, poison.errorCode]).toEqual([503, 'MODEL_OFFLINE']);
-      expect((await platform.journal.runsOf(poison.requestId)).length).toBeLessThanOrEqual(mostRuns);
+      expect((await platform.journal.runsOf(poison.requestId)).length).toBeLessThanOrEqual(maxRuns);
       await platform.closedJobs();
-      const [books] = await booksOf(platform, [poison.requestId]);
-      expect(books).toMatchObject({ state: 'failed', errorCode: 'DEVICE_LOST', holdState: 'released', charges: 0 });
+      const [ledgerState] = await ledgerOf(platform, [poison.requestId]);
+      expect(ledgerState).toMatchObject({
+        state: 'failed',
+        errorCode: 'DEVICE_LOST',
+        holdState: 'released',
+        charges: 0,
+      });
       const healthy = await eventually('the model serves again', async () => {
         const answer = await askWhole(platform, { directives: 'tokens=4', text: `Healthy ${round}` });
         return answer.status === 200 && answer;

@@ -6,13 +6,13 @@ import { deterministicManifest, installDeterministicModel, removeDeterministicMo
 import type { Platform } from '#test/platform';
 import { ChatStreamReader } from './chat-caller.js';
 import { amount, describeFault, eventually } from './fault-scene.js';
-import { booksOf, chatCostNano } from './job-books.js';
+import { ledgerOf, chatCostNano } from './job-ledger.js';
 
 /* F26: models leave and come back, by their files and by what is placed, while somebody reads from them. */
 
 const cycles = amount({ full: 100, quick: 4 });
 /** Of the worker's memory, over the second half of the churn. */
-const mostDrift = 0.02;
+const maxDrift = 0.02;
 const model = 'passing';
 const pool = 'churn';
 const manifest = deterministicManifest(model, {
@@ -36,7 +36,7 @@ async function residentMemory(pid: number): Promise<number> {
 }
 
 /** The least of them: what is left when garbage was collected. */
-function least(values: readonly number[]): number {
+function min(values: readonly number[]): number {
   return Math.min(...values);
 }
 
@@ -64,9 +64,9 @@ describeFault('F26', { transports: ['redis'], install, unnamed: [model], env }, 
       await eventually('the host is gone', async () => await hasEnded(hostPid));
       await eventually('the model is offline', async () => !(await isOnline(platform)));
       await platform.closedJobs();
-      const [books] = await booksOf(platform, [stream.requestId]);
-      expect(books).toMatchObject({ state: 'succeeded', charges: 1, holdState: 'settled' });
-      if (books !== undefined) expect(books.chargedNano).toBe(chatCostNano(books));
+      const [ledgerState] = await ledgerOf(platform, [stream.requestId]);
+      expect(ledgerState).toMatchObject({ state: 'succeeded', charges: 1, holdState: 'settled' });
+      if (ledgerState !== undefined) expect(ledgerState.chargedNano).toBe(chatCostNano(ledgerState));
       memory.push(await residentMemory(platform.pid('worker')));
       if (isByFiles) await installDeterministicModel(platform.home, manifest);
       else await placements.place(placement);
@@ -74,10 +74,10 @@ describeFault('F26', { transports: ['redis'], install, unnamed: [model], env }, 
     await eventually('the model is online', async () => await isOnline(platform));
     await prisma.$disconnect();
     const quarter = Math.floor(cycles / 4);
-    const drift = least(memory.slice(-quarter)) / least(memory.slice(2 * quarter, 3 * quarter)) - 1;
+    const drift = min(memory.slice(-quarter)) / min(memory.slice(2 * quarter, 3 * quarter)) - 1;
     process.stdout.write(`memory of the worker in MB: ${memory.map((kB) => Math.round(kB / 1024)).join(' ')}\n`);
     // The first cycles fill caches; a few are no trend.
-    if (cycles >= 40) expect(drift).toBeLessThanOrEqual(mostDrift);
+    if (cycles >= 40) expect(drift).toBeLessThanOrEqual(maxDrift);
   }, 1_800_000);
 });
 

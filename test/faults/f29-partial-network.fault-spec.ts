@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest';
 import type { Platform, PlatformRole, WiredStore } from '#test/platform';
 import type { ProxyFault } from '#test/tcp-proxy';
-import { askWhole, ChatStreamReader, type WholeAnswer } from './chat-caller.js';
+import { askWhole, ChatStreamReader, type WholeResponse } from './chat-caller.js';
 import { amount, describeFault, eventually, isQuick, pause } from './fault-scene.js';
-import { booksOf, chatCostNano, type JobBooks } from './job-books.js';
+import { ledgerOf, chatCostNano, type JobLedger } from './job-ledger.js';
 
 /* F29: the wire between one kind of process and one store is slow, half open, or reset. */
 
@@ -57,8 +57,8 @@ const quick = everything.filter(
 const cases = isQuick ? quick : everything;
 
 /** Requests at a steady pace while something is broken, none of which waits for another. */
-async function knock(platform: Platform, forMs: number): Promise<Promise<WholeAnswer>[]> {
-  const answers: Promise<WholeAnswer>[] = [];
+async function knock(platform: Platform, forMs: number): Promise<Promise<WholeResponse>[]> {
+  const answers: Promise<WholeResponse>[] = [];
   const until = Date.now() + forMs;
   while (Date.now() < until) {
     answers.push(askWhole(platform, { directives: 'tokens=3 delay=20', text: `Knock ${answers.length}` }));
@@ -75,9 +75,9 @@ function seconds(ms: number): string {
   return (ms / 1_000).toFixed(1);
 }
 
-function expectSound(books: JobBooks): void {
-  expect(books.charges).toBe(books.holdState === 'settled' ? 1 : 0);
-  if (books.charges === 1) expect(books.chargedNano).toBe(chatCostNano(books));
+function expectAudio(ledgerState: JobLedger): void {
+  expect(ledgerState.charges).toBe(ledgerState.holdState === 'settled' ? 1 : 0);
+  if (ledgerState.charges === 1) expect(ledgerState.chargedNano).toBe(chatCostNano(ledgerState));
 }
 
 const env = {
@@ -120,7 +120,7 @@ describeFault('F29', { ownPostgres: true, wires: true, env }, (running) => {
       expect(stream.isComplete).toBe(stream.errorCode === null);
       await platform.closedJobs(30_000);
       const ids = answers.filter(({ status }) => status === 200).map(({ requestId }) => requestId);
-      for (const books of await booksOf(platform, [stream.requestId, ...ids])) expectSound(books);
+      for (const ledgerState of await ledgerOf(platform, [stream.requestId, ...ids])) expectAudio(ledgerState);
     }, 120_000);
   }
 });

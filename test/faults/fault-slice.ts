@@ -1,5 +1,5 @@
 import type { Platform } from '#test/platform';
-import type { JobBooks } from './job-books.js';
+import type { JobLedger } from './job-ledger.js';
 
 /** One kind of work for the tests that kill workers. A slice joins `faultSlices` with one line. */
 export interface FaultSlice {
@@ -12,6 +12,6 @@ export interface FaultSlice {
    */
   run(
     platform: Platform,
-    wish: { durationMs: number; text: string },
-  ): Promise<{ requestId: string; costNano: (books: JobBooks) => bigint }>;
+    options: { durationMs: number; text: string },
+  ): Promise<{ requestId: string; costNano: (ledgerState: JobLedger) => bigint }>;
 }

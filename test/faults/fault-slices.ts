@@ -2,7 +2,7 @@ import { deterministicWords } from '#test/deterministic-engine';
 import { askWhole, contentOf } from './chat-caller.js';
 import { lockMs } from './fault-scene.js';
 import type { FaultSlice } from './fault-slice.js';
-import { chatCostNano } from './job-books.js';
+import { chatCostNano } from './job-ledger.js';
 import { mediaSlices } from './media-slices.js';
 
 const chatSlice: FaultSlice = {

@@ -1,6 +1,6 @@
-import { decodePicture, encodePicture } from '#media';
+import { decodeImage, encodeImage } from '#media';
 import type { ModelManifest } from '#model-registry/manifest';
-import { deterministicColour } from '#test/deterministic-painter';
+import { deterministicColour } from '#test/deterministic-image-generator';
 import { deterministicManifest, installDeterministicModel } from '#test/deterministic-model';
 import type { Platform } from '#test/platform';
 import { eventually } from './fault-scene.js';
@@ -9,7 +9,7 @@ import type { FaultSlice } from './fault-slice.js';
 /* Pictures, sound and videos of the deterministic painter and speaker, for the tests that kill workers. */
 
 const price = (usd: number) => ({ usd, diem: usd });
-const nanoPerPicture = 10_000_000n;
+const nanoPerImage = 10_000_000n;
 const nanoPerCharacter = 1_000_000n;
 const nanoPerSecond = 20_000_000n;
 const framesPerSecond = 24;
@@ -102,10 +102,10 @@ const imageSlice: FaultSlice = {
     const body = { model: 'tiny-painter', prompt, width: 64, height: 64, seed, format: 'png', safe_mode: false };
     const response = await post(platform, '/image/generate', { ...body, return_binary: true });
     const requestId = response.headers.get('cf-ray') ?? '';
-    const { data } = await decodePicture(Buffer.from(await response.arrayBuffer()), { channels: 3 });
+    const { data } = await decodeImage(Buffer.from(await response.arrayBuffer()), { channels: 3 });
     const wanted = deterministicColour({ prompt, seed });
     if (wanted.some((sample, channel) => data[channel] !== sample)) throw new Error(`${requestId}: another picture`);
-    return { requestId, costNano: () => nanoPerPicture };
+    return { requestId, costNano: () => nanoPerImage };
   },
 };
 
@@ -137,7 +137,7 @@ const videoSlice: FaultSlice = {
 
 async function frameUrl(grey: number): Promise<string> {
   const data = new Uint8Array(96 * 64 * 3).fill(grey);
-  const bytes = await encodePicture({ width: 96, height: 64, channels: 3, data }, { format: 'png' });
+  const bytes = await encodeImage({ width: 96, height: 64, channels: 3, data }, { format: 'png' });
   return `data:image/png;base64,${bytes.toString('base64')}`;
 }
 

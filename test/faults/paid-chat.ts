@@ -1,5 +1,5 @@
 import type { TinyModelOptions } from '#test/tiny-models';
-import { askWhole, type WholeAnswer } from './chat-caller.js';
+import { askWhole, type WholeResponse } from './chat-caller.js';
 import type { Platform } from '#test/platform';
 
 /*
@@ -24,23 +24,28 @@ const tries = 20;
 /** One caller, who comes again when told to. */
 export async function askPaid(
   platform: Platform,
-  wish: { text: string; replica: number; key?: string },
-): Promise<WholeAnswer> {
+  options: { text: string; replica: number; key?: string },
+): Promise<WholeResponse> {
   const body = { max_completion_tokens: tokens };
   for (let left = tries; ; left -= 1) {
-    const answer = await askWhole(platform, { directives: `tokens=${tokens}`, body, ...wish });
+    const answer = await askWhole(platform, { directives: `tokens=${tokens}`, body, ...options });
     if (answer.status !== 503 || left === 1) return answer;
     await new Promise((resolve) => setTimeout(resolve, 500));
   }
 }
 
 /** Many callers at the same time, spread over all replicas. */
-export async function askAtOnce(platform: Platform, wishes: { text: string; key?: string }[]): Promise<WholeAnswer[]> {
+export async function askAtOnce(
+  platform: Platform,
+  wishes: { text: string; key?: string }[],
+): Promise<WholeResponse[]> {
   const replicas = platform.origins.length;
-  return await Promise.all(wishes.map((wish, index) => askPaid(platform, { ...wish, replica: index % replicas })));
+  return await Promise.all(
+    wishes.map((options, index) => askPaid(platform, { ...options, replica: index % replicas })),
+  );
 }
 
-export function countBy(answers: WholeAnswer[]): Record<string, number> {
+export function countBy(answers: WholeResponse[]): Record<string, number> {
   const counts: Record<string, number> = {};
   for (const { status, errorCode } of answers) {
     const name = errorCode === null ? String(status) : `${status} ${errorCode}`;

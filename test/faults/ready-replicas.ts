@@ -1,14 +1,14 @@
 import type { Platform } from '#test/platform';
-import { askWhole, type WholeAnswer } from './chat-caller.js';
+import { askWhole, type WholeResponse } from './chat-caller.js';
 import { pause } from './fault-scene.js';
 
 /** How often the readiness of each replica is asked for, in ms; orchestrators take longer. */
-const lookEveryMs = 200;
+const checkIntervalMs = 200;
 
 /** A call by way of the replicas that were ready at the last look. */
 export interface BalancedCall {
   /** Null when the connection broke before an answer came: what a caller calls a reset. */
-  answer: WholeAnswer | null;
+  answer: WholeResponse | null;
   /** Answers 503 of a replica that had just begun to stop; each was asked again elsewhere. */
   turnedAway: number;
 }
@@ -27,7 +27,7 @@ export class ReadyReplicas {
 
   /** Sends requests at a steady pace until `stop`. */
   start(requestsPerSecond: number): void {
-    this.looking = setInterval(() => void this.look(), lookEveryMs);
+    this.looking = setInterval(() => void this.look(), checkIntervalMs);
     this.timer = setInterval(() => this.calls.push(this.call(this.calls.length)), 1_000 / requestsPerSecond);
   }
 
@@ -54,8 +54,8 @@ export class ReadyReplicas {
   private async call(index: number): Promise<BalancedCall> {
     for (let turnedAway = 0; ; turnedAway += 1) {
       const replica = this.ready[this.next++ % Math.max(1, this.ready.length)];
-      const wish = { directives: 'tokens=3', text: `New ${index}`, ...(replica !== undefined && { replica }) };
-      const answer = await askWhole(this.platform, wish).catch(() => null);
+      const options = { directives: 'tokens=3', text: `New ${index}`, ...(replica !== undefined && { replica }) };
+      const answer = await askWhole(this.platform, options).catch(() => null);
       if (answer === null || answer.status !== 503 || turnedAway === 20) return { answer, turnedAway };
       await pause(100);
     }

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { decodeBase64, decodePicture, decodeWholeAudio, MediaTools, probeAudio, probeVideo } from '#media';
+import { decodeBase64, decodeImage, decodeWholeAudio, MediaTools, probeAudio, probeVideo } from '#media';
 
 /*
  * A process of its own that opens one bomb after the other and tells, over its channel, how each ended and what it cost:
@@ -23,7 +23,7 @@ const tools = await MediaTools.find();
 
 /** What is measured; reading the bomb from the disk is not. */
 function fuse({ kind, path }: BombOrder, bytes: Buffer): () => unknown {
-  if (kind === 'picture') return () => decodePicture(bytes, { channels: 3, maxBytes: 25_000_000 });
+  if (kind === 'picture') return () => decodeImage(bytes, { channels: 3, maxBytes: 25_000_000 });
   if (kind === 'video') return () => probeVideo(tools, { path }, { maxSeconds: 300 });
   if (kind === 'sound') {
     // As the api does, and then the worker.

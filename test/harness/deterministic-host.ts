@@ -1,8 +1,8 @@
 import { dirname } from 'node:path';
 import { serveModelHost } from '#inference/host';
 import { DeterministicEngine } from './deterministic-engine.js';
-import { DeterministicPainter } from './deterministic-painter.js';
-import { DeterministicSpeaker } from './deterministic-speaker.js';
+import { DeterministicPainter } from './deterministic-image-generator.js';
+import { DeterministicSynthesizer } from './deterministic-synthesizer.js';
 import { EngineJournalWriter } from './engine-journal.js';
 
 /* Entry of a model host whose engine is the test double: same protocol, no model. */
@@ -13,7 +13,7 @@ serveModelHost(async ({ slots, contextLength, family, familyOptions }, sink) => 
   const journal = new EngineJournalWriter(path);
   const notesFolder = dirname(path);
   if (family === 'kokoro') {
-    return { engine: journal.attach(new DeterministicSpeaker(journal.watch(sink), notesFolder)), ...about };
+    return { engine: journal.attach(new DeterministicSynthesizer(journal.watch(sink), notesFolder)), ...about };
   }
   if (family === 'stable-diffusion' || family === 'rife') {
     const { delayMs } = familyOptions;

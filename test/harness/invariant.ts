@@ -1,4 +1,4 @@
-import { isSound, LedgerService, type VerifyReport } from '#billing';
+import { isAudio, LedgerService, type VerifyReport } from '#billing';
 import { PrismaService } from '#platform/prisma';
 
 /**
@@ -10,7 +10,7 @@ export async function expectInvariant({ databaseUrl }: { databaseUrl: string }):
   const prisma = new PrismaService({ url: databaseUrl, poolSize: 1 });
   try {
     const report = await new LedgerService(prisma).verify();
-    if (isSound(report)) return report.figures;
+    if (isAudio(report)) return report.figures;
     const broken = Object.entries(report.breaks).filter(([, count]) => BigInt(count) !== 0n);
     throw new Error(`the ledger is broken: ${broken.map(([name, count]) => `${name}=${String(count)}`).join(', ')}`);
   } finally {

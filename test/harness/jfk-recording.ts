@@ -42,7 +42,7 @@ const recording: ModelManifest = validateManifest(
 
 /** The WAV file: 16 kHz, mono, 16 bits. It is fetched into `home` once. */
 export async function jfkRecording(home: string): Promise<Buffer> {
-  const [outcome] = await pullModels({ home, manifests: [recording], reporter: silentReporter });
-  if (outcome?.status === 'failed') throw outcome.error;
+  const [result] = await pullModels({ home, manifests: [recording], reporter: silentReporter });
+  if (result?.status === 'failed') throw result.error;
   return await readFile(join(modelFolder(home, recording.id), 'jfk.wav'));
 }

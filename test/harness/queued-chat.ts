@@ -1,5 +1,5 @@
 import { chatJob, type ChatJobPayload } from '#modalities/chat/contract';
-import type { MailboxSlot, QueueTransport } from '#queue';
+import type { ReplyStream, QueueTransport } from '#queue';
 import { plainChat } from './plain-chat.js';
 
 /** A chat without an api before it: what the caller says in `content`, and what differs from the plainest payload. */
@@ -13,15 +13,15 @@ export interface QueuedChat extends Partial<Omit<ChatJobPayload, 'messages'>> {
 export async function askChat(
   api: QueueTransport,
   { requestId, modelId, content, ...wishes }: QueuedChat,
-): Promise<MailboxSlot> {
-  const slot = api.mailbox.open(requestId);
+): Promise<ReplyStream> {
+  const slot = api.replies.open(requestId);
   await api.producer.enqueue(chatJob, {
     requestId,
     modality: 'chat',
     modelId,
     attempt: 1,
     deadlineAtMs: Date.now() + 60_000,
-    replyTo: api.mailbox.address,
+    replyTo: api.replies.address,
     payload: plainChat({ messages: [{ role: 'user', content }], ...wishes }),
   });
   return slot;

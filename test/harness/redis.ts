@@ -75,13 +75,13 @@ async function untilAccepting(address: Address, child: ChildProcess): Promise<vo
   const deadline = performance.now() + 15_000;
   while (performance.now() < deadline) {
     if (child.exitCode !== null) throw new Error(`redis-server ended with ${child.exitCode}`);
-    if (await answersPing(address)) return;
+    if (await respondsToPing(address)) return;
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
   throw new Error('redis-server did not answer within 15 s');
 }
 
-function answersPing(address: Address): Promise<boolean> {
+function respondsToPing(address: Address): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(address, () => socket.write('PING\r\n'));
     const done = (answer: boolean) => {

@@ -91,7 +91,7 @@ class Link {
   constructor(
     private readonly near: Socket,
     private readonly far: Socket,
-    private readonly onGone: () => void,
+    private readonly onDisconnect: () => void,
   ) {
     near.on('data', (bytes) => {
       const text = bytes.toString('latin1');
@@ -117,7 +117,7 @@ class Link {
   reset(): void {
     if (!this.near.destroyed) this.near.resetAndDestroy();
     this.far.destroy();
-    this.onGone();
+    this.onDisconnect();
   }
 
   private carry(from: Socket, to: Socket): void {
@@ -140,7 +140,7 @@ class Link {
       if (this.isStalled) return;
       later(() => {
         to.destroy();
-        if (from.destroyed && to.destroyed) this.onGone();
+        if (from.destroyed && to.destroyed) this.onDisconnect();
       });
     });
   }

@@ -1,5 +1,5 @@
 import type { ModelManifest } from '#model-registry/manifest';
-import { installTiny } from './tiny-pictures.js';
+import { installTiny } from './tiny-images.js';
 
 /*
  * A MusicGen and a text-to-video pipeline of random weights, in the layouts of the published ones. What they make is noise

@@ -1,5 +1,5 @@
 import type { PrismaService } from '#platform/prisma';
-import { everything, LimitOverridesRepository, mostRequests, mostTokens } from '#rate-limit';
+import { everything, LimitOverridesRepository, maxRequests, maxTokens } from '#rate-limit';
 
 /**
  * Gives an account limits that no test or bench reaches, as an operator would (`sluice limits set`): every request
@@ -10,7 +10,7 @@ export async function unboundLimits(prisma: PrismaService, accountId: string): P
     accountId,
     apiKeyId: null,
     target: everything,
-    requests: mostRequests,
-    tokens: mostTokens,
+    requests: maxRequests,
+    tokens: maxTokens,
   });
 }

@@ -2,9 +2,9 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { deterministicWords } from '#test/deterministic-engine';
 import { expectInvariant } from '#test/invariant';
 import { type Platform, startPlatform } from '#test/platform';
-import { askWhole, ChatStreamReader, type ChatWish, contentOf } from '../faults/chat-caller.js';
+import { askWhole, ChatStreamReader, type ChatOptions, contentOf } from '../faults/chat-caller.js';
 import { eventually, lockMs, pause } from '../faults/fault-scene.js';
-import { booksOf, chatCostNano, readBooks } from '../faults/job-books.js';
+import { ledgerOf, chatCostNano, readLedger } from '../faults/job-ledger.js';
 import { HostNetwork } from './host-network.js';
 import { SlowLink } from './slow-link.js';
 
@@ -60,12 +60,12 @@ function urlOf({ host, port }: { host: string; port: number }): string {
   return `redis://${host}:${port}`;
 }
 
-function wishes(count: number, { text, directives }: { text: string; directives: string }): ChatWish[] {
+function wishes(count: number, { text, directives }: { text: string; directives: string }): ChatOptions[] {
   return Array.from({ length: count }, (_, index) => ({ text: `${text} ${index}`, directives }));
 }
 
 /** What a whole answer has to be, whichever worker gave it. */
-function wordsFor({ directives, text = '' }: ChatWish, count: number): string {
+function wordsFor({ directives, text = '' }: ChatOptions, count: number): string {
   return deterministicWords(`user: ${contentOf({ directives, text })}`, { count }).join('');
 }
 
@@ -78,7 +78,7 @@ describe('a worker on another host', () => {
     // Done within half a lock: the worker has no reason to ask whether its jobs are still its own.
     const words = 30;
     const asked = wishes(6, { text: 'Cut off', directives: `tokens=${words} delay=100` });
-    const answering = asked.map((wish) => askWhole(platform, wish));
+    const answering = asked.map((options) => askWhole(platform, options));
     const stream = await ChatStreamReader.open(platform, { text: 'Cut stream', directives: 'tokens=60 delay=100' });
     await eventually('all of them run', async () => (await platform.journal.runs()).length > asked.length);
     const cutOffPid = platform.pid('worker');
@@ -91,7 +91,7 @@ describe('a worker on another host', () => {
     await stream.ended;
     await platform.closedJobs(3 * lockMs);
     const requestIds = [...answers.map(({ requestId }) => requestId), stream.requestId];
-    const before = await booksOf(platform, requestIds);
+    const before = await ledgerOf(platform, requestIds);
     // It has ended all of them by itself meanwhile, as it believes.
     await eventually('the engine behind the cut has ended its runs', async () =>
       (await runsOfWorker(cutOffPid)).every(({ endedAtMs }) => endedAtMs !== null),
@@ -115,10 +115,10 @@ describe('a worker on another host', () => {
     // Half of a stream is with its caller already: it is not run again, and ends with an error.
     expect(stream.isComplete).toBe(false);
     expect(stream.errorCode).not.toBeNull();
-    expect(await booksOf(platform, requestIds)).toEqual(before);
-    for (const books of before.slice(0, answers.length)) {
-      expect(books).toMatchObject({ state: 'succeeded', charges: 1, holdState: 'settled' });
-      expect(books.chargedNano).toBe(chatCostNano(books));
+    expect(await ledgerOf(platform, requestIds)).toEqual(before);
+    for (const ledgerState of before.slice(0, answers.length)) {
+      expect(ledgerState).toMatchObject({ state: 'succeeded', charges: 1, holdState: 'settled' });
+      expect(ledgerState.chargedNano).toBe(chatCostNano(ledgerState));
     }
     expect(before.at(-1)).toMatchObject({ state: 'failed', charges: 0, holdState: 'released' });
   }, 180_000);
@@ -127,23 +127,23 @@ describe('a worker on another host', () => {
     await platform.start('worker-2');
     await eventually('both workers run jobs', async () => {
       await Promise.all(
-        wishes(20, { text: 'Both', directives: 'tokens=2 delay=50' }).map((wish) => askWhole(platform, wish)),
+        wishes(20, { text: 'Both', directives: 'tokens=2 delay=50' }).map((options) => askWhole(platform, options)),
       );
       return (await runsOfWorker(platform.pid('worker-2'))).length > 0;
     });
-    const known = (await readBooks(platform)).length;
+    const known = (await readLedger(platform)).length;
     const asked = wishes(40, { text: 'Slow', directives: 'tokens=10 delay=100' });
-    const answering = asked.map((wish) => askWhole(platform, wish));
+    const answering = asked.map((options) => askWhole(platform, options));
     await pause(300);
     slowLink.delay(slowMs);
     await pause(15_000);
     slowLink.delay(0);
     const answers = await Promise.all(answering);
-    const books = (await platform.closedJobs(3 * lockMs)) && (await readBooks(platform)).slice(known);
+    const ledgerState = (await platform.closedJobs(3 * lockMs)) && (await readLedger(platform)).slice(known);
 
-    expect(books.length).toBe(asked.length);
+    expect(ledgerState.length).toBe(asked.length);
     for (const [index, { status, text, requestId }] of answers.entries()) {
-      const row = books.find((each) => each.requestId === requestId);
+      const row = ledgerState.find((each) => each.requestId === requestId);
       if (status === 200) expect(text).toBe(wordsFor(asked[index] ?? { directives: '' }, 10));
       else expect(status).toBe(503);
       expect(row?.charges).toBe(row?.state === 'succeeded' ? 1 : 0);
@@ -157,12 +157,12 @@ describe('a worker on another host', () => {
 
   it('with Redis cut off from everybody: what is asked is refused, and what was accepted ends once and is paid as produced', async () => {
     const asked = wishes(6, { text: 'No queue', directives: 'tokens=30 delay=100' });
-    const answering = asked.map((wish) => askWhole(platform, wish));
+    const answering = asked.map((options) => askWhole(platform, options));
     await pause(1_000);
     network.cut('redis');
     await pause(1_000);
     const refused = await Promise.all(
-      wishes(3, { text: 'Refused', directives: 'tokens=2' }).map((wish) => askWhole(platform, wish)),
+      wishes(3, { text: 'Refused', directives: 'tokens=2' }).map((options) => askWhole(platform, options)),
     );
     await pause(4_000);
     network.mend('redis');
@@ -173,7 +173,7 @@ describe('a worker on another host', () => {
       expect(headers.get('retry-after')).toMatch(/^\d+$/);
     }
     await platform.closedJobs(3 * lockMs);
-    const books = await booksOf(
+    const ledgerState = await ledgerOf(
       platform,
       answers.map(({ requestId }) => requestId),
     );
@@ -181,7 +181,7 @@ describe('a worker on another host', () => {
       // Whoever hears nothing for 4 s counts as gone, and a silent cable looks the same: some of them end early.
       if (status === 200) expect(text).toBe(wordsFor(asked[index] ?? { directives: '' }, 30));
       else expect(status).toBe(503);
-      const row = books[index];
+      const row = ledgerState[index];
       if (row?.charges === 1) expect(row.chargedNano).toBe(chatCostNano(row));
       else expect(row).toMatchObject({ charges: 0, holdState: 'released' });
     }

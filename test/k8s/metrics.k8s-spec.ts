@@ -32,7 +32,7 @@ describe('metrics that scalers, alerts and dashboards ask for', () => {
     expect([...namedMetrics().keys()]).toEqual(
       expect.arrayContaining([
         'sluice_http_requests_in_flight',
-        'sluice_model_missed_timestamp_seconds',
+        'sluice_model_last_unserved_request_timestamp_seconds',
         'sluice_queue_jobs',
       ]),
     );

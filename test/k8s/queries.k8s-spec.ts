@@ -25,7 +25,7 @@ function queryOf(pool: string, trigger: string): string {
 }
 
 /** Asks Prometheus' own engine (promtool of Debian's package `prometheus`); rejects with what it answers instead. */
-function expectAnswer(query: string, series: Series[], expected: Expected): void {
+function expectResponse(query: string, series: Series[], expected: Expected): void {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-queries-'));
   const samples = expected === null ? [] : [{ labels: '{}', value: expected }];
   const test = {
@@ -48,7 +48,7 @@ const jobs = (replica: string, model: string, state: string, value: number): Ser
 
 /** A caller was turned away so many seconds after the start of the series, which are asked at 600 s. */
 const missed = (replica: string, model: string, second: number): Series => ({
-  series: `sluice_model_missed_timestamp_seconds{app="api", instance="${replica}", model="${model}"}`,
+  series: `sluice_model_last_unserved_request_timestamp_seconds{app="api", instance="${replica}", model="${model}"}`,
   values: `${second}x20`,
 });
 
@@ -62,16 +62,16 @@ describe('what a pool has to do', () => {
     jobs(replica, 'whisper-tiny', 'waiting', 900),
   ];
 
-  it('is what waits and runs for its own models', () => expectAnswer(query, queues('a'), 12));
+  it('is what waits and runs for its own models', () => expectResponse(query, queues('a'), 12));
 
-  it('is no more when two replicas tell of it', () => expectAnswer(query, [...queues('a'), ...queues('b')], 12));
+  it('is no more when two replicas tell of it', () => expectResponse(query, [...queues('a'), ...queues('b')], 12));
 
-  it('is unknown, and not nothing, while no api answers', () => expectAnswer(query, [], null));
+  it('is unknown, and not nothing, while no api answers', () => expectResponse(query, [], null));
 
   it('is told by the api, whatever others tell', () => {
     const ops = queues('a').map(({ series, values }) => ({ series: series.replace('"api"', '"ops"'), values }));
-    expectAnswer(query, ops, null);
-    expect(() => expectAnswer(query, queues('a'), 13)).toThrow();
+    expectResponse(query, ops, null);
+    expect(() => expectResponse(query, queues('a'), 13)).toThrow();
   });
 });
 
@@ -86,7 +86,7 @@ describe('a pool that sleeps', () => {
     ['listens for every model', [missed('a', 'rife-4.6', 5), missed('a', 'esrgan-video', 590)], 1],
     ['sleeps on for the models of others', [missed('a', 'kokoro-82m', 590)], null],
   ])('%s', (_name, series, expected) => {
-    expectAnswer(query, series, expected);
-    expect(() => expectAnswer(query, series, 7)).toThrow();
+    expectResponse(query, series, expected);
+    expect(() => expectResponse(query, series, 7)).toThrow();
   });
 });

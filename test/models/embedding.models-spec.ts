@@ -101,14 +101,14 @@ describe('all-MiniLM-L6-v2', () => {
     ['cut to 128 numbers', 128, 0.8],
   ])(
     'puts pairs of sentences in the order that people do, with vectors that are %s',
-    async (_name, dimensions, least) => {
+    async (_name, dimensions, min) => {
       const { vectors } = await run.embed(
         pairs.flatMap(([, left, right]) => [left, right]),
         dimensions,
       );
       const cosines = pairs.map((_pair, index) => cosine(vectors[index * 2], vectors[index * 2 + 1]));
       const scores = pairs.map(([score]) => score);
-      expect(spearman(cosines, scores)).toBeGreaterThan(least);
+      expect(spearman(cosines, scores)).toBeGreaterThan(min);
       const of = (wanted: (score: number) => boolean) => cosines.filter((_cosine, index) => wanted(scores[index] ?? 0));
       expect(Math.min(...of((score) => score >= 4.4))).toBeGreaterThan(Math.max(...of((score) => score <= 0.5)));
     },

@@ -5,10 +5,10 @@ import {
   type ClassifyOutput,
   hostLoadOptions,
   type MatteOutput,
-  type PictureOutput,
+  type ImageOutput,
   type RgbPixels,
 } from '#inference/host';
-import { decodePicture, resizePixels } from '#media';
+import { decodeImage, resizePixels } from '#media';
 import { installedWeights } from './starter-weights.js';
 
 /* Real picture models on pictures drawn here, whose right answer is known. */
@@ -71,7 +71,7 @@ function signalToNoise(left: Uint8Array, right: Uint8Array, side: number): numbe
 /** A photograph (NOTICE says whose): what a drawing has nothing of. */
 async function photograph(): Promise<RgbPixels> {
   const bytes = await readFile(new URL('__fixtures__/portrait.png', import.meta.url));
-  return await decodePicture(bytes, { channels: 3 });
+  return await decodeImage(bytes, { channels: 3 });
 }
 
 /** Means of blocks of pixels, as a camera of so much lower a resolution would see. */
@@ -84,23 +84,26 @@ describe('real picture models', () => {
   it.each([
     { scale: 2, betterBy: 2 },
     { scale: 4, betterBy: 0.4 },
-  ] as const)('make a photograph $scale times as large, nearer to the truth than cubic interpolation', async (wish) => {
-    const { scale, betterBy } = wish;
-    const whole = await photograph();
-    const small = shrunk(whole, scale);
-    const { picture } = await ask<PictureOutput>('esrgan-slim', 'upscale', { picture: small, scale });
-    expect([picture.width, picture.height]).toEqual([whole.width, whole.height]);
-    const { width, height } = whole;
-    const cubic = await resizePixels({ ...small, channels: 3 }, { width, height, kernel: 'cubic' });
-    const [ofModel, ofCubic] = [picture, cubic].map(({ data }) => signalToNoise(data, whole.data, whole.width));
-    expect(ofModel).toBeGreaterThan((ofCubic ?? NaN) + betterBy);
-  });
+  ] as const)(
+    'make a photograph $scale times as large, nearer to the truth than cubic interpolation',
+    async (options) => {
+      const { scale, betterBy } = options;
+      const whole = await photograph();
+      const small = shrunk(whole, scale);
+      const { image } = await ask<ImageOutput>('esrgan-slim', 'upscale', { image: small, scale });
+      expect([image.width, image.height]).toEqual([whole.width, whole.height]);
+      const { width, height } = whole;
+      const cubic = await resizePixels({ ...small, channels: 3 }, { width, height, kernel: 'cubic' });
+      const [ofModel, ofCubic] = [image, cubic].map(({ data }) => signalToNoise(data, whole.data, whole.width));
+      expect(ofModel).toBeGreaterThan((ofCubic ?? NaN) + betterBy);
+    },
+  );
 
   it('cut out what stands in front', async () => {
     const side = 256;
     const isDisc = (x: number, y: number): boolean => Math.hypot(x - side / 2, y - side / 2) < side / 4;
-    const picture = drawn(side, (x, y) => (isDisc(x, y) ? [220, 60, 30] : [200, 215, 230]));
-    const { width, height, alpha } = await ask<MatteOutput>('u2netp', 'matte', { picture });
+    const image = drawn(side, (x, y) => (isDisc(x, y) ? [220, 60, 30] : [200, 215, 230]));
+    const { width, height, alpha } = await ask<MatteOutput>('u2netp', 'matte', { image });
     expect([width, height]).toEqual([side, side]);
     let both = 0;
     let either = 0;
@@ -115,19 +118,19 @@ describe('real picture models', () => {
 
   it('fill a hole as what surrounds it goes on, and give back the rest to the bit', async () => {
     const side = 256;
-    const isHole = (at: number): boolean =>
+    const isGap = (at: number): boolean =>
       Math.abs((at % side) - 128) < 20 && Math.abs(Math.floor(at / side) - 128) < 20;
     const sky = drawn(side, (x, y) => [90 + (x >> 3), 140, 200 - (y >> 3)]);
     // In the hole lies what has to go.
     const damaged = drawn(side, (x, y) => {
       const at = y * side + x;
-      return isHole(at) ? [255, 0, 0] : [sky.data[at * 3] ?? 0, sky.data[at * 3 + 1] ?? 0, sky.data[at * 3 + 2] ?? 0];
+      return isGap(at) ? [255, 0, 0] : [sky.data[at * 3] ?? 0, sky.data[at * 3 + 1] ?? 0, sky.data[at * 3 + 2] ?? 0];
     });
-    const mask = Uint8Array.from({ length: side * side }, (_, at) => (isHole(at) ? 1 : 0));
-    const { picture } = await ask<PictureOutput>('migan', 'inpaint', { picture: damaged, mask });
+    const mask = Uint8Array.from({ length: side * side }, (_, at) => (isGap(at) ? 1 : 0));
+    const { image } = await ask<ImageOutput>('migan', 'inpaint', { image: damaged, mask });
     let changed = 0;
     let farthest = 0;
-    picture.data.forEach((sample, at) => {
+    image.data.forEach((sample, at) => {
       if (mask[Math.floor(at / 3)] === 0) changed += sample === damaged.data[at] ? 0 : 1;
       else farthest = Math.max(farthest, Math.abs(sample - (sky.data[at] ?? NaN)));
     });
@@ -137,8 +140,8 @@ describe('real picture models', () => {
   });
 
   it('judge with probabilities', async () => {
-    const picture = drawn(224, (x, y) => [x, y, 128]);
-    const { scores } = await ask<ClassifyOutput>('nsfw-mobilenet', 'classify', { picture });
+    const image = drawn(224, (x, y) => [x, y, 128]);
+    const { scores } = await ask<ClassifyOutput>('nsfw-mobilenet', 'classify', { image });
     expect(Object.keys(scores).toSorted()).toEqual(['drawing', 'hentai', 'neutral', 'porn', 'sexy']);
     const values = Object.values(scores);
     expect(values.every((value) => value >= 0 && value <= 1)).toBe(true);

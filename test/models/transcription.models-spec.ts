@@ -6,7 +6,7 @@ import type { RecognitionOutput } from '#inference/host';
 import type { InstalledModel } from '#model-store';
 import { jfkRecording, jfkWords } from '#test/jfk-recording';
 import { type Platform, startPlatform } from '#test/platform';
-import { stopSound } from '#test/stop-sound';
+import { stopAudio } from '#test/stop-audio';
 import { wavFile, wavSamples } from '#test/wav-file';
 import { RecognizerRun } from '../conformance/families/recognizer-run.js';
 import { installedWeights, weightsHome } from './starter-weights.js';
@@ -154,7 +154,7 @@ describe('the official client on real weights', () => {
     client = new OpenAI({ baseURL: platform.baseUrl, apiKey: platform.inferenceKey, maxRetries: 0 });
   });
   afterAll(async () => {
-    await stopSound(platform);
+    await stopAudio(platform);
   });
 
   it('gets the address word for word, with the times of its words', async () => {

@@ -62,9 +62,9 @@ const asDataUrl = async (path: string, type: string) =>
   `data:${type};base64,${(await readFile(path)).toString('base64')}`;
 
 /** Frame of a test film: a disc on a pattern that both move. */
-async function frameOf(film: string, index: number): Promise<string> {
+async function frameOf(video: string, index: number): Promise<string> {
   const path = join(scratch, `frame-${index}.png`);
-  await run('ffmpeg', [...quiet, '-i', film, '-vf', `select=eq(n\\,${index})`, '-frames:v', '1', path]);
+  await run('ffmpeg', [...quiet, '-i', video, '-vf', `select=eq(n\\,${index})`, '-frames:v', '1', path]);
   return await asDataUrl(path, 'image/png');
 }
 
@@ -125,12 +125,12 @@ describe('a video of 720p that is upscaled', () => {
   // A minute of film in 12 frames: 60 of them took five and a half minutes on two cores and held 299 MiB.
   it('holds under a gigabyte in the model host, also a minute of it, however many its frames are', async () => {
     const upscale = async (frames: number): Promise<number> => {
-      const film = join(scratch, `hd-${frames}.mp4`);
+      const video = join(scratch, `hd-${frames}.mp4`);
       const source = ['-f', 'lavfi', '-i', 'testsrc2=size=1280x720:rate=1/5', '-frames:v', String(frames)];
-      await run('ffmpeg', [...quiet, ...source, '-c:v', 'libx264', '-pix_fmt', 'yuv420p', film]);
-      const video_url = await asDataUrl(film, 'video/mp4');
-      const wish = { model: 'esrgan-video', duration: 'auto', upscale_factor: 2, video_url };
-      const made = await make(`hd-made-${frames}.mp4`, wish);
+      await run('ffmpeg', [...quiet, ...source, '-c:v', 'libx264', '-pix_fmt', 'yuv420p', video]);
+      const video_url = await asDataUrl(video, 'video/mp4');
+      const options = { model: 'esrgan-video', duration: 'auto', upscale_factor: 2, video_url };
+      const made = await make(`hd-made-${frames}.mp4`, options);
       expect(await probe(made)).toEqual([{ codec_name: 'h264', width: 2_560, height: 1_440, frames }]);
       return await peakMebibytes();
     };
@@ -153,9 +153,9 @@ describe('ESRGAN', () => {
       ) as [string, string, string];
       const size = 64 * factor;
       const pattern = `mandelbrot=size=${size}x${size}:maxiter=200:rate=8`;
-      const sound = ['-f', 'lavfi', '-i', 'sine=frequency=440:duration=1'];
+      const audio = ['-f', 'lavfi', '-i', 'sine=frequency=440:duration=1'];
       const encoding = ['-c:v', 'libx264', '-crf', '4', '-pix_fmt', 'yuv420p', '-t', '1'];
-      await run('ffmpeg', [...quiet, '-f', 'lavfi', '-i', pattern, ...sound, ...encoding, '-c:a', 'aac', truth]);
+      await run('ffmpeg', [...quiet, '-f', 'lavfi', '-i', pattern, ...audio, ...encoding, '-c:a', 'aac', truth]);
       await run('ffmpeg', [...quiet, '-i', truth, '-vf', 'scale=64:64:flags=area', ...encoding, '-c:a', 'copy', small]);
       await run('ffmpeg', [...quiet, '-i', small, '-vf', `scale=${size}:${size}:flags=bicubic`, ...encoding, plain]);
       const made = await make(`upscaled-${factor}.mp4`, {

@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { startPostgres } from '#test/postgres-server';
-import { Crew, type CrewTally } from './crew.js';
+import { ActorGroup, type ActorGroupCounters } from './actor-group.js';
 import { shrink } from './shrink.js';
 import { type Failure, SimulationServer, simulationSettings } from './simulation.js';
 
@@ -31,7 +31,7 @@ const usualSeed = values.nightly ? Math.floor(Date.now() / dayMs) * nightlyStori
 const firstSeed = Number(values.seed ?? usualSeed);
 const count = Number(values.stories ?? (values.nightly ? nightlyStories : 50_000));
 const enough = Number(values['at-least'] ?? count);
-const mostMs = Number(values['most-minutes'] ?? (values.nightly ? 600 : 30)) * 60_000;
+const maxMs = Number(values['most-minutes'] ?? (values.nightly ? 600 : 30)) * 60_000;
 
 const postgres = await startPostgres(simulationSettings);
 try {
@@ -48,20 +48,20 @@ function say(text: string): void {
 async function simulate(server: SimulationServer): Promise<boolean> {
   const { url, template } = server;
   const startedAt = performance.now();
-  let tally: CrewTally = { stories: 0, distinct: 0, steps: 0 };
-  const crew = new Crew({
+  let histogram: ActorGroupCounters = { stories: 0, distinct: 0, steps: 0 };
+  const crew = new ActorGroup({
     url,
     template,
     firstSeed,
     lastSeed: firstSeed + count - 1,
     processes: Math.min(count, Number(values.processes)),
     lanes: Number(values.lanes),
-    onProgress: (now) => void (tally = now),
+    onProgress: (now) => void (histogram = now),
   });
   const report = () => {
     const seconds = (performance.now() - startedAt) / 1_000;
-    const rate = Math.round(tally.stories / seconds);
-    return `${tally.stories} interleavings (${tally.distinct} different ones), ${tally.steps} steps, ${rate} interleavings/s`;
+    const rate = Math.round(histogram.stories / seconds);
+    return `${histogram.stories} interleavings (${histogram.distinct} different ones), ${histogram.steps} steps, ${rate} interleavings/s`;
   };
   const progress = setInterval(() => say(report()), 30_000);
   let isLate = false;
@@ -69,14 +69,14 @@ async function simulate(server: SimulationServer): Promise<boolean> {
     isLate = true;
     say(`the time is over: ${report()}`);
     crew.dismiss();
-  }, mostMs);
+  }, maxMs);
   try {
     const failure = await crew.run();
     say(`${report()}, seeds ${firstSeed} to ${firstSeed + count - 1}`);
     if (failure !== null) await explain(server, failure);
     return failure === null;
   } catch (error) {
-    if (isLate) return tally.stories >= enough;
+    if (isLate) return histogram.stories >= enough;
     throw error;
   } finally {
     clearInterval(progress);

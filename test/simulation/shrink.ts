@@ -2,21 +2,21 @@ import { Choices } from './choices.js';
 import type { Failure, SimulationLane } from './simulation.js';
 
 /** Stories that looking for a simpler one may cost. */
-const mostTries = 400;
+const maxAttempts = 400;
 
 /** The simplest story found that still fails, by leaving choices out and by choosing what is quieter. */
 export async function shrink(lane: SimulationLane, failure: Failure): Promise<Failure> {
   let best = failure;
   let tries = 0;
   const attempt = async (choices: number[]): Promise<boolean> => {
-    if (tries >= mostTries) return false;
+    if (tries >= maxAttempts) return false;
     tries += 1;
     const found = await lane.replay(Choices.recorded(choices), failure.seed);
     if (found === null || !isSimpler(found.choices, best.choices)) return false;
     best = found;
     return true;
   };
-  for (let improved = true; improved && tries < mostTries;) {
+  for (let improved = true; improved && tries < maxAttempts;) {
     improved = await leaveOut(() => best.choices, attempt);
     improved = (await quieten(() => best.choices, attempt)) || improved;
   }

@@ -1,13 +1,13 @@
 import { JobQuote, type ModelPrice, ReservationRefused, ReservationStep, SettlementStep } from '#billing';
 import { PlatformError } from '#common';
-import { AdmissionService, JobCloser, JobsRepository, JobsService, PayloadCipher, UnwantedJobs } from '#jobs';
-import { JobExchange } from '#jobs/api';
+import { AdmissionService, JobCloser, JobsRepository, JobsService, PayloadCipher, AbandonedAdmissions } from '#jobs';
+import { JobStream } from '#jobs/api';
 import { meterJob } from '#modalities';
 import { simChatJob } from './sim-job.js';
 import { silentLogger } from './silent-logger.js';
 import { lostAfterMs, modelId, type SimPlatform } from './sim-platform.js';
 import { quoteNano, type SimRequest } from './sim-request.js';
-import { SimSlot } from './sim-slot.js';
+import { SimSlot } from './sim-reply-stream.js';
 import { SimProcess } from './world.js';
 
 export const secretKey = '5'.repeat(64);
@@ -17,10 +17,10 @@ const orphanedAfterMs = 2_000;
 /** The same for an answer that can begin, still or again. */
 const queuedPatienceMs = 30_000;
 
-interface OpenExchange {
+interface OpenJobStream {
   request: SimRequest;
   slot: SimSlot;
-  gone: AbortController;
+  disconnected: AbortController;
   lost: AbortController;
   deadlineAtMs: number;
   /** How long its model may be held by nobody, in ms. */
@@ -30,7 +30,7 @@ interface OpenExchange {
 /** An api replica: admission, exchange and cancel are those of production. */
 export class SimApi {
   readonly slots = new Map<string, SimSlot>();
-  readonly exchanges = new Map<string, OpenExchange>();
+  readonly exchanges = new Map<string, OpenJobStream>();
   readonly process: SimProcess;
   private readonly admission: AdmissionService;
   private readonly jobs: JobsService;
@@ -57,7 +57,7 @@ export class SimApi {
     const pause = (milliseconds: number) => world.sleep(this.process, milliseconds);
     this.admission = new AdmissionService({
       ...common,
-      unwanted: new UnwantedJobs({ ...common, clock: world, pause }),
+      abandonedAdmissions: new AbandonedAdmissions({ ...common, clock: world, pause }),
       cipher: new PayloadCipher(secretKey),
       queueLimit: 1_000,
       steps: [plant?.reservation?.(reservation, prisma) ?? reservation],
@@ -83,18 +83,18 @@ export class SimApi {
   leave(requestId: string): void {
     const exchange = this.exchanges.get(requestId);
     if (exchange) exchange.request.hasLeft = true;
-    exchange?.gone.abort();
+    exchange?.disconnected.abort();
   }
 
   /** Deadlines, and models that nobody holds any more. */
   lookAround(): void {
     if (!this.process.runs) return;
     const nowMs = this.platform.world.nowMs();
-    const lastHolderMs = Math.max(0, ...this.platform.workers.map(({ process }) => process.heardAtMs));
-    for (const { request, gone, lost, deadlineAtMs, patienceMs } of this.exchanges.values()) {
+    const lastReplicaMs = Math.max(0, ...this.platform.workers.map(({ process }) => process.heardAtMs));
+    for (const { request, disconnected, lost, deadlineAtMs, patienceMs } of this.exchanges.values()) {
       if (nowMs >= deadlineAtMs) this.leave(request.id);
-      else if (gone.signal.aborted) continue;
-      else if (nowMs - lastHolderMs > lostAfterMs + patienceMs) lost.abort();
+      else if (disconnected.signal.aborted) continue;
+      else if (nowMs - lastReplicaMs > lostAfterMs + patienceMs) lost.abort();
     }
   }
 
@@ -135,14 +135,14 @@ export class SimApi {
   private async follow(request: SimRequest, slot: SimSlot): Promise<void> {
     const { world } = this.platform;
     const { id, kind } = request;
-    const exchange = new JobExchange(slot, {
+    const exchange = new JobStream(slot, {
       started: () => void this.repository.markRunning([id]).catch(() => undefined),
       ended: () => undefined,
       cancel: () => this.jobs.cancel(id).catch(() => undefined),
     });
-    const gone = new AbortController();
+    const disconnected = new AbortController();
     const deadlineAtMs = world.nowMs() + simChatJob.policy.deadlineMs;
-    const open = { request, slot, gone, lost: new AbortController(), deadlineAtMs, patienceMs: Infinity };
+    const open = { request, slot, disconnected, lost: new AbortController(), deadlineAtMs, patienceMs: Infinity };
     this.exchanges.set(id, open);
     const watch = (patienceMs: number) => {
       open.patienceMs = patienceMs;
@@ -151,8 +151,8 @@ export class SimApi {
     };
     try {
       const never = new AbortController().signal;
-      const watches = { watchHolder: () => watch(orphanedAfterMs), watchQueue: () => watch(queuedPatienceMs) };
-      const ends = { gone: gone.signal, stopping: never, ...watches, deadlineMs: 3_600_000 };
+      const watches = { watchAvailability: () => watch(orphanedAfterMs), watchQueue: () => watch(queuedPatienceMs) };
+      const ends = { disconnected: disconnected.signal, stopping: never, ...watches, deadlineMs: 3_600_000 };
       const usage = await exchange.run(ends, () => undefined, kind === 'stream' ? undefined : () => undefined);
       if (!this.process.isDead) request.answer = { usage };
     } finally {

@@ -109,7 +109,7 @@ export class SimDatabase {
 
   private async runAlone(world: World, process: SimProcess, statement: Statement): Promise<pg.QueryResult> {
     let session: SimSession | null = null;
-    const giveBack = async () => {
+    const refund = async () => {
       if (session !== null) this.idle.push(session);
       session = null;
     };
@@ -117,14 +117,14 @@ export class SimDatabase {
       return await world.step<pg.QueryResult>(process, {
         label: summary(statement.text),
         start: () => (session = this.acquire()).run(this.rewritten(statement), iso(world)),
-        onLost: giveBack,
+        onLost: refund,
       });
     } catch (error) {
       report(world, error, statement.text);
       throw error;
     } finally {
       // What a dead process had under way comes back when it has landed.
-      if (!process.isDead) await giveBack();
+      if (!process.isDead) await refund();
     }
   }
 

@@ -4,8 +4,8 @@ import {
   FailAbandonedSweep,
   JobCloser,
   JobsRepository,
-  OutcomeFlow,
-  OutcomeProcessor,
+  ResultBacklog,
+  JobResultProcessor,
   PayloadCipher,
   RequeueLostSweep,
   type Sweep,
@@ -15,7 +15,7 @@ import { secretKey } from './sim-api.js';
 import { silentLogger } from './silent-logger.js';
 import { simChatJob } from './sim-job.js';
 import type { SimPlatform } from './sim-platform.js';
-import type { StoredOutcome } from './sim-store.js';
+import type { StoredResult } from './sim-store.js';
 import { ProcessDied, SimProcess } from './world.js';
 
 /** As ops is configured by default, in ms. */
@@ -27,7 +27,7 @@ export const expireGraceMs = 15_000;
 export class SimOps {
   readonly process: SimProcess;
   readonly sweeps: readonly Sweep[];
-  private readonly outcomes: OutcomeProcessor;
+  private readonly results: JobResultProcessor;
   private sweeping = false;
 
   constructor(
@@ -41,11 +41,11 @@ export class SimOps {
     const jobs = plant?.jobs?.(repository) ?? repository;
     const settlement = new SettlementStep(meterJob);
     const closer = new JobCloser(jobs, [plant?.settlement?.(settlement) ?? settlement], [platform.hearClosing]);
-    this.outcomes = new OutcomeProcessor({ transport, closer, logger: silentLogger });
-    const flow = new OutcomeFlow(transport.outcomes, { clock: world });
-    const outcomesFlow = () => flow.flows();
+    this.results = new JobResultProcessor({ transport, closer, logger: silentLogger });
+    const flow = new ResultBacklog(transport.results, { clock: world });
+    const resultBacklog = () => flow.flows();
     const definitions = new Map([[simChatJob.modality, simChatJob]]);
-    const common = { jobs, closer, transport, logger: silentLogger, definitions, outcomesFlow, clock: world };
+    const common = { jobs, closer, transport, logger: silentLogger, definitions, resultBacklog, clock: world };
     const confirmMs = plant?.hastySweeps === true ? 0 : undefined;
     this.sweeps = [
       new RequeueLostSweep({
@@ -65,10 +65,10 @@ export class SimOps {
   }
 
   /** Works on outcomes that came at the same time; never rejects. */
-  async settle(stored: StoredOutcome[]): Promise<void> {
+  async settle(stored: StoredResult[]): Promise<void> {
     const { world } = this.platform;
     for (const each of stored) {
-      each.holder = this.process;
+      each.replica = this.process;
       each.heldAtMs = world.nowMs();
     }
     await Promise.all(stored.map((each) => this.processOne(each)));
@@ -84,19 +84,19 @@ export class SimOps {
     this.sweeping = false;
   }
 
-  private async processOne(stored: StoredOutcome): Promise<void> {
+  private async processOne(stored: StoredResult): Promise<void> {
     const { world, store, plant } = this.platform;
-    const { outcome, id } = stored;
-    world.note(`${this.process.name}: outcome ${outcome.requestId}/${outcome.attempt}`);
+    const { result, id } = stored;
+    world.note(`${this.process.name}: outcome ${result.requestId}/${result.attempt}`);
     try {
-      if (plant?.forgetsFailedOutcomes) store.acknowledge(id);
-      await this.outcomes.process(outcome);
-      const label = `acknowledge ${outcome.requestId}`;
+      if (plant?.forgetsFailedResults) store.acknowledge(id);
+      await this.results.process(result);
+      const label = `acknowledge ${result.requestId}`;
       await world.step(this.process, { label, start: () => store.acknowledge(id), mayBeLost: false });
     } catch (error) {
       if (error instanceof ProcessDied || this.process.isDead) return;
       // The queue brings it again.
-      if (stored.holder === this.process) store.postpone(stored, world.nowMs());
+      if (stored.replica === this.process) store.postpone(stored, world.nowMs());
     }
   }
 }

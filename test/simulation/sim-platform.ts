@@ -1,11 +1,11 @@
-import type { JobProducer, MailboxEvent, MailboxWriter, PresenceBeat, QueueTransport } from '#queue';
+import type { JobProducer, ReplyEvent, ReplyWriter, Heartbeat, QueueTransport } from '#queue';
 import type { SimApi } from './sim-api.js';
 import type { SimDatabase } from './sim-database.js';
 import type { SimOps } from './sim-ops.js';
 import type { SimRequest } from './sim-request.js';
 import type { SimStore } from './sim-store.js';
 import type { SimWorker } from './sim-worker.js';
-import type { Plant } from './plants.js';
+import type { Plant } from './planted-bugs.js';
 import type { SimProcess, World } from './world.js';
 
 export const modelId = 'sim-model';
@@ -41,7 +41,7 @@ export class SimPlatform {
     return this.world.nowMs() - heardAtMs <= lostAfterMs;
   }
 
-  get hasHolder(): boolean {
+  get hasReplica(): boolean {
     return this.workers.some(({ process }) => this.isHeard(process));
   }
 
@@ -62,7 +62,7 @@ export class SimPlatform {
     const transport = {
       kind: 'redis',
       producer: this.producerFor(process),
-      mailbox: {
+      replies: {
         address: process.name,
         writer: (address: string, requestId: string) => this.writerTo(process, address, requestId),
       },
@@ -75,19 +75,19 @@ export class SimPlatform {
             },
           }),
       },
-      presence: { list: () => this.beats() },
-      outcomes: {
+      membership: { list: () => this.heartbeats() },
+      results: {
         pending: () => world.step(process, { label: 'look at outcomes', start: () => this.store.pending() }),
         // A worker tries until it is told: what is lost on the way is the same as what comes late.
-        report: (outcome: Parameters<QueueTransport['outcomes']['report']>[0]) =>
+        report: (result: Parameters<QueueTransport['results']['report']>[0]) =>
           process.isDead
             ? Promise.resolve()
             : world
                 .step(process, {
-                  label: `report ${outcome.requestId}/${outcome.attempt} ${outcome.error?.code ?? outcome.status}`,
+                  label: `report ${result.requestId}/${result.attempt} ${result.error?.code ?? result.status}`,
                   start: () => {
-                    this.store.report(outcome, world.nowMs());
-                    this.requests.get(outcome.requestId)?.reports.push(outcome);
+                    this.store.report(result, world.nowMs());
+                    this.requests.get(result.requestId)?.reports.push(result);
                   },
                   mayBeLost: false,
                 })
@@ -98,11 +98,11 @@ export class SimPlatform {
   }
 
   /** Events reach the slot at once, as long as its api lives. */
-  writerTo(sender: SimProcess, address: string, requestId: string): MailboxWriter {
+  writerTo(sender: SimProcess, address: string, requestId: string): ReplyWriter {
     const writer = {};
     let isFirst = true;
     return {
-      send: (...events: MailboxEvent[]) => {
+      send: (...events: ReplyEvent[]) => {
         if (sender.isDead) return;
         const api = this.apis.find(({ process }) => process.name === address && !process.isDead);
         api?.slots.get(requestId)?.accept(writer, isFirst, events);
@@ -126,14 +126,14 @@ export class SimPlatform {
     };
   }
 
-  private beats(): PresenceBeat[] {
+  private heartbeats(): Heartbeat[] {
     const model = { modelId, modalities: ['chat'], state: 'ready' as const, slots: 4, running: 0, provider: 'cpu' };
     return this.processes
       .filter((process) => this.isHeard(process))
       .map(({ name, role }) => ({
         processId: name,
-        role: role as PresenceBeat['role'],
-        mailboxAddress: role === 'api' ? name : null,
+        role: role as Heartbeat['role'],
+        replyAddress: role === 'api' ? name : null,
         models: role === 'worker' ? [model] : [],
         alive: true,
       }));

@@ -1,5 +1,5 @@
 import type { JobUsage, NanoUsd } from '#common';
-import type { Outcome } from '#queue';
+import type { JobResult } from '#queue';
 
 /** One request of a story: what was wanted, and what everybody was told of it. */
 export interface SimRequest {
@@ -17,7 +17,7 @@ export interface SimRequest {
   /** The last quote that was tried. */
   quotedNano: NanoUsd;
   /** Outcomes that the queue has taken. */
-  readonly reports: Outcome[];
+  readonly reports: JobResult[];
   hasLeft: boolean;
   /** Its api was killed. */
   hasLostApi: boolean;

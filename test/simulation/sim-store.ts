@@ -1,8 +1,8 @@
-import type { JobDefinition, JobEnvelope, Outcome, PendingOutcomes } from '#queue';
+import type { JobDefinition, JobEnvelope, JobResult, PendingResults } from '#queue';
 import type { SimProcess } from './world.js';
 
 /** How long a process owns outcomes without renewing, in ms; as in `libs/queue`. */
-const outcomeLockMs = 10_000;
+const resultLockMs = 10_000;
 
 /** Pauses before an outcome is tried again, in ms; as in `libs/queue`. */
 const firstRetryMs = 500;
@@ -12,7 +12,7 @@ export interface QueuedJob {
   envelope: JobEnvelope;
   definition: JobDefinition<object, object>;
   state: 'waiting' | 'active';
-  holder: SimProcess | null;
+  replica: SimProcess | null;
   /** Changes with every delivery; only its owner may finish the job. */
   token: number;
   lockedUntilMs: number;
@@ -21,11 +21,11 @@ export interface QueuedJob {
   failedBefore: number;
 }
 
-export interface StoredOutcome {
+export interface StoredResult {
   id: number;
-  outcome: Outcome;
+  result: JobResult;
   /** Who works on it; with a lock, since that process may die. */
-  holder: SimProcess | null;
+  replica: SimProcess | null;
   heldAtMs: number;
   failures: number;
   /** When it may be worked on: at once, or after a pause when that failed. */
@@ -38,11 +38,11 @@ export interface StoredOutcome {
  */
 export class SimStore {
   readonly jobs = new Map<string, QueuedJob>();
-  readonly outcomes: StoredOutcome[] = [];
+  readonly results: StoredResult[] = [];
   /** How often everything was forgotten. */
   flushes = 0;
   private nextToken = 1;
-  private nextOutcome = 1;
+  private nextResult = 1;
 
   add(definition: JobDefinition<object, object>, envelope: JobEnvelope): void {
     if (this.jobs.has(envelope.requestId)) return;
@@ -50,7 +50,7 @@ export class SimStore {
       envelope,
       definition,
       state: 'waiting',
-      holder: null,
+      replica: null,
       token: 0,
       lockedUntilMs: 0,
       stalledBefore: 0,
@@ -76,7 +76,7 @@ export class SimStore {
 
   claim(job: QueuedJob, worker: SimProcess, nowMs: number): number {
     job.state = 'active';
-    job.holder = worker;
+    job.replica = worker;
     job.token = this.nextToken++;
     job.lockedUntilMs = nowMs + job.definition.policy.lockMs;
     return job.token;
@@ -93,13 +93,13 @@ export class SimStore {
     if (how === 'done') return void this.jobs.delete(requestId);
     job.failedBefore += 1;
     job.state = 'waiting';
-    job.holder = null;
+    job.replica = null;
   }
 
   /** Live workers renew as time passes. */
   renew(nowMs: number): void {
     for (const job of this.jobs.values()) {
-      if (job.state === 'active' && job.holder?.runs) job.lockedUntilMs = nowMs + job.definition.policy.lockMs;
+      if (job.state === 'active' && job.replica?.runs) job.lockedUntilMs = nowMs + job.definition.policy.lockMs;
     }
   }
 
@@ -107,52 +107,52 @@ export class SimStore {
     return [...this.jobs.values()].some(({ state, lockedUntilMs }) => state === 'active' && lockedUntilMs < nowMs);
   }
 
-  takeBackStalled(nowMs: number): void {
+  cancelStalled(nowMs: number): void {
     for (const job of this.jobs.values()) {
       if (job.state !== 'active' || job.lockedUntilMs >= nowMs) continue;
       job.stalledBefore += 1;
       job.isGivenUp = job.stalledBefore > job.definition.policy.stalledMax;
       job.state = 'waiting';
-      job.holder = null;
+      job.replica = null;
       job.token = 0;
     }
   }
 
-  report(outcome: Outcome, nowMs: number): void {
-    const id = this.nextOutcome++;
-    this.outcomes.push({ id, outcome, holder: null, heldAtMs: 0, failures: 0, dueAtMs: nowMs });
+  report(result: JobResult, nowMs: number): void {
+    const id = this.nextResult++;
+    this.results.push({ id, result, replica: null, heldAtMs: 0, failures: 0, dueAtMs: nowMs });
   }
 
-  postpone(stored: StoredOutcome, nowMs: number): void {
-    stored.holder = null;
+  postpone(stored: StoredResult, nowMs: number): void {
+    stored.replica = null;
     stored.dueAtMs = nowMs + Math.min(firstRetryMs * 2 ** stored.failures, longestRetryMs);
     stored.failures += 1;
   }
 
-  deliverable(nowMs: number): StoredOutcome[] {
-    return this.outcomes.filter(
-      ({ holder, heldAtMs, dueAtMs }) =>
-        dueAtMs <= nowMs && (holder === null || (!holder.runs && nowMs - heldAtMs > outcomeLockMs)),
+  deliverable(nowMs: number): StoredResult[] {
+    return this.results.filter(
+      ({ replica, heldAtMs, dueAtMs }) =>
+        dueAtMs <= nowMs && (replica === null || (!replica.runs && nowMs - heldAtMs > resultLockMs)),
     );
   }
 
-  pending(): PendingOutcomes {
-    const isPostponed = ({ holder, failures }: StoredOutcome) => holder === null && failures > 0;
-    const names = (stored: StoredOutcome[]) => stored.map(({ id }) => String(id));
+  pending(): PendingResults {
+    const isPostponed = ({ replica, failures }: StoredResult) => replica === null && failures > 0;
+    const names = (stored: StoredResult[]) => stored.map(({ id }) => String(id));
     return {
-      postponed: names(this.outcomes.filter(isPostponed)),
-      underWay: names(this.outcomes.filter((stored) => !isPostponed(stored))),
+      postponed: names(this.results.filter(isPostponed)),
+      underWay: names(this.results.filter((stored) => !isPostponed(stored))),
     };
   }
 
   acknowledge(id: number): void {
-    const place = this.outcomes.findIndex((stored) => stored.id === id);
-    if (place >= 0) this.outcomes.splice(place, 1);
+    const place = this.results.findIndex((stored) => stored.id === id);
+    if (place >= 0) this.results.splice(place, 1);
   }
 
   flush(): void {
     this.flushes += 1;
     this.jobs.clear();
-    this.outcomes.length = 0;
+    this.results.length = 0;
   }
 }

@@ -65,7 +65,7 @@ export class SimWorker {
     world.note(`${this.process.name}: takes ${requestId}/${job.envelope.attempt}`);
     const delivery = new JobDelivery<SimPayload>(
       this.delivered(job, token),
-      this.platform.transportFor(this.process).outcomes,
+      this.platform.transportFor(this.process).results,
       world,
     );
     this.running.set(requestId, { envelope: job.envelope, delivery });
@@ -88,17 +88,17 @@ export class SimWorker {
     const { world, store } = this.platform;
     const envelope = job.envelope as JobEnvelope<SimPayload>;
     const { requestId, replyTo } = envelope;
-    const hearsay = {
+    const lastKnownState = {
       wasCancelled: (id: string) => this.cancelled.has(id),
       isGone: (address: string) => this.isGone(address),
       isHere: (address: string) => this.isHere(address),
     };
     return {
       envelope,
-      refusal: refusalOf(envelope, job, { hearsay, clock: world }),
+      refusal: refusalOf(envelope, job, { lastKnownState, clock: world }),
       failedBefore: job.failedBefore,
       attempts: job.definition.policy.attempts,
-      mailbox: replyTo === null ? { send: () => undefined } : this.platform.writerTo(this.process, replyTo, requestId),
+      replies: replyTo === null ? { send: () => undefined } : this.platform.writerTo(this.process, replyTo, requestId),
       progress: () => undefined,
       // As `BullConsumer`: who could not have lost it does not ask.
       isLost: async (runningMs) =>

@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startPostgres, type TestPostgres } from '#test/postgres';
 import { Choices } from './choices.js';
-import { plants } from './plants.js';
+import { plants } from './planted-bugs.js';
 import { type Failure, SimulationServer, simulationSettings } from './simulation.js';
 
 /* The simulation itself: that it replays to the letter, that it is quiet about sound code, and that it can fail. */
 
 /** Stories that a planted bug may take to be found. */
 const enough = 3_000;
-const sound = 200;
+const audio = 200;
 /** Stories at the same time, each on a database of its own: most of a story is waiting for the server. */
 const lanes = 4;
 
@@ -50,8 +50,8 @@ describe('the simulation of jobs and their money', () => {
     return failure;
   }
 
-  it(`finds nothing in ${sound} stories of the code as it is`, async () => {
-    expect(await search(sound, server)).toBeNull();
+  it(`finds nothing in ${audio} stories of the code as it is`, async () => {
+    expect(await search(audio, server)).toBeNull();
   }, 180_000);
 
   it('tells the same story for the same seed, and for the choices that it recorded', async () => {

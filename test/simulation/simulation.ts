@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import pg from 'pg';
-import { isSound, LedgerService } from '#billing';
+import { isAudio, LedgerService } from '#billing';
 import { migrate } from '#platform/migrations';
 import { runOnServer, withDatabase } from '#test/postgres-server';
 import { Choices } from './choices.js';
-import type { Plant } from './plants.js';
+import type { Plant } from './planted-bugs.js';
 import { SimDatabase } from './sim-database.js';
-import { Story, type StoryResult } from './story.js';
-import { simulationSchema } from './story-setup.js';
+import { Scenario, type ScenarioResult } from './scenario.js';
+import { simulationSchema } from './scenario-setup.js';
 
 /** Stories between two proofs of the whole ledger, and between two fresh databases. */
 const storiesPerProof = 50;
@@ -148,27 +148,32 @@ export class SimulationLane {
     await this.renew();
   }
 
-  private async failed(seed: number, result: StoryResult): Promise<Failure> {
+  private async failed(seed: number, result: ScenarioResult): Promise<Failure> {
     await this.renew();
     return { seed, ...result };
   }
 
   /** One story, without the proof of the ledger. */
-  async tell(choices: Choices): Promise<StoryResult> {
+  async tell(choices: Choices): Promise<ScenarioResult> {
     if (this.stories >= storiesPerDatabase) {
       if ((await this.proof()).length > 0) throw new Error('the ledger is broken, and no story has shown it');
       await this.renew();
     }
     this.current ??= await this.openDatabase();
     this.stories += 1;
-    return await new Story({ database: this.current.database, choices, story: this.stories, plant: this.plant }).run();
+    return await new Scenario({
+      database: this.current.database,
+      choices,
+      scenario: this.stories,
+      plant: this.plant,
+    }).run();
   }
 
   /** What `ledger verify` says, in words. */
   private async proof(): Promise<string[]> {
     if (this.current === null) return [];
     const report = await new LedgerService(this.current.database.prismaForAll).verify();
-    if (isSound(report)) return [];
+    if (isAudio(report)) return [];
     const broken = Object.entries(report.breaks).filter(([, count]) => BigInt(count) !== 0n);
     return broken.map(([name, count]) => `ledger verify: ${name} = ${String(count)}`);
   }

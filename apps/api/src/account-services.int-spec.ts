@@ -45,12 +45,12 @@ async function sumsUnderWay(): Promise<number> {
 
 describe('sums of usage that do not end', () => {
   it('leave connections to everybody else, and are given up by the database before the driver gives it up', async () => {
-    const holder = await pool.connect();
+    const replica = await pool.connect();
     // Its connection is there before there is something to see.
     await sumsUnderWay();
     try {
-      await holder.query('BEGIN');
-      await holder.query('LOCK TABLE ledger_entries IN ACCESS EXCLUSIVE MODE');
+      await replica.query('BEGIN');
+      await replica.query('LOCK TABLE ledger_entries IN ACCESS EXCLUSIVE MODE');
       const days = ['2026-11-01', '2026-11-02', '2026-11-03', '2026-11-04'];
       const asked = Promise.allSettled(
         owners.flatMap((owner) =>
@@ -65,8 +65,8 @@ describe('sums of usage that do not end', () => {
       expect(new Set(codes)).toEqual(new Set(['REQUEST_TIMEOUT']));
       expect(await sumsUnderWay()).toBe(0);
     } finally {
-      await holder.query('ROLLBACK');
-      holder.release();
+      await replica.query('ROLLBACK');
+      replica.release();
     }
   });
 });

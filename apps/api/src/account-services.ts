@@ -19,7 +19,7 @@ export interface AccountServices {
   usageAnalytics: UsageAnalyticsService;
 }
 
-export interface AccountServicesBasis {
+export interface AccountServicesDependencies {
   prisma: PrismaService;
   accounts: AccountsService;
   ledger: LedgerService;
@@ -32,7 +32,7 @@ const headStartMs = 2_000;
 
 export function openAccountServices(
   { secretKey, stakeAllowList, stakeContract }: Pick<ApiConfig, 'secretKey' | 'stakeAllowList' | 'stakeContract'>,
-  { prisma, accounts, ledger, queryTimeoutMs }: AccountServicesBasis,
+  { prisma, accounts, ledger, queryTimeoutMs }: AccountServicesDependencies,
 ): AccountServices {
   const apiKeys = new ApiKeysService(prisma, {
     usage: new KeyUsageRepository(prisma),

@@ -5,7 +5,7 @@ import { type Readiness, registerReadinessGauges } from '#platform/health';
 import { type Metrics, registerBusLag, registerQueueFailures, registerQueueGauges } from '#platform/metrics';
 import type { AffinityDecision, QueueTransport } from '#queue';
 
-interface ApiMetricsSources {
+interface ApiMetricsDependencies {
   registry: ModelRegistryService;
   transport: QueueTransport;
   readiness: Readiness;
@@ -15,9 +15,9 @@ interface ApiMetricsSources {
  * What every replica of the api tells of the whole fleet, beside its own figures. Queues of models that no worker holds
  * are among them: a pool at zero is started by them.
  */
-export function registerApiMetrics(metrics: Metrics, { registry, transport, readiness }: ApiMetricsSources): void {
+export function registerApiMetrics(metrics: Metrics, { registry, transport, readiness }: ApiMetricsDependencies): void {
   registerReadinessGauges(metrics, readiness);
-  registerBusLag(metrics, () => transport.presence.lagMs);
+  registerBusLag(metrics, () => transport.membership.lagMs);
   registerQueueFailures(metrics, () => transport.failedCalls);
   registerQueueGauges(metrics, async () => {
     const models = await registry.inventory();
@@ -36,7 +36,7 @@ export function registerApiMetrics(metrics: Metrics, { registry, transport, read
     labelNames: ['model', 'state'],
     read: async (observe) => {
       for (const { manifest } of await registry.inventory()) {
-        if (modalitiesOf(manifest).length > 0) observeHolders(manifest.id, transport, observe);
+        if (modalitiesOf(manifest).length > 0) observeReplicas(manifest.id, transport, observe);
       }
     },
   });
@@ -65,11 +65,11 @@ export function countAffinity(metrics: Metrics): (decision: AffinityDecision) =>
 const heldStates = ['loading', 'ready', 'draining'] as const;
 
 /** A model that nobody holds counts zero: an alert must tell that from one that does not exist. */
-function observeHolders(
+function observeReplicas(
   model: string,
-  { presence }: QueueTransport,
+  { membership }: QueueTransport,
   observe: (labels: { model: string; state: string }, value: number) => void,
 ): void {
-  const held = presence.list().flatMap(({ models }) => models.filter(({ modelId }) => modelId === model));
+  const held = membership.list().flatMap(({ models }) => models.filter(({ modelId }) => modelId === model));
   for (const state of heldStates) observe({ model, state }, held.filter((copy) => copy.state === state).length);
 }

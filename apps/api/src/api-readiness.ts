@@ -8,7 +8,7 @@ import type { LimitStore } from '#rate-limit';
 import type { ArtifactStore } from '#storage';
 
 /** What the api asks. */
-export interface ReadinessSources {
+export interface ReadinessDependencies {
   prisma: Pick<PrismaService, 'ping'>;
   transport: Pick<QueueTransport, 'ping'>;
   limitStore: Pick<LimitStore, 'ping'>;
@@ -19,7 +19,7 @@ export interface ReadinessSources {
 type ReadinessConfig = Pick<ApiConfig, 'databaseUrl' | 'queueUrl' | 'limitsRedisUrl' | 'rateLimits'>;
 
 /** What the api, or some of its routes, cannot do without. */
-export function readinessOf(config: ReadinessConfig, sources: ReadinessSources): Readiness {
+export function readinessOf(config: ReadinessConfig, sources: ReadinessDependencies): Readiness {
   const { prisma, transport, limitStore, artifacts, logger } = sources;
   const migrations = new MigrationCheck({ url: config.databaseUrl });
   // Routes without models go on without that store.

@@ -10,7 +10,7 @@ import type { ApiServices } from './api-services.js';
 import { addDocumentation, buildDocument } from './documentation.js';
 import { addAuthGuard } from './http/auth.guard.js';
 import { addBodyLimits, bodyLimitBytes } from './http/body-limits.js';
-import { answerClientError, answerFrameworkError } from './http/client-error.js';
+import { sendClientError, sendFrameworkError } from './http/client-error.js';
 import { addCompression } from './http/compression.js';
 import { corsOptions } from './http/cors.js';
 import { ErrorFilter } from './http/error.filter.js';
@@ -18,7 +18,7 @@ import { addFramingGuard } from './http/framing.guard.js';
 import { addIdempotency } from './http/idempotency.js';
 import { addJsonParser } from './http/json.parser.js';
 import { addMultipartParser } from './http/multipart.parser.js';
-import { addRateLimits, holdReplay, refuseStranger } from './http/rate-limit.guard.js';
+import { addRateLimits, limitReplay, refuseUnauthenticated } from './http/rate-limit.guard.js';
 import { addRequestTracking } from './http/request-tracking.js';
 import { addResponseHeaders } from './http/response-headers.js';
 import { RouteTable } from './http/route-table.js';
@@ -48,8 +48,8 @@ function adapterFor({ site, trustedProxies }: ApiConfig, version: string): Fasti
     trustProxy: trustedProxies.length > 0 ? trustedProxies : false,
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 256 },
     frameworkErrors: (_error: Error, request: FastifyRequest, reply: FastifyReply) =>
-      answerFrameworkError(request, reply, version),
-    clientErrorHandler: (error: Error, socket: Socket) => answerClientError(error, socket, { site, version }),
+      sendFrameworkError(request, reply, version),
+    clientErrorHandler: (error: Error, socket: Socket) => sendClientError(error, socket, { site, version }),
   });
 }
 
@@ -71,7 +71,7 @@ export async function createApplication(services: ApiServices): Promise<NestFast
   addRequestTracking(server, services);
   addFramingGuard(server);
   addSlowClientGuard(server, config.stalledMs);
-  addAuthGuard(server, services, refuseStranger(services.limits.limiter));
+  addAuthGuard(server, services, refuseUnauthenticated(services.limits.limiter));
   const { limits, balances, budgets } = services;
   const limited = { limiter: limits.limiter, balances, budgets };
   addRateLimits(server, limited);
@@ -79,7 +79,7 @@ export async function createApplication(services: ApiServices): Promise<NestFast
   addIdempotency(server, {
     idempotency,
     budgets,
-    holdReplay: (request, reply) => holdReplay(limited, request, reply),
+    limitReplay: (request, reply) => limitReplay(limited, request, reply),
   });
   addJsonParser(server);
   addMultipartParser(server);

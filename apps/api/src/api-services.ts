@@ -17,7 +17,7 @@ import {
   SecretBox,
 } from '#jobs';
 import { MediaTools } from '#media';
-import { ModelRegistryService, PresenceOnlineModels } from '#model-registry';
+import { ModelRegistryService, MembershipOnlineModels } from '#model-registry';
 import type { ApiConfig } from '#platform/config';
 import type { Readiness } from '#platform/health';
 import type { Logger } from '#platform/logging';
@@ -30,7 +30,7 @@ import { meterJob } from '#modalities';
 import { VoicesService } from '#modalities/speech/api';
 import { type AccountServices, openAccountServices } from './account-services.js';
 import { readinessOf } from './api-readiness.js';
-import { HolderWatch } from './holder-watch.js';
+import { ModelAvailabilityWatcher } from './model-availability-watcher.js';
 import { Drain } from './http/drain.js';
 import { StoreBudgets } from './http/store-budgets.js';
 import { countAffinity, countDecisions, registerApiMetrics } from './api-metrics.js';
@@ -58,7 +58,7 @@ export interface ApiServices extends AccountServices, LimitServices {
   media: MediaTools;
   voices: VoicesService;
   egress: Egress;
-  holders: HolderWatch;
+  replicas: ModelAvailabilityWatcher;
   metrics: Metrics;
   readiness: Readiness;
   drain: Drain;
@@ -72,11 +72,11 @@ export async function openServices(config: ApiConfig, logger: Logger): Promise<A
   const transport = await openTransport(config, metrics, logger);
   const tracing = await openTracing('sluice-api', config);
   const prisma = openDatabase(config);
-  await transport.mailbox.start();
-  await joinPresence(transport);
+  await transport.replies.start();
+  await joinCluster(transport);
   const jobs = new JobsRepository(prisma);
   const budgets = new StoreBudgets(config.storeTimeoutMs);
-  const registry = new ModelRegistryService(prisma, new PresenceOnlineModels(() => transport.presence.list()));
+  const registry = new ModelRegistryService(prisma, new MembershipOnlineModels(() => transport.membership.list()));
   const accounts = new AccountsService(prisma);
   const ledger = new LedgerService(prisma);
   const idempotency = new IdempotencyService({
@@ -128,7 +128,7 @@ export async function openServices(config: ApiConfig, logger: Logger): Promise<A
     media: await MediaTools.find({ ffmpeg: config.ffmpeg, warn: (message) => logger.warn(message) }),
     voices: new VoicesService(prisma, artifacts, logger),
     egress: new Egress({ allowedNetworks: config.egressNetworks }),
-    holders: new HolderWatch(transport.presence),
+    replicas: new ModelAvailabilityWatcher(transport.membership),
     metrics,
     readiness,
     drain: new Drain(),
@@ -143,8 +143,8 @@ function openDatabase({ databaseUrl: url }: ApiConfig): PrismaService {
 
 /** Writes what still waits and lets go of both stores. */
 export async function closeServices(services: ApiServices): Promise<void> {
-  const { idempotency, jobs, holders, transport, prisma, artifacts, limits, tracing } = services;
-  holders.close();
+  const { idempotency, jobs, replicas, transport, prisma, artifacts, limits, tracing } = services;
+  replicas.close();
   await idempotency.close();
   await jobs.close();
   await limits.close();
@@ -155,19 +155,19 @@ export async function closeServices(services: ApiServices): Promise<void> {
 }
 
 function openTransport(config: ApiConfig, metrics: Metrics, logger: Logger): Promise<QueueTransport> {
-  const { queueUrl: url, namespace, affinityMs: keepMs } = config;
+  const { queueUrl: url, namespace, affinityMs: stickyMs } = config;
   return createTransport({
     url,
     namespace,
     clientName: 'api',
     warn: (message, error) => logger.warn({ error }, message),
-    ...(keepMs > 0 && { affinity: { keepMs, onDecision: countAffinity(metrics) } }),
+    ...(stickyMs > 0 && { affinity: { stickyMs, onDecision: countAffinity(metrics) } }),
   });
 }
 
 /** Workers cancel the jobs of a replica that falls silent. */
-async function joinPresence(transport: QueueTransport): Promise<void> {
+async function joinCluster(transport: QueueTransport): Promise<void> {
   const processId = randomUUID();
-  const mailboxAddress = transport.mailbox.address;
-  await transport.presence.join(() => ({ processId, role: 'api', mailboxAddress, models: [] }));
+  const replyAddress = transport.replies.address;
+  await transport.membership.join(() => ({ processId, role: 'api', replyAddress, models: [] }));
 }

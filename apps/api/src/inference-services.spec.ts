@@ -30,7 +30,7 @@ function servicesOn({
   wishes = [],
 }: Scene): InferenceServices {
   const resolved = { manifest: { id: 'tiny', type: 'text', privacy: 'anonymized' }, offline, disabled };
-  const registry = { resolve: (wish: ResolveRequest) => (wishes.push(wish), Promise.resolve(resolved)) };
+  const registry = { resolve: (options: ResolveRequest) => (wishes.push(options), Promise.resolve(resolved)) };
   return inferenceServicesOf({
     registry,
     config,
@@ -64,7 +64,7 @@ describe('what the routes tell the registry of a caller', () => {
   });
 });
 
-const missed = /^sluice_model_missed_timestamp_seconds\{model="tiny",app="api"\} \d{10}/m;
+const missed = /^sluice_model_last_unserved_request_timestamp_seconds\{model="tiny",app="api"\} \d{10}/m;
 
 describe('a model that no worker holds', () => {
   it.each([

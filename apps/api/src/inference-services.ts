@@ -3,20 +3,20 @@ import type { Metrics } from '#platform/metrics';
 import type { ApiServices } from './api-services.js';
 import { openaiError } from './http/error-envelope.js';
 import { regionOf } from './http/caller-region.js';
-import { holdToModel } from './http/rate-limit.guard.js';
+import { applyModelLimit } from './http/rate-limit.guard.js';
 import { rewriteText } from './rewrite-text.js';
 
 /** What every slice asks of its process. */
 export function inferenceServicesOf(services: ApiServices): InferenceServices {
-  const { registry, prices, transport, admission, jobs, holders, drain, budgets, logger, config } = services;
+  const { registry, prices, transport, admission, jobs, replicas, drain, budgets, logger, config } = services;
   const { artifacts, links, media, mediaJobs, egress } = services;
   const missed = missedModels(services.metrics);
   const inference: InferenceServices = {
     resolve: async (name, type, { id, headers, caller }) => {
       const region = regionOf(headers, config.regionHeader);
       const { betaModels: betaAccess } = config;
-      const wish = { name, type, allowOffline: true, betaAccess, region };
-      const resolved = await budgets.of(id).within(registry.resolve(wish));
+      const options = { name, type, allowOffline: true, betaAccess, region };
+      const resolved = await budgets.of(id).within(registry.resolve(options));
       if (caller !== null) assertModelPrivacy(caller, resolved.manifest);
       if (resolved.offline && !resolved.disabled) {
         missed.setToCurrentTime({ model: resolved.manifest.id });
@@ -27,9 +27,9 @@ export function inferenceServicesOf(services: ApiServices): InferenceServices {
     },
     rewrite: (text, options) => rewriteText({ services: inference, site: config.site, logger }, text, options),
     price: (modelId, requestId) => budgets.of(requestId).within(prices.current(modelId)),
-    limit: (exchange, demand) => holdToModel({ limiter: services.limits.limiter, budgets }, exchange, demand),
-    openSlot: (requestId) => transport.mailbox.open(requestId),
-    replyTo: () => transport.mailbox.address,
+    limit: (exchange, demand) => applyModelLimit({ limiter: services.limits.limiter, budgets }, exchange, demand),
+    openReplyStream: (requestId) => transport.replies.open(requestId),
+    replyTo: () => transport.replies.address,
     admit: (request) => admission.open(request),
     waitedMs: (requestId) => budgets.of(requestId).spentMs,
     markStarted: (requestId) => jobs.markStarted(requestId),
@@ -37,7 +37,7 @@ export function inferenceServicesOf(services: ApiServices): InferenceServices {
     cancel: (requestId) => jobs.cancel(requestId),
     cancelFailed: (requestId, error) => logger.warn({ requestId, error }, 'a job could not be cancelled'),
     errorFrame: (error) => ({ error: openaiError(error), ...(error.issues ? { issues: error.issues } : {}) }),
-    watchHolder: (modelId, patienceMs) => holders.watch(modelId, patienceMs),
+    watchAvailability: (modelId, patienceMs) => replicas.watch(modelId, patienceMs),
     artifacts,
     mediaJobs,
     downloadUrl: (artifactId, { protocol, host }) =>
@@ -62,5 +62,5 @@ export function inferenceServicesOf(services: ApiServices): InferenceServices {
  */
 function missedModels(metrics: Metrics) {
   const help = 'When a caller last asked for a model that no worker held, as seconds since 1970.';
-  return metrics.gauge('sluice_model_missed_timestamp_seconds', help, ['model']);
+  return metrics.gauge('sluice_model_last_unserved_request_timestamp_seconds', help, ['model']);
 }

@@ -17,7 +17,7 @@ export interface LimitServices {
   limitViews: RateLimitsService;
 }
 
-export interface LimitSources {
+export interface LimitDependencies {
   prisma: PrismaService;
   ledger: LedgerService;
   apiKeys: ApiKeysService;
@@ -27,9 +27,9 @@ export interface LimitSources {
 }
 
 /** Rejects when the Redis of the windows does not answer. */
-export async function openLimitServices(config: ApiConfig, sources: LimitSources): Promise<LimitServices> {
+export async function openLimitServices(config: ApiConfig, sources: LimitDependencies): Promise<LimitServices> {
   const { prisma, ledger, metrics, logger } = sources;
-  const refused = metrics.counter('sluice_requests_refused_total', 'Requests that a rate limit turned away.', [
+  const refused = metrics.counter('sluice_requests_rate_limited_total', 'Requests that a rate limit turned away.', [
     'reason',
   ]);
   const limits = await openRateLimits({
@@ -45,19 +45,19 @@ export async function openLimitServices(config: ApiConfig, sources: LimitSources
     failures:
       config.abuseFailures === 0
         ? null
-        : { most: config.abuseFailures, window: windowOf(config.abuseWindowMs), blockMs: config.abuseBlockMs },
+        : { max: config.abuseFailures, window: windowOf(config.abuseWindowMs), blockMs: config.abuseBlockMs },
     onRefused: (reason) => refused.inc({ reason }),
     warn: (message, error) => logger.warn({ error }, message),
   });
-  const { book, log, lines } = limits;
+  const { limitConfig, log, lines } = limits;
   return {
     limits,
     balances: new RecentBalances((accountId) => ledger.balance(accountId)),
-    limitViews: new RateLimitsService({ book, log, lines, facts: limitFacts(sources) }),
+    limitViews: new RateLimitsService({ limitConfig, log, lines, facts: limitFacts(sources) }),
   };
 }
 
-function limitFacts({ ledger, apiKeys, registry }: LimitSources): LimitFacts {
+function limitFacts({ ledger, apiKeys, registry }: LimitDependencies): LimitFacts {
   return {
     balances: async (accountId) => {
       const { diemNano, usdNano, bundledNano } = await ledger.balance(accountId);

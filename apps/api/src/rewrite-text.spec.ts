@@ -19,7 +19,7 @@ async function rewrite(events: object[], changes: { offline?: boolean; refusal?:
   const services = {
     resolve: async () => ({ manifest: exampleManifest({ id: 'chat' }), offline: changes.offline ?? false }),
     price: async () => ({ id: 7n, modelId: 'chat', pricing: { input: { usd: 1, diem: 1 } } }),
-    openSlot: () => Object.assign(Readable.from(events), { close: () => undefined, fail: () => undefined }),
+    openReplyStream: () => Object.assign(Readable.from(events), { close: () => undefined, fail: () => undefined }),
     replyTo: () => 'here',
     admit: async (request: OpenRequest) => {
       if (changes.refusal) throw changes.refusal;
@@ -30,14 +30,14 @@ async function rewrite(events: object[], changes: { offline?: boolean; refusal?:
     markEnded: () => undefined,
     cancel: async () => undefined,
     cancelFailed: () => undefined,
-    watchHolder: () => ({ lost: new AbortController().signal, release: () => undefined }),
+    watchAvailability: () => ({ lost: new AbortController().signal, release: () => undefined }),
     stopping: new AbortController().signal,
   } as unknown as InferenceServices;
   const options: RewriteOptions = {
     instruction: 'Rewrite it.',
     caller: {} as RewriteOptions['caller'],
     headers: {},
-    gone: new AbortController().signal,
+    disconnected: new AbortController().signal,
     deadlineMs: 1_000,
     holdNano: 40n,
   };

@@ -6,10 +6,10 @@ import type { Logger } from '#platform/logging';
 
 const defaultModel = 'default';
 /** An answer has to fit into a header, too. */
-const mostTokens = 256;
+const maxTokens = 256;
 
 /** What rewriting needs of its process. */
-export interface RewriteParts {
+export interface RewriteDependencies {
   services: InferenceServices;
   /** Site code of the request ids. */
   site: string;
@@ -20,19 +20,23 @@ export interface RewriteParts {
  * Has the default chat model rewrite a text. The job is free: who asked for it charges it with its own work. Null when
  * no such model is there, when it fails, when it is late, and when it has nothing to say.
  */
-export async function rewriteText(parts: RewriteParts, text: string, options: RewriteOptions): Promise<string | null> {
+export async function rewriteText(
+  parts: RewriteDependencies,
+  text: string,
+  options: RewriteOptions,
+): Promise<string | null> {
   try {
     return await runRewrite(parts, text, options);
   } catch (error) {
-    if (!options.gone.aborted) parts.logger.warn({ error }, 'a text was not rewritten');
+    if (!options.disconnected.aborted) parts.logger.warn({ error }, 'a text was not rewritten');
     return null;
   }
 }
 
 async function runRewrite(
-  { services, site }: RewriteParts,
+  { services, site }: RewriteDependencies,
   text: string,
-  { instruction, caller, headers, gone, deadlineMs, holdNano }: RewriteOptions,
+  { instruction, caller, headers, disconnected, deadlineMs, holdNano }: RewriteOptions,
 ): Promise<string | null> {
   const { manifest, offline } = await services.resolve(defaultModel, 'text', { headers, caller });
   if (offline) return null;
@@ -44,7 +48,7 @@ async function runRewrite(
     ],
     sampling: { temperature: 0.7 },
     n: 1,
-    maxTokens: Math.min(mostTokens, manifest.maxCompletionTokens ?? mostTokens),
+    maxTokens: Math.min(maxTokens, manifest.maxCompletionTokens ?? maxTokens),
     stop: [],
     stopTokenIds: [],
     topLogprobs: null,
@@ -62,7 +66,7 @@ async function runRewrite(
   };
   let written = '';
   await runRequest<ChatEvent>(services, job, {
-    gone,
+    disconnected,
     onEvent: (event) => {
       if (event.type === 'text-delta' && event.channel === 'content') written += event.text;
     },

@@ -5,7 +5,7 @@ import { LocalConfig, parseConfig } from '#platform/config';
 import { PrismaService } from '#platform/prisma';
 import { expectInvariant } from '#test/invariant';
 import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
-import { furnishDatabase } from './local-registry.js';
+import { prepareDatabase } from './local-registry.js';
 
 let database: TestDatabase;
 
@@ -15,7 +15,7 @@ afterAll(() => database.drop());
 it('gives the first account its credit once, also where a later start names another amount', async () => {
   for (const amount of ['100', '5']) {
     const environment = { SLUICE_MODELS: 'none', SLUICE_BOOTSTRAP_CREDIT_USD: amount };
-    await furnishDatabase(database.url, parseConfig(LocalConfig, environment), (text) => expect.fail(text));
+    await prepareDatabase(database.url, parseConfig(LocalConfig, environment), (text) => expect.fail(text));
   }
   const prisma = new PrismaService({ url: database.url, poolSize: 2 });
   try {

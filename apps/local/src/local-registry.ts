@@ -24,7 +24,7 @@ export interface Furnished {
  * Puts into the database what a new installation needs: the first account and the bundled models. `warn` is told of
  * manifests that are left out because something is wrong with them.
  */
-export async function furnishDatabase(
+export async function prepareDatabase(
   databaseUrl: string,
   config: LocalConfig,
   warn: (text: string) => void,

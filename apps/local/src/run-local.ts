@@ -4,13 +4,13 @@ import { openHome, readSecretKey, removeRuntimeFile, writeRuntimeFile } from './
 import { withHome } from './home-lock.js';
 import { choosePort, originOf } from './listen-address.js';
 import { type LocalDatabase, openDatabase } from './local-database.js';
-import { furnishDatabase } from './local-registry.js';
+import { prepareDatabase } from './local-registry.js';
 import { MergedLog } from './merged-log.js';
 import { Services, untilReady } from './services.js';
 import { pullStarterModels } from './starter-models.js';
 import { StartRefusal } from './start-refusal.js';
 import { StopRequest } from './stop-request.js';
-import { welcome } from './welcome.js';
+import { printBanner } from './banner.js';
 
 /** Runs everything on this machine until a signal; resolves to the exit code. */
 export async function runLocal(config: LocalConfig): Promise<number> {
@@ -55,7 +55,7 @@ interface Serving {
 async function serve({ config, log, stop, port, secretKey, database }: Serving): Promise<void> {
   const queueUrl = await chooseQueue(config, database.url, secretKey, log);
   // Last of what may fail: the keys it makes are shown once.
-  const { keys, wanted } = await furnishDatabase(database.url, config, (text) => log.note(text));
+  const { keys, wanted } = await prepareDatabase(database.url, config, (text) => log.note(text));
   const services = new Services({ config, log, databaseUrl: database.url, queueUrl, secretKey, port });
   stop.onSecond(() => services.kill());
   const origin = originOf(config.host, port);
@@ -65,7 +65,7 @@ async function serve({ config, log, stop, port, secretKey, database }: Serving):
   const pulling = pullStarterModels(wanted, config, log, stop.signal);
   try {
     await untilReady(origin, stop.signal).then(
-      () => log.print(welcome({ baseUrl, keys, wanted })),
+      () => log.print(printBanner({ baseUrl, keys, wanted })),
       () => keepKeys(keys, log),
     );
     await stop.requested;

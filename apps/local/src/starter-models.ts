@@ -16,7 +16,7 @@ export async function pullStarterModels(
   if (manifests.length === 0) return;
   const reporter = log.progress();
   try {
-    const outcomes = await pullModels({
+    const results = await pullModels({
       home: config.home,
       manifests,
       reporter,
@@ -24,7 +24,7 @@ export async function pullStarterModels(
       sources: { hubEndpoint: config.hubEndpoint, hubToken: config.hubToken },
     });
     reporter.close();
-    const failed = outcomes.filter(({ status }) => status === 'failed').map(({ modelId }) => modelId);
+    const failed = results.filter(({ status }) => status === 'failed').map(({ modelId }) => modelId);
     if (failed.length > 0) log.note(`not pulled: ${failed.join(', ')}; the next start tries again`);
   } catch (error) {
     reporter.close();

@@ -43,23 +43,32 @@ describe('ops', () => {
     const { prisma, proofs } = openDatabases({ url: database.url, queryTimeoutMs: 200 });
     const artifacts = createArtifactStore({ home });
     const limitStore = await openLimitStore({ redisUrl: null, prisma, namespace: 'ops', warn: () => undefined });
-    const { sweeps, books } = composeOps({ config, prisma, proofs, transport, logger, metrics, artifacts, limitStore });
+    const { sweeps, ledgerState } = composeOps({
+      config,
+      prisma,
+      proofs,
+      transport,
+      logger,
+      metrics,
+      artifacts,
+      limitStore,
+    });
     // Whoever asks for rows of jobs waits now, as for a server that has vanished.
-    const holder = new pg.Client({ connectionString: database.url });
-    await holder.connect();
-    await holder.query('BEGIN; LOCK TABLE jobs IN ACCESS EXCLUSIVE MODE');
+    const replica = new pg.Client({ connectionString: database.url });
+    await replica.connect();
+    await replica.query('BEGIN; LOCK TABLE jobs IN ACCESS EXCLUSIVE MODE');
     try {
-      books.start();
+      ledgerState.start();
       sweeps.start();
       const failed = /^sluice_sweep_failures_total\{sweep="expire-overdue"[^}]*\} [1-9]/m;
       await expect.poll(() => metrics.render(), { timeout: 20_000 }).toMatch(failed);
-      await holder.query('COMMIT');
-      const proved = /^sluice_money_proved_timestamp_seconds\{[^}]*\} 1\d{9}/m;
+      await replica.query('COMMIT');
+      const proved = /^sluice_ledger_last_verified_timestamp_seconds\{[^}]*\} 1\d{9}/m;
       await expect.poll(() => metrics.render(), { timeout: 20_000 }).toMatch(proved);
     } finally {
-      await holder.end();
+      await replica.end();
       await sweeps.close();
-      await books.close();
+      await ledgerState.close();
       await artifacts.close();
       await limitStore.close();
       await Promise.all([prisma.$disconnect(), proofs.$disconnect()]);
@@ -78,11 +87,11 @@ describe('ops', () => {
     const silent = Object.create(artifacts, {
       sweep: { value: () => ((asked += 1), silence.then(() => 0)) },
     }) as typeof artifacts;
-    const outcomes: Pick<QueueTransport['outcomes'], 'pending' | 'process'> = {
-      pending: () => ((looks += 1), transport.outcomes.pending()),
-      process: (handler) => transport.outcomes.process(handler),
+    const results: Pick<QueueTransport['results'], 'pending' | 'process'> = {
+      pending: () => ((looks += 1), transport.results.pending()),
+      process: (handler) => transport.results.process(handler),
     };
-    const over = Object.create(transport, { outcomes: { value: outcomes } }) as QueueTransport;
+    const over = Object.create(transport, { results: { value: results } }) as QueueTransport;
     const limitStore = await openLimitStore({ redisUrl: null, prisma, namespace: 'ops', warn: () => undefined });
     const common = { config, prisma, proofs, transport: over, logger, metrics, artifacts: silent, limitStore };
     const { sweeps, cleaning } = composeOps(common);
@@ -92,7 +101,7 @@ describe('ops', () => {
       await expect.poll(() => asked, { timeout: 20_000 }).toBe(1);
       const before = looks;
       await expect.poll(() => looks, { timeout: 20_000 }).toBeGreaterThan(before + 2);
-      expect(await metrics.render()).toMatch(/^sluice_outcomes_stuck_seconds\{[^}]*\} 0$/m);
+      expect(await metrics.render()).toMatch(/^sluice_job_results_oldest_age_seconds\{[^}]*\} 0$/m);
     } finally {
       answer();
       await Promise.all([sweeps.close(), cleaning.close()]);

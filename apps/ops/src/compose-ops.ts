@@ -6,15 +6,15 @@ import {
   ExpireOverdueSweep,
   type FailAbandonedOptions,
   FailAbandonedSweep,
-  ForgetAnswersSweep,
-  ForgetLinksSweep,
+  DeleteStoredResponsesSweep,
+  DeleteExpiredLinksSweep,
   IdempotencyRepository,
   JobCloser,
   JobsRepository,
   MediaClosing,
   MediaJobsRepository,
-  OutcomeFlow,
-  OutcomeProcessor,
+  ResultBacklog,
+  JobResultProcessor,
   PayloadCipher,
   ProgressRecorder,
   RequeueLostSweep,
@@ -22,16 +22,16 @@ import {
   SweepRunner,
 } from '#jobs';
 import { catalog, meterJob } from '#modalities';
-import { PlacementKeeper, PlacementRepository } from '#model-registry';
+import { PlacementPublisher, PlacementRepository } from '#model-registry';
 import type { OpsConfig } from '#platform/config';
 import type { Logger } from '#platform/logging';
 import { type Metrics, registerQueueGauges } from '#platform/metrics';
 import type { PrismaService } from '#platform/prisma';
 import type { JobDefinition, QueueTransport } from '#queue';
-import { ForgetWindowsSweep, type LimitStore, PostgresLimitStore, TokenCorrector } from '#rate-limit';
+import { DeleteExpiredWindowsSweep, type LimitStore, PostgresLimitStore, TokenCorrector } from '#rate-limit';
 import type { ArtifactStore } from '#storage';
 
-export interface OpsParts {
+export interface OpsDependencies {
   config: OpsConfig;
   prisma: PrismaService;
   /** The database for the proof of the books, whose queries may take long. */
@@ -58,17 +58,17 @@ const asyncModalities: ReadonlySet<string> = new Set(
 );
 
 export interface OpsProcesses {
-  outcomes: OutcomeProcessor;
+  results: JobResultProcessor;
   sweeps: SweepRunner;
   /** Deletes what has expired: beside the sweeps, since the store of artifacts may be silent for minutes. */
   cleaning: SweepRunner;
   progress: ProgressRecorder;
-  books: LedgerWatch;
-  placements: PlacementKeeper;
+  ledgerState: LedgerWatch;
+  placements: PlacementPublisher;
 }
 
 /** What runs in ops: outcomes, sweeps, what deletes, progress, the proof of the books and the keeper of placements. */
-export function composeOps(parts: OpsParts): OpsProcesses {
+export function composeOps(parts: OpsDependencies): OpsProcesses {
   const { config, prisma, transport, logger, metrics, artifacts, limitStore } = parts;
   const jobs = new JobsRepository(prisma);
   const corrector = new TokenCorrector(limitStore, (error) =>
@@ -87,16 +87,16 @@ export function composeOps(parts: OpsParts): OpsProcesses {
     'state',
     'code',
   ]);
-  const outcomes = new OutcomeProcessor({
+  const results = new JobResultProcessor({
     transport,
     closer: new JobCloser(jobs, steps, listeners, { gatherMs: closingsGatherMs }),
     logger,
     onClosed: ({ modality, modelId, state, errorCode }) =>
       closed.inc({ modality, model: modelId, state, code: errorCode ?? '' }),
   });
-  const flow = new OutcomeFlow(transport.outcomes, { logger, longestGapMs: gapOf(config) });
-  registerFlowGauges(metrics, flow);
-  const outcomesFlow = () => flow.flows();
+  const flow = new ResultBacklog(transport.results, { logger, longestGapMs: gapOf(config) });
+  registerBacklogGauges(metrics, flow);
+  const resultBacklog = () => flow.flows();
   const found = metrics.counter('sluice_sweep_rows_total', 'Rows that a sweep repaired.', ['sweep']);
   const failures = metrics.counter('sluice_sweep_failures_total', 'Sweeps that failed.', ['sweep']);
   const runner = (sweeps: readonly Sweep[]) =>
@@ -108,22 +108,22 @@ export function composeOps(parts: OpsParts): OpsProcesses {
     });
   registerJobGauges(parts, jobs);
   return {
-    outcomes,
-    sweeps: runner(lostSweeps(parts, { jobs, closer, transport, logger, definitions, outcomesFlow })),
+    results,
+    sweeps: runner(lostSweeps(parts, { jobs, closer, transport, logger, definitions, resultBacklog })),
     cleaning: runner(cleaningSweeps(parts)),
     progress: new ProgressRecorder({ jobs: mediaJobs, transport, logger }),
-    books: watchBooks(parts),
-    placements: new PlacementKeeper({
+    ledgerState: watchLedgers(parts),
+    placements: new PlacementPublisher({
       repository: new PlacementRepository(prisma),
       channel: transport.placements,
-      beats: () => transport.presence.list(),
+      heartbeats: () => transport.membership.list(),
       logger,
     }),
   };
 }
 
 /** What looks for jobs that were lost. */
-function lostSweeps({ config, transport }: OpsParts, common: FailAbandonedOptions): Sweep[] {
+function lostSweeps({ config, transport }: OpsDependencies, common: FailAbandonedOptions): Sweep[] {
   const confirmMs = Math.min(config.sweepIntervalMs, 5_000);
   return [
     new RequeueLostSweep({
@@ -139,11 +139,11 @@ function lostSweeps({ config, transport }: OpsParts, common: FailAbandonedOption
 }
 
 /** What deletes. The store that may be silent comes last. */
-function cleaningSweeps({ prisma, limitStore, artifacts }: OpsParts): Sweep[] {
+function cleaningSweeps({ prisma, limitStore, artifacts }: OpsDependencies): Sweep[] {
   return [
-    new ForgetAnswersSweep(new IdempotencyRepository(prisma)),
-    new ForgetLinksSweep(new DownloadLinksRepository(prisma)),
-    ...(limitStore instanceof PostgresLimitStore ? [new ForgetWindowsSweep(limitStore)] : []),
+    new DeleteStoredResponsesSweep(new IdempotencyRepository(prisma)),
+    new DeleteExpiredLinksSweep(new DownloadLinksRepository(prisma)),
+    ...(limitStore instanceof PostgresLimitStore ? [new DeleteExpiredWindowsSweep(limitStore)] : []),
     new DeleteExpiredArtifactsSweep(artifacts),
   ];
 }
@@ -153,15 +153,15 @@ function gapOf({ sweepIntervalMs }: OpsConfig): number {
   return Math.max(10_000, 3 * sweepIntervalMs);
 }
 
-function registerFlowGauges(metrics: Metrics, flow: OutcomeFlow): void {
+function registerBacklogGauges(metrics: Metrics, flow: ResultBacklog): void {
   metrics.observedGauge({
-    name: 'sluice_outcomes_waiting',
+    name: 'sluice_job_results_waiting',
     help: 'Batches of outcomes in the queue when the sweeps looked last, up to 1,000 of each kind; the same from every replica.',
     labelNames: [],
     read: (observe) => observe({}, flow.waiting),
   });
   metrics.observedGauge({
-    name: 'sluice_outcomes_stuck_seconds',
+    name: 'sluice_job_results_oldest_age_seconds',
     help: 'Time since outcomes are not written as they come, in which sweeps repair nothing for up to 15 minutes; 0: they are.',
     labelNames: [],
     read: (observe) => observe({}, flow.stuckMs / 1_000),
@@ -169,18 +169,18 @@ function registerFlowGauges(metrics: Metrics, flow: OutcomeFlow): void {
 }
 
 /** Open holds are counted at every scrape, which must not wait as long as a proof may. */
-function watchBooks({ config, prisma, proofs, metrics, logger }: OpsParts): LedgerWatch {
+function watchLedgers({ config, prisma, proofs, metrics, logger }: OpsDependencies): LedgerWatch {
   const ledger = new LedgerService(prisma);
   const proving = new LedgerService(proofs);
   return new LedgerWatch({
-    ledger: { verify: () => proving.verify(), openHolds: () => ledger.openHolds() },
+    ledger: { verify: () => proving.verify(), openReservations: () => ledger.openReservations() },
     metrics,
     logger,
     verifyEveryMs: config.ledgerVerifyMs,
   });
 }
 
-function registerJobGauges({ transport, metrics }: OpsParts, jobs: JobsRepository): void {
+function registerJobGauges({ transport, metrics }: OpsDependencies, jobs: JobsRepository): void {
   metrics.observedGauge({
     name: 'sluice_jobs_open',
     help: 'Job rows that are open.',
@@ -202,7 +202,7 @@ function registerJobGauges({ transport, metrics }: OpsParts, jobs: JobsRepositor
     },
   });
   registerQueueGauges(metrics, async () => {
-    const held = transport.presence.list().flatMap((beat) => beat.models);
+    const held = transport.membership.list().flatMap((heartbeat) => heartbeat.models);
     const ofHeld = held.flatMap(({ modalities, modelId }) => modalities.map((modality) => ({ modality, modelId })));
     const queues = new Map<string, { modality: string; modelId: string }>();
     for (const { modality, modelId } of [...ofHeld, ...(await jobs.countOpen())]) {

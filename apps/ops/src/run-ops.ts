@@ -31,7 +31,7 @@ export async function runOps(config: OpsConfig): Promise<void> {
     namespace: config.namespace,
     warn: (message, error) => logger.warn({ error }, message),
   });
-  const { outcomes, sweeps, cleaning, progress, books, placements } = composeOps({
+  const { results, sweeps, cleaning, progress, ledgerState, placements } = composeOps({
     config,
     prisma,
     proofs,
@@ -54,18 +54,18 @@ export async function runOps(config: OpsConfig): Promise<void> {
   registerReadinessGauges(metrics, readiness);
   registerQueueFailures(metrics, () => transport.failedCalls);
   const http = await startHealthServer({ host: config.host, port: config.port, readiness, metrics });
-  await outcomes.start();
+  await results.start();
   sweeps.start();
   cleaning.start();
   progress.start();
-  books.start();
+  ledgerState.start();
   placements.start();
   logger.info({ port: http.port }, `ops answers health and metrics on port ${http.port}`);
 
   const signal = await stopped;
   logger.info({ signal }, 'stopping');
   readiness.drain();
-  const closing = [sweeps, outcomes, progress, books, placements].map((part) => part.close());
+  const closing = [sweeps, results, progress, ledgerState, placements].map((part) => part.close());
   await Promise.all([...closing, cleaning.close(cleaningPatienceMs)]);
   await transport.close();
   await artifacts.close();

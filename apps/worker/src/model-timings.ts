@@ -1,6 +1,6 @@
-import { type JobUsage, PlatformError, Tally } from '#common';
+import { type JobUsage, PlatformError, Histogram } from '#common';
 import type { ModalityName } from '#modalities';
-import type { JobReport, KeptEnd } from '#queue';
+import type { JobReport, StickyJobEnd } from '#queue';
 
 /* Bounds as the semantic conventions for generative AI advise them, in seconds and tokens. */
 const requestBounds = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92];
@@ -13,10 +13,10 @@ const pickupBounds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1
 
 /** What the jobs of one model took, since the worker holds it. Times in seconds. */
 export class ModelTimings {
-  readonly firstToken = new Tally(firstTokenBounds);
-  readonly perOutputToken = new Tally(perTokenBounds);
+  readonly firstToken = new Histogram(firstTokenBounds);
+  readonly perOutputToken = new Histogram(perTokenBounds);
   /** The silence between two steps that brought text, as the stream of a caller shows it. */
-  readonly interToken = new Tally(perTokenBounds);
+  readonly interToken = new Histogram(perTokenBounds);
   private readonly modalities = new Map<ModalityName, JobTimings>();
 
   of(modality: ModalityName): JobTimings {
@@ -44,13 +44,13 @@ export class ModelTimings {
 
 /** Those of one modality. */
 export class JobTimings {
-  readonly pickup = new Tally(pickupBounds);
+  readonly pickup = new Histogram(pickupBounds);
   /** By how they ended: an error code, or nothing for those that ended well. */
-  readonly requests = new Map<string, Tally>();
-  readonly inputTokens = new Tally(tokenBounds);
-  readonly outputTokens = new Tally(tokenBounds);
+  readonly requests = new Map<string, Histogram>();
+  readonly inputTokens = new Histogram(tokenBounds);
+  readonly outputTokens = new Histogram(tokenBounds);
   /** Jobs that were kept for a worker, by what became of them. */
-  readonly kept = new Map<KeptEnd, number>();
+  readonly kept = new Map<StickyJobEnd, number>();
   running = 0;
   usedAtMs = -Infinity;
 
@@ -73,11 +73,11 @@ export class JobTimings {
     } finally {
       this.running--;
       this.usedAtMs = performance.now();
-      this.requestTally(end).add((performance.now() - startedAt) / 1_000);
+      this.requestHistogram(end).add((performance.now() - startedAt) / 1_000);
     }
   }
 
-  countKept(end: KeptEnd): void {
+  countSticky(end: StickyJobEnd): void {
     this.kept.set(end, (this.kept.get(end) ?? 0) + 1);
   }
 
@@ -87,11 +87,11 @@ export class JobTimings {
   }
 
   /** Codes are a closed set. */
-  private requestTally(end: string): Tally {
+  private requestHistogram(end: string): Histogram {
     const known = this.requests.get(end);
     if (known !== undefined) return known;
-    const tally = new Tally(requestBounds);
-    this.requests.set(end, tally);
-    return tally;
+    const histogram = new Histogram(requestBounds);
+    this.requests.set(end, histogram);
+    return histogram;
   }
 }

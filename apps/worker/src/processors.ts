@@ -26,7 +26,7 @@ interface JobProcessor<Payload extends object> {
 export type HelperHosts = (modelId: string) => TaskRunner | null;
 
 /** What a processor may build on. */
-export interface ProcessorParts {
+export interface ProcessorDependencies {
   /** The model's host. */
   runner: TextGenerationRunner & TaskRunner;
   manifest: ModelManifest;
@@ -47,9 +47,9 @@ export const processors = {
   speech: (parts) => new SpeechProcessor(parts),
   transcription: (parts) => new TranscriptionProcessor(parts),
   video: (parts) => new VideoProcessor(parts),
-} satisfies ProcessorsOf<(parts: ProcessorParts) => JobProcessor<never>>;
+} satisfies ProcessorsOf<(parts: ProcessorDependencies) => JobProcessor<never>>;
 
-export interface ConsumerWish extends ProcessorParts {
+export interface ModelConsumerOptions extends ProcessorDependencies {
   modality: ModalityName;
   concurrency: number;
   /** As in `ConsumerOptions`. */
@@ -60,19 +60,19 @@ export interface ConsumerWish extends ProcessorParts {
 }
 
 /** Starts taking the jobs of one modality and model. */
-export function openConsumer(transport: QueueTransport, wish: ConsumerWish): Promise<JobConsumer> {
-  const { modality, manifest, concurrency, pickupTimeoutMs, runner } = wish;
-  const timings = wish.timings.of(modality);
-  const timed = { ...wish, runner: new TimedRunner(runner, wish.timings) };
+export function openConsumer(transport: QueueTransport, options: ModelConsumerOptions): Promise<JobConsumer> {
+  const { modality, manifest, concurrency, pickupTimeoutMs, runner } = options;
+  const timings = options.timings.of(modality);
+  const timed = { ...options, runner: new TimedRunner(runner, options.timings) };
   const processor: JobProcessor<never> = processors[modality](timed);
   return transport.consume<object, object>({
     definition: catalog[modality],
     modelId: manifest.id,
     // The consumer has checked the payload against the class of this very definition.
-    handler: (job) => followedJob(wish, job, () => timings.time(() => processor.process(job as RunningJob<never>))),
+    handler: (job) => followedJob(options, job, () => timings.time(() => processor.process(job as RunningJob<never>))),
     concurrency,
     pickupTimeoutMs,
     onPickup: (waitedMs) => timings.pickup.add(waitedMs / 1_000),
-    onKept: (end) => timings.countKept(end),
+    onSticky: (end) => timings.countSticky(end),
   });
 }

@@ -74,7 +74,7 @@ export async function runWorker(config: WorkerConfig, overrides: WorkerOverrides
     logReadiness(logger),
   );
   registerReadinessGauges(metrics, readiness);
-  registerBusLag(metrics, () => transport.presence.lagMs);
+  registerBusLag(metrics, () => transport.membership.lagMs);
   registerQueueFailures(metrics, () => transport.failedCalls);
   const isAlive = () => worker.isAlive;
   const http = await startHealthServer({ host: config.host, port: config.port, readiness, metrics, isAlive });

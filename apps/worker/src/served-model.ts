@@ -11,9 +11,9 @@ import type { MediaTools } from '#media';
 import type { ModalityName } from '#modalities';
 import type { Logger } from '#platform/logging';
 import type { Tracing } from '#platform/tracing';
-import type { HeldModel, JobConsumer, QueueTransport } from '#queue';
+import type { ServedModelState, JobConsumer, QueueTransport } from '#queue';
 import type { ArtifactStore } from '#storage';
-import { HostAbsence } from './host-absence.js';
+import { HostDowntime } from './host-downtime.js';
 import type { InstalledModel } from './models-folder.js';
 import { ModelTimings } from './model-timings.js';
 import { type HelperHosts, openConsumer } from './processors.js';
@@ -57,7 +57,7 @@ export class ServedModel {
   private readonly consumers = new Map<ModalityName, JobConsumer>();
   private opening: Promise<void> | null = null;
   private closing = false;
-  private readonly absence: HostAbsence;
+  private readonly downtime: HostDowntime;
   private readonly startedAtMs = performance.now();
   private readyAtMs: number | null = null;
 
@@ -65,7 +65,7 @@ export class ServedModel {
     const { model, settings, launch, tracing } = options;
     const timings = { ...timingsOf(model, options.silence ?? defaultSilence), ...options.timings };
     const traceOf = (id: string) => tracing.parentFor(id);
-    this.absence = new HostAbsence({
+    this.downtime = new HostDowntime({
       waitMs: timings.failoverWaitMs ?? defaultHostTimings.failoverWaitMs,
       onAway: () => this.hostIsAway(),
       onBack: () => this.consumers.forEach((consumer) => consumer.resume()),
@@ -89,7 +89,7 @@ export class ServedModel {
   /** As a plan of what to hold sees it. */
   get residency(): NonNullable<ResidencyModel['held']> {
     // A host that cannot be brought up is no longer one that loads: it may make room for another.
-    const readyAtMs = this.readyAtMs ?? (this.absence.failsAgainAndAgain ? this.startedAtMs : null);
+    const readyAtMs = this.readyAtMs ?? (this.downtime.failsAgainAndAgain ? this.startedAtMs : null);
     return {
       readyAtMs,
       usedAtMs: Math.max(this.timings.usedAtMs, readyAtMs ?? this.startedAtMs),
@@ -109,7 +109,7 @@ export class ServedModel {
 
   /** True while its host is away for so long that nobody should wait for it. */
   get isAway(): boolean {
-    return this.absence.isAway;
+    return this.downtime.isAway;
   }
 
   /** How often a consumer had to be connected anew because it heard nothing. */
@@ -118,8 +118,8 @@ export class ServedModel {
   }
 
   /** True when a consumer hears nothing although it was connected anew. */
-  get isDeaf(): boolean {
-    return [...this.consumers.values()].some(({ isDeaf }) => isDeaf);
+  get isStalled(): boolean {
+    return [...this.consumers.values()].some(({ isStalled }) => isStalled);
   }
 
   start(): void {
@@ -127,7 +127,7 @@ export class ServedModel {
     this.supervisor.start();
   }
 
-  describe(): HeldModel {
+  describe(): ServedModelState {
     const { report, running } = this.supervisor;
     return {
       modelId: this.id,
@@ -145,7 +145,7 @@ export class ServedModel {
    */
   async stop(graceMs: number): Promise<void> {
     this.closing = true;
-    this.absence.stop();
+    this.downtime.stop();
     this.options.onChange();
     await this.opening;
     await Promise.all([...this.consumers.values()].map((consumer) => consumer.close(graceMs)));
@@ -153,19 +153,19 @@ export class ServedModel {
     this.options.onChange();
   }
 
-  private heldState(): HeldModel['state'] {
+  private heldState(): ServedModelState['state'] {
     const { state } = this.supervisor;
     if (this.closing || state === 'draining' || state === 'gone') return 'draining';
     if (state === 'ready') return 'ready';
     // A host that died is back in a moment, and requests wait for it: no reason to turn callers away.
-    return this.consumers.size > 0 && !this.absence.isAway ? 'ready' : 'loading';
+    return this.consumers.size > 0 && !this.downtime.isAway ? 'ready' : 'loading';
   }
 
   private hostChanged({ state, reason }: HostStateChange): void {
     const { logger } = this.options;
     if (state === 'ready') this.becameReady();
     else if (state === 'restarting') {
-      this.absence.died();
+      this.downtime.died();
       logger.warn({ model: this.id, reason, restarts: this.supervisor.restarts }, 'model host ended; restarting it');
     } else logger.info({ model: this.id, pid: this.supervisor.pid }, `model host ${state}`);
     this.options.onChange();
@@ -179,7 +179,7 @@ export class ServedModel {
   }
 
   private becameReady(): void {
-    this.absence.cameBack();
+    this.downtime.cameBack();
     this.readyAtMs ??= performance.now();
     const { report, pid } = this.supervisor;
     if (report === null) return;
@@ -201,7 +201,7 @@ export class ServedModel {
     try {
       for (const modality of modalities) {
         if (this.consumers.has(modality)) continue;
-        const wish = {
+        const options = {
           modality,
           manifest: model.manifest,
           runner: this.supervisor,
@@ -214,10 +214,10 @@ export class ServedModel {
           tracing,
           logger,
         };
-        const consumer = await openConsumer(transport, wish);
+        const consumer = await openConsumer(transport, options);
         this.consumers.set(modality, consumer);
         // The host may have gone meanwhile, and stayed away.
-        if (this.absence.isAway) consumer.pause();
+        if (this.downtime.isAway) consumer.pause();
       }
     } catch (error) {
       this.options.logger.error({ model: this.id, error }, 'the queues of the model could not be opened');

@@ -1,4 +1,4 @@
-import type { TallyReading } from '#common';
+import type { HistogramReading } from '#common';
 import type { ModalityName } from '#modalities';
 import type { Metrics } from '#platform/metrics';
 import type { JobTimings, ModelTimings } from './model-timings.js';
@@ -29,7 +29,8 @@ export function registerTimings(metrics: Metrics, models: () => readonly TimedMo
     labelNames: [...genAiLabels, 'error_type'],
     read: (observe) => {
       for (const { id, jobs } of timedJobs(models())) {
-        for (const [code, tally] of jobs.requests) observe({ ...genAi(jobs.modality, id), error_type: code }, tally);
+        for (const [code, histogram] of jobs.requests)
+          observe({ ...genAi(jobs.modality, id), error_type: code }, histogram);
       }
     },
   });
@@ -80,7 +81,7 @@ function timedJobs(models: readonly TimedModel[]): (TimedModel & { jobs: JobTimi
   return models.flatMap(({ id, timings }) => timings.list().map((jobs) => ({ id, timings, jobs })));
 }
 
-const textTimings: { name: string; help: string; pick: (timings: ModelTimings) => TallyReading }[] = [
+const textTimings: { name: string; help: string; pick: (timings: ModelTimings) => HistogramReading }[] = [
   {
     name: 'gen_ai_server_time_to_first_token_seconds',
     help: 'Time from the start of a text on a worker to its first token, the wait for a slot included.',

@@ -37,8 +37,8 @@ export function registerWorkerMetrics(metrics: Metrics, models: () => ServedMode
     labelNames: ['model'],
     read: (observe) => {
       for (const model of models()) {
-        const tally = model.host.report?.stats?.stepSeconds;
-        if (tally !== undefined) observe({ model: model.id }, tally);
+        const histogram = model.host.report?.stats?.stepSeconds;
+        if (histogram !== undefined) observe({ model: model.id }, histogram);
       }
     },
   });
@@ -130,16 +130,16 @@ const hostFigures: { name: string; help: string; kind: Kind; pick: (model: Serve
     pick: (model) => (model.host.state === 'ready' ? 1 : 0),
   },
   {
-    name: 'sluice_queue_rebuilds_total',
+    name: 'sluice_queue_consumer_restarts_total',
     kind: 'observedCounter',
     help: 'Connections to the queue of the model opened anew because jobs waited and none was heard of.',
     pick: (model) => model.rebuilds,
   },
   {
-    name: 'sluice_queue_deaf',
+    name: 'sluice_queue_consumer_stalled',
     kind: 'observedGauge',
     help: '1 while new connections did not help either: /health/live fails.',
-    pick: (model) => (model.isDeaf ? 1 : 0),
+    pick: (model) => (model.isStalled ? 1 : 0),
   },
   {
     name: 'sluice_host_loop_lag_seconds',

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { childEnvironment } from '#platform/config';
-import { createTransport, type MailboxEvent, type QueueTransport } from '#queue';
+import { createTransport, type ReplyEvent, type QueueTransport } from '#queue';
 import { createTestDatabase, type TestDatabase } from '#test/postgres';
 import { askChat, type QueuedChat } from '#test/queued-chat';
 import { runSourceArguments, sourcePath } from '#test/run-source';
@@ -67,7 +67,7 @@ describe('the worker process on a real model', () => {
     home = await mkdtemp(join(tmpdir(), 'sluice worker '));
     await installTinyModel(home, { id: 'tiny' });
     api = await createTransport({ url: database.url, namespace: 'sluice', clientName: 'api' });
-    await api.mailbox.start();
+    await api.replies.start();
     const env = childEnvironment({
       SLUICE_HOME: home,
       SLUICE_MODELS: 'tiny',
@@ -99,10 +99,10 @@ describe('the worker process on a real model', () => {
     return fetch(`http://127.0.0.1:${port}${path}`);
   }
 
-  async function ask(requestId: string, wishes: Partial<QueuedChat> = {}): Promise<MailboxEvent[]> {
+  async function ask(requestId: string, wishes: Partial<QueuedChat> = {}): Promise<ReplyEvent[]> {
     const plain = { requestId, modelId: 'tiny', content: 'The river', sampling: { temperature: 0 }, maxTokens: 12 };
     const slot = await askChat(api, { ...plain, ...wishes });
-    const events: MailboxEvent[] = [];
+    const events: ReplyEvent[] = [];
     for await (const event of slot) {
       events.push(event);
       if (event.type === 'job-finished' || event.type === 'job-failed') break;
@@ -111,7 +111,7 @@ describe('the worker process on a real model', () => {
     return events;
   }
 
-  const textOf = (events: MailboxEvent[]) => events.map((event) => ('text' in event ? event.text : '')).join('');
+  const textOf = (events: ReplyEvent[]) => events.map((event) => ('text' in event ? event.text : '')).join('');
 
   it('says which provider the model got, how many slots, and how long it took', async () => {
     const line = await worker.line(/^tiny runs on cpu, 8 slots, loaded in \d+ ms/);

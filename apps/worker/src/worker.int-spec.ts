@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { forkHost, type HostLauncher } from '#inference/host';
 import { MediaTools } from '#media';
 import { createLogger } from '#platform/logging';
-import { createTransport, type MailboxEvent, type Outcome, type PresenceBeat, type QueueTransport } from '#queue';
+import { createTransport, type ReplyEvent, type JobResult, type Heartbeat, type QueueTransport } from '#queue';
 import { createArtifactStore } from '#storage';
 import { deterministicManifest, installDeterministicModel, removeDeterministicModel } from '#test/deterministic-model';
 import { createTestDatabase } from '#test/postgres';
@@ -41,7 +41,7 @@ describe.each(stores)('a worker on %s', (_name, openStore) => {
   let api: QueueTransport;
   let workerTransport: QueueTransport;
   let worker: Worker;
-  const outcomes: Outcome[] = [];
+  const results: JobResult[] = [];
   let requests = 0;
 
   beforeAll(async () => {
@@ -50,14 +50,14 @@ describe.each(stores)('a worker on %s', (_name, openStore) => {
     media = await MediaTools.find();
     const options = { url: store.url, namespace: 'worker_test' };
     api = await createTransport({ ...options, clientName: 'api' });
-    await api.mailbox.start();
-    await api.presence.join(() => ({
+    await api.replies.start();
+    await api.membership.join(() => ({
       processId: 'api-1',
       role: 'api',
-      mailboxAddress: api.mailbox.address,
+      replyAddress: api.replies.address,
       models: [],
     }));
-    await api.outcomes.process(async (outcome) => void outcomes.push(outcome));
+    await api.results.process(async (result) => void results.push(result));
     await installDeterministicModel(home, deterministicManifest('first'));
     workerTransport = await createTransport({ ...options, clientName: 'worker' });
     worker = newWorker();
@@ -73,7 +73,7 @@ describe.each(stores)('a worker on %s', (_name, openStore) => {
   });
 
   afterEach(() => {
-    outcomes.length = 0;
+    results.length = 0;
   });
 
   function newWorker(): Worker {
@@ -87,20 +87,22 @@ describe.each(stores)('a worker on %s', (_name, openStore) => {
       launch,
       logger,
       scanEveryMs: 100,
-      timings: { firstRestartMs: 20, mostRestartMs: 200 },
+      timings: { firstRestartMs: 20, maxRestartMs: 200 },
     });
   }
 
   /** Resolves when the worker says that it holds the model in this state, or (null) does not hold it. */
   function held(modelId: string, state: string | null): Promise<void> {
-    const isSo = (beats: PresenceBeat[]) => {
-      const model = beats.flatMap((beat) => beat.models).find((candidate) => candidate.modelId === modelId);
+    const isSo = (heartbeats: Heartbeat[]) => {
+      const model = heartbeats
+        .flatMap((heartbeat) => heartbeat.models)
+        .find((candidate) => candidate.modelId === modelId);
       return (model?.state ?? null) === state;
     };
     return new Promise((resolve) => {
-      if (isSo(api.presence.list())) return resolve();
-      const stop = api.presence.onChange((beats) => {
-        if (!isSo(beats)) return;
+      if (isSo(api.membership.list())) return resolve();
+      const stop = api.membership.onChange((heartbeats) => {
+        if (!isSo(heartbeats)) return;
         stop();
         resolve();
       });
@@ -115,8 +117,8 @@ describe.each(stores)('a worker on %s', (_name, openStore) => {
 
   type Asked = Awaited<ReturnType<typeof ask>>;
 
-  async function untilType({ events }: Asked, type: string): Promise<MailboxEvent[]> {
-    const seen: MailboxEvent[] = [];
+  async function untilType({ events }: Asked, type: string): Promise<ReplyEvent[]> {
+    const seen: ReplyEvent[] = [];
     for (;;) {
       const next = await events.next();
       if (next.done === true) throw new Error(`the mailbox ended without ${type}`);
@@ -125,9 +127,9 @@ describe.each(stores)('a worker on %s', (_name, openStore) => {
     }
   }
 
-  async function outcomeOf(requestId: string): Promise<Outcome> {
+  async function resultOf(requestId: string): Promise<JobResult> {
     for (;;) {
-      const found = outcomes.find((outcome) => outcome.requestId === requestId);
+      const found = results.find((result) => result.requestId === requestId);
       if (found !== undefined) return found;
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
@@ -145,7 +147,7 @@ describe.each(stores)('a worker on %s', (_name, openStore) => {
       'choice-finished',
       'job-finished',
     ]);
-    expect(await outcomeOf(asked.requestId)).toMatchObject({
+    expect(await resultOf(asked.requestId)).toMatchObject({
       status: 'succeeded',
       attempt: 1,
       usage: { promptTokens: 3, completionTokens: 3 },
@@ -157,9 +159,9 @@ describe.each(stores)('a worker on %s', (_name, openStore) => {
     const asked = await ask('first', '[[tokens=100000 delay=5]]');
     await untilType(asked, 'text-delta');
     await api.cancelBus.cancel(asked.requestId);
-    const outcome = await outcomeOf(asked.requestId);
-    expect(outcome.status).toBe('cancelled');
-    expect(outcome.usage?.completionTokens).toBeGreaterThan(0);
+    const result = await resultOf(asked.requestId);
+    expect(result.status).toBe('cancelled');
+    expect(result.usage?.completionTokens).toBeGreaterThan(0);
     asked.close();
   });
 
@@ -169,7 +171,7 @@ describe.each(stores)('a worker on %s', (_name, openStore) => {
     process.kill(worker.models[0]?.host.pid ?? 0, 'SIGKILL');
     const failed = (await untilType(asked, 'job-failed')).at(-1);
     expect(failed).toMatchObject({ error: { code: 'DEVICE_LOST' } });
-    expect(await outcomeOf(asked.requestId)).toMatchObject({ status: 'failed', error: { code: 'DEVICE_LOST' } });
+    expect(await resultOf(asked.requestId)).toMatchObject({ status: 'failed', error: { code: 'DEVICE_LOST' } });
     const next = await ask('first', '[[tokens=2]]');
     await untilType(next, 'job-finished');
     asked.close();
@@ -228,8 +230,8 @@ describe.each(stores)('a worker on %s', (_name, openStore) => {
     await Promise.all([untilType(short, 'text-delta'), untilType(long, 'text-delta')]);
     await worker.stop(2_000);
     expect(changes).toEqual(['first draining', 'first gone', 'judge draining', 'judge gone']);
-    expect(await outcomeOf(short.requestId)).toMatchObject({ status: 'succeeded', usage: { completionTokens: 30 } });
-    expect(await outcomeOf(long.requestId)).toMatchObject({ status: 'failed', error: { code: 'MODEL_AT_CAPACITY' } });
+    expect(await resultOf(short.requestId)).toMatchObject({ status: 'succeeded', usage: { completionTokens: 30 } });
+    expect(await resultOf(long.requestId)).toMatchObject({ status: 'failed', error: { code: 'MODEL_AT_CAPACITY' } });
     expect(worker.models.every((model) => model.host.state === 'gone')).toBe(true);
     short.close();
     long.close();

@@ -3,7 +3,7 @@ import type { HostLauncher, HostSettings, HostTimings } from '#inference/host';
 import type { MediaTools } from '#media';
 import type { Logger } from '#platform/logging';
 import { noTracing, type Tracing } from '#platform/tracing';
-import type { QueueTransport, UnheldModel } from '#queue';
+import type { QueueTransport, ModelWithoutReplica } from '#queue';
 import type { ArtifactStore } from '#storage';
 import { type InstalledModel, InstalledModels } from './models-folder.js';
 import { modalitiesOf } from '#modalities';
@@ -15,7 +15,7 @@ import { NvidiaGraphicsMemory } from './residency/graphics-memory.js';
 import { type MachineMemory, ThisMachine } from './residency/machine-memory.js';
 import { ModelResidency } from './residency/model-residency.js';
 import { WantedModels } from './residency/wanted-models.js';
-import { workerBeat } from './residency/worker-beat.js';
+import { workerHeartbeat } from './residency/worker-heartbeat.js';
 import { type HostSilence, ServedModel } from './served-model.js';
 
 export interface WorkerOptions {
@@ -62,7 +62,7 @@ export class Worker {
   private scanTimer: NodeJS.Timeout | null = null;
   private scanning: Promise<void> = Promise.resolve();
   private stopping = false;
-  private missing: readonly UnheldModel[] = [];
+  private missing: readonly ModelWithoutReplica[] = [];
   private isHurried = false;
 
   constructor(private readonly options: WorkerOptions) {
@@ -77,11 +77,11 @@ export class Worker {
     this.desired = new DesiredModels({
       bus: transport.placements,
       pools,
-      onChange: this.hurry,
+      onChange: this.rescanNow,
       onMiss: (modelId) => {
         if (isHeld(modelId)) return;
         residency.miss(modelId);
-        if (residency.isWaiting(modelId)) this.hurry();
+        if (residency.isWaiting(modelId)) this.rescanNow();
       },
     });
     this.backlog = new Backlog(transport.producer);
@@ -89,7 +89,7 @@ export class Worker {
       names,
       desired: this.desired,
       residency,
-      presence: transport.presence,
+      membership: transport.membership,
       processId,
       isHeld,
     });
@@ -101,20 +101,20 @@ export class Worker {
 
   /** False when a consumer hears nothing whatever is tried: the process must be started again. */
   get isAlive(): boolean {
-    return !this.models.some((model) => model.isDeaf);
+    return !this.models.some((model) => model.isStalled);
   }
 
   /** What it should hold and does not. */
-  get unheld(): UnheldModel[] {
-    return [...this.residency.unheld, ...this.missing];
+  get withoutReplica(): ModelWithoutReplica[] {
+    return [...this.residency.withoutReplica, ...this.missing];
   }
 
   async start(): Promise<void> {
-    await this.options.transport.presence.join(() => ({
+    await this.options.transport.membership.join(() => ({
       processId: this.processId,
       role: 'worker',
-      mailboxAddress: null,
-      ...workerBeat(this, this.options.pools ?? []),
+      replyAddress: null,
+      ...workerHeartbeat(this, this.options.pools ?? []),
     }));
     this.desired.start();
     await this.scan();
@@ -145,7 +145,7 @@ export class Worker {
   }
 
   /** Looks again at once, and not only at the next look. */
-  private readonly hurry = (): void => {
+  private readonly rescanNow = (): void => {
     this.isHurried = true;
     // One that is under way looks again itself.
     if (this.scanTimer === null) return;
@@ -191,7 +191,7 @@ export class Worker {
 
   private load(model: InstalledModel): void {
     const modalities = modalitiesOf(model.manifest);
-    const onChange = () => void this.options.transport.presence.announce();
+    const onChange = () => void this.options.transport.membership.announce();
     const { tracing = noTracing } = this.options;
     const { helper } = this;
     const served = new ServedModel({ ...this.options, model, modalities, helper, tracing, onChange });
@@ -210,8 +210,8 @@ export class Worker {
     void stopped.then(() => {
       this.served.delete(served.id);
       // Another may wait for its room.
-      this.hurry();
-      void this.options.transport.presence.announce();
+      this.rescanNow();
+      void this.options.transport.membership.announce();
     });
   }
 

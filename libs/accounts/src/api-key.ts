@@ -36,11 +36,11 @@ export interface KeySettings {
 export const largestLimit = 9_999_999_999;
 
 /** More than the ledger can count is kept as all that it can count: no key will ever spend that. */
-export const mostLimitNano: NanoUsd = 2n ** 63n - 1n;
+export const maxLimitNano: NanoUsd = 2n ** 63n - 1n;
 
 /** A limit as it is kept. */
 export function storedLimit(nanos: NanoUsd): NanoUsd {
-  return nanos > mostLimitNano ? mostLimitNano : nanos;
+  return nanos > maxLimitNano ? maxLimitNano : nanos;
 }
 
 export const defaultKeySettings: KeySettings = {

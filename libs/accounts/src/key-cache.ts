@@ -3,7 +3,7 @@ import type { KeyLookup } from './accounts.repository.js';
 
 /** How long a revoked key may still be let in, in ms. */
 export const keyCacheMs = 5_000;
-const mostEntries = 10_000;
+const maxEntries = 10_000;
 
 interface Entry {
   lookup: Promise<KeyLookup | null>;
@@ -50,7 +50,7 @@ export class KeyCache {
     this.entries.delete(id);
     this.entries.set(id, entry);
     // A map iterates in insertion order: the first key is the oldest answer.
-    const oldest = this.entries.size > mostEntries ? this.entries.keys().next().value : undefined;
+    const oldest = this.entries.size > maxEntries ? this.entries.keys().next().value : undefined;
     if (oldest !== undefined) this.entries.delete(oldest);
   }
 

@@ -2,7 +2,7 @@ import { type ErrorCode, errorEntry, type JobUsage } from '#common';
 import type { RawQueries } from '#platform/prisma';
 import type { Meter } from './charge-line.js';
 import type { Pricing } from './pricing.js';
-import { type Closed, type HoldClosing, LedgerRepository } from './ledger.repository.js';
+import { type Closed, type ReservationClosing, LedgerRepository } from './ledger.repository.js';
 import type { MoneyMetrics } from './money.metrics.js';
 
 /** What the step must know of a closed job. */
@@ -48,7 +48,7 @@ export class SettlementStep {
     }
   }
 
-  private closingOf(job: SettleableJob, pricings: ReadonlyMap<string, Pricing | null>): HoldClosing {
+  private closingOf(job: SettleableJob, pricings: ReadonlyMap<string, Pricing | null>): ReservationClosing {
     const { requestId, accountId, attempt, modality, modelId, usage } = job;
     const pricing = pricings.get(requestId);
     // Released as well: what has no hold, since it was admitted before there was money.

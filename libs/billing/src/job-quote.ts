@@ -33,9 +33,9 @@ export class JobQuote {
   }
 }
 
-export type RefusedOutcome = 'insufficient_balance' | 'key_usd_limit' | 'key_diem_limit';
+export type RefusedResult = 'insufficient_balance' | 'key_usd_limit' | 'key_diem_limit';
 
-const refusals: Record<RefusedOutcome, { code: ErrorCode; message: string }> = {
+const refusals: Record<RefusedResult, { code: ErrorCode; message: string }> = {
   insufficient_balance: {
     code: 'INSUFFICIENT_BALANCE',
     message: 'The balance does not cover this request. Add credit, or ask for less.',
@@ -53,10 +53,10 @@ const refusals: Record<RefusedOutcome, { code: ErrorCode; message: string }> = {
 /** A request that cannot be paid; says how much could be, so that a smaller one can be tried. */
 export class ReservationRefused extends PlatformError {
   constructor(
-    outcome: RefusedOutcome,
+    result: RefusedResult,
     readonly grantableNano: NanoUsd,
   ) {
-    const { code, message } = refusals[outcome];
+    const { code, message } = refusals[result];
     super(code, message);
   }
 }

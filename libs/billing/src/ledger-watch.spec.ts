@@ -4,13 +4,13 @@ import { Metrics } from '#platform/metrics';
 import type { VerifyReport } from './ledger.repository.js';
 import { LedgerWatch } from './ledger-watch.js';
 
-const sound: VerifyReport['breaks'] = {
+const audio: VerifyReport['breaks'] = {
   unbalancedTransactions: 0,
   totalNano: 0n,
   negativeBalances: 0,
   wrongBalances: 0,
-  openHoldsWithoutOpenJob: 0,
-  openJobsWithoutOpenHold: 0,
+  openReservationsWithoutOpenJob: 0,
+  openJobsWithoutOpenReservation: 0,
   jobsChargedTwice: 0,
   wrongCharges: 0,
   wrongKeySpend: 0,
@@ -21,11 +21,11 @@ async function watched(breaks: Partial<VerifyReport['breaks']>, verifyEveryMs = 
   const metrics = new Metrics('ops', { processMetrics: false });
   const lines: string[] = [];
   const logger: Logger = createLogger('ops', { stream: { write: (line) => void lines.push(line) } });
-  const figures = { accounts: 1, transactions: 1, entries: 2, openHolds: 2, chargedNano: 0n, heldNano: 0n };
+  const figures = { accounts: 1, transactions: 1, entries: 2, openReservations: 2, chargedNano: 0n, heldNano: 0n };
   const watch = new LedgerWatch({
     ledger: {
-      verify: async () => ({ figures, breaks: { ...sound, ...breaks } }),
-      openHolds: async () => ({ count: 2, heldNano: 1_500_000_000n }),
+      verify: async () => ({ figures, breaks: { ...audio, ...breaks } }),
+      openReservations: async () => ({ count: 2, heldNano: 1_500_000_000n }),
     },
     metrics,
     logger,
@@ -39,23 +39,26 @@ async function watched(breaks: Partial<VerifyReport['breaks']>, verifyEveryMs = 
 describe('LedgerWatch', () => {
   it('shows open holds, and zeros for books that are sound', async () => {
     const { text, lines } = await watched({});
-    expect(text).toContain('sluice_money_open_holds{app="ops"} 2');
-    expect(text).toContain('sluice_money_held_usd{app="ops"} 1.5');
-    expect(text.match(/^sluice_money_broken_invariants\{.*\} 0$/gm)).toHaveLength(9);
-    expect(text).toMatch(/sluice_money_proved_timestamp_seconds\{app="ops"\} 1\d{9}/);
+    expect(text).toContain('sluice_ledger_open_reservations{app="ops"} 2');
+    expect(text).toContain('sluice_ledger_open_reservations_usd{app="ops"} 1.5');
+    expect(text.match(/^sluice_ledger_broken_invariants\{.*\} 0$/gm)).toHaveLength(9);
+    expect(text).toMatch(/sluice_ledger_last_verified_timestamp_seconds\{app="ops"\} 1\d{9}/);
     expect(lines).toEqual([]);
   });
 
   it('says in figures and in the log what is broken', async () => {
     const { text, lines } = await watched({ jobsChargedTwice: 3, totalNano: -7n });
-    expect(text).toContain('sluice_money_broken_invariants{check="jobsChargedTwice",app="ops"} 3');
-    expect(text).toContain('sluice_money_broken_invariants{check="totalNano",app="ops"} -7');
+    expect(text).toContain('sluice_ledger_broken_invariants{check="jobsChargedTwice",app="ops"} 3');
+    expect(text).toContain('sluice_ledger_broken_invariants{check="totalNano",app="ops"} -7');
     expect(lines.join('')).toContain('the ledger is broken');
   });
 
   it('waits for no proof that goes on when it closes', async () => {
     const watch = new LedgerWatch({
-      ledger: { verify: () => new Promise(() => undefined), openHolds: async () => ({ count: 0, heldNano: 0n }) },
+      ledger: {
+        verify: () => new Promise(() => undefined),
+        openReservations: async () => ({ count: 0, heldNano: 0n }),
+      },
       metrics: new Metrics('ops', { processMetrics: false }),
       logger: createLogger('ops', { level: 'silent' }),
       verifyEveryMs: 3_600_000,
@@ -66,7 +69,7 @@ describe('LedgerWatch', () => {
 
   it('proves nothing when told so', async () => {
     const { text } = await watched({ jobsChargedTwice: 3 }, 0);
-    expect(text).not.toContain('sluice_money_broken_invariants');
-    expect(text).toContain('sluice_money_open_holds{app="ops"} 2');
+    expect(text).not.toContain('sluice_ledger_broken_invariants');
+    expect(text).toContain('sluice_ledger_open_reservations{app="ops"} 2');
   });
 });

@@ -2,11 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { nanosPerUsd } from '#common';
 import type { Logger } from '#platform/logging';
 import type { Metrics } from '#platform/metrics';
-import { isSound, type LedgerService } from './ledger.service.js';
+import { isAudio, type LedgerService } from './ledger.service.js';
 import type { VerifyReport } from './ledger.repository.js';
 
 export interface LedgerWatchOptions {
-  ledger: Pick<LedgerService, 'verify' | 'openHolds'>;
+  ledger: Pick<LedgerService, 'verify' | 'openReservations'>;
   metrics: Metrics;
   logger: Logger;
   /** Pause between two proofs, in ms; 0: none is made. */
@@ -26,7 +26,7 @@ export class LedgerWatch {
   private closed = false;
 
   constructor(private readonly options: LedgerWatchOptions) {
-    this.showHolds();
+    this.showReservations();
     if (options.verifyEveryMs > 0) this.showProof();
   }
 
@@ -49,7 +49,7 @@ export class LedgerWatch {
       this.report = await ledger.verify();
       this.provedAtSeconds = Date.now() / 1_000;
       this.tookSeconds = (performance.now() - startedAt) / 1_000;
-      if (!isSound(this.report)) {
+      if (!isAudio(this.report)) {
         logger.error({ breaks: asNumbers(this.report.breaks) }, 'the ledger is broken: see `sluice ledger verify`');
       }
     } catch (error) {
@@ -61,26 +61,26 @@ export class LedgerWatch {
     }, verifyEveryMs);
   }
 
-  private showHolds(): void {
+  private showReservations(): void {
     const { metrics, ledger } = this.options;
     metrics.observedGauge({
-      name: 'sluice_money_open_holds',
+      name: 'sluice_ledger_open_reservations',
       help: 'Reservations of open jobs; the same from every replica.',
       labelNames: [],
-      read: async (observe) => observe({}, (await ledger.openHolds()).count),
+      read: async (observe) => observe({}, (await ledger.openReservations()).count),
     });
     metrics.observedGauge({
-      name: 'sluice_money_held_usd',
+      name: 'sluice_ledger_open_reservations_usd',
       help: 'What they reserve, in USD, DIEM counted as such; the same from every replica.',
       labelNames: [],
-      read: async (observe) => observe({}, Number((await ledger.openHolds()).heldNano) / Number(nanosPerUsd)),
+      read: async (observe) => observe({}, Number((await ledger.openReservations()).heldNano) / Number(nanosPerUsd)),
     });
   }
 
   private showProof(): void {
     const { metrics } = this.options;
     metrics.observedGauge({
-      name: 'sluice_money_broken_invariants',
+      name: 'sluice_ledger_broken_invariants',
       help: 'What the newest proof of the ledger found broken: each must be 0. Empty until the first proof.',
       labelNames: ['check'],
       read: (observe) => {
@@ -88,13 +88,13 @@ export class LedgerWatch {
       },
     });
     metrics.observedGauge({
-      name: 'sluice_money_proved_timestamp_seconds',
+      name: 'sluice_ledger_last_verified_timestamp_seconds',
       help: 'When the ledger was proved last; 0: not yet.',
       labelNames: [],
       read: (observe) => observe({}, this.provedAtSeconds),
     });
     metrics.observedGauge({
-      name: 'sluice_money_proof_duration_seconds',
+      name: 'sluice_ledger_verification_duration_seconds',
       help: 'How long that took.',
       labelNames: [],
       read: (observe) => observe({}, this.tookSeconds),

@@ -7,7 +7,7 @@ import { PrismaService } from '#platform/prisma';
 import { expectInvariant } from '#test/invariant';
 import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
 import { JobQuote } from './job-quote.js';
-import { type CloseOutcome, LedgerRepository, type Reserved } from './ledger.repository.js';
+import { type CloseResult, LedgerRepository, type Reserved } from './ledger.repository.js';
 import { LedgerService } from './ledger.service.js';
 import { PriceList } from './price-list.js';
 
@@ -69,10 +69,10 @@ async function open(amountNano: bigint, options: { requestId?: string; apiKeyId?
       await transaction.$executeRaw`
         INSERT INTO jobs (request_id, account_id, api_key_id, modality, model_id, deadline_at)
         VALUES (${requestId}, ${account}::uuid, ${apiKeyId}::uuid, 'chat', 'm', now()) ON CONFLICT DO NOTHING`;
-      const wish = { job, quote: new JobQuote(amountNano, price) };
-      const [answer] = await new LedgerRepository(transaction).reserve([wish]);
+      const options = { job, quote: new JobQuote(amountNano, price) };
+      const [answer] = await new LedgerRepository(transaction).reserve([options]);
       reserved = answer ?? expect.fail('the ledger did not answer');
-      if (reserved.outcome !== 'reserved' && reserved.outcome !== 'repeated') throw new Error('refused');
+      if (reserved.result !== 'reserved' && reserved.result !== 'repeated') throw new Error('refused');
     })
     .catch((error: unknown) => {
       if (!(error instanceof Error) || error.message !== 'refused') throw error;
@@ -82,17 +82,17 @@ async function open(amountNano: bigint, options: { requestId?: string; apiKeyId?
 }
 
 /** Closes a job as the platform does; `amounts` are its positions, none releases. */
-async function close(requestId: string, amounts: bigint[] | null, attempt = 1): Promise<CloseOutcome> {
+async function close(requestId: string, amounts: bigint[] | null, attempt = 1): Promise<CloseResult> {
   return prisma.$prepared(async (transaction) => {
     const inside = new LedgerRepository(transaction);
     const lines = (amounts ?? []).map((amountNano) => ({ sku: 's', units: '0.5', unitPriceNano: 1n, amountNano }));
     const closing = { requestId, accountId: account, attempt, lines: amounts && lines };
-    const [{ outcome } = expect.fail('the ledger did not answer')] = await inside.close([closing]);
-    if (outcome !== 'fenced') {
+    const [{ result } = expect.fail('the ledger did not answer')] = await inside.close([closing]);
+    if (result !== 'fenced') {
       await transaction.$executeRaw`
         UPDATE jobs SET state = 'succeeded', finished_at = now() WHERE request_id = ${requestId} AND state = 'queued'`;
     }
-    return outcome;
+    return result;
   });
 }
 
@@ -162,13 +162,13 @@ describe('reserve, settle, release', () => {
 
   it('refuses what the balance does not cover, and says how much it would', async () => {
     await give('USD', usd(1));
-    expect(await open(usd(1) + 1n)).toMatchObject({ outcome: 'insufficient_balance', grantableNano: usd(1) });
+    expect(await open(usd(1) + 1n)).toMatchObject({ result: 'insufficient_balance', grantableNano: usd(1) });
     expect(await free()).toMatchObject({ USD: usd(1) });
   });
 
   it('admits a free request of an account without money', async () => {
     const job = await open(0n);
-    expect(job.outcome).toBe('reserved');
+    expect(job.result).toBe('reserved');
     expect(await close(job.requestId, [])).toBe('settled');
   });
 
@@ -176,7 +176,7 @@ describe('reserve, settle, release', () => {
     await give('USD', usd(10));
     const job = await open(usd(4));
     const again = await Promise.all(Array.from({ length: 5 }, () => open(usd(4), { requestId: job.requestId })));
-    expect(new Set(again.map(({ outcome }) => outcome))).toEqual(new Set(['repeated']));
+    expect(new Set(again.map(({ result }) => result))).toEqual(new Set(['repeated']));
     expect(await free()).toMatchObject({ USD: usd(6) });
     await close(job.requestId, null);
   });
@@ -184,8 +184,8 @@ describe('reserve, settle, release', () => {
   it('settles once, however many try, and neither releases what is settled nor settles what is released', async () => {
     await give('USD', usd(10));
     const job = await open(usd(4));
-    const outcomes = await Promise.all(Array.from({ length: 8 }, () => close(job.requestId, [usd(3)])));
-    expect(outcomes.filter((outcome) => outcome === 'settled')).toHaveLength(1);
+    const results = await Promise.all(Array.from({ length: 8 }, () => close(job.requestId, [usd(3)])));
+    expect(results.filter((result) => result === 'settled')).toHaveLength(1);
     expect(await close(job.requestId, null)).toBe('repeated');
     const other = await open(usd(4));
     await close(other.requestId, null);
@@ -216,9 +216,9 @@ describe('races', () => {
       const results = await Promise.all(
         Array.from({ length: 200 }, (_, index) => open(usd(1), { replica: index % 3 })),
       );
-      const admitted = results.filter(({ outcome }) => outcome === 'reserved');
+      const admitted = results.filter(({ result }) => result === 'reserved');
       expect(admitted).toHaveLength(50);
-      expect(results.filter(({ outcome }) => outcome === 'insufficient_balance')).toHaveLength(150);
+      expect(results.filter(({ result }) => result === 'insufficient_balance')).toHaveLength(150);
       await Promise.all(admitted.map(({ requestId }) => close(requestId, [usd(1)])));
       expect(await free()).toMatchObject({ USD: 0n });
     },
@@ -231,11 +231,11 @@ describe('races', () => {
       Array.from({ length: 500 }, async (_, index) => {
         const apiKeyId = keys[index % 3] ?? key;
         const job = await open(usd(1), { apiKeyId, replica: (index % 7) % 3 });
-        if (job.outcome === 'reserved' && index % 2) await close(job.requestId, [usd(1)]);
+        if (job.result === 'reserved' && index % 2) await close(job.requestId, [usd(1)]);
         return { ...job, apiKeyId, open: index % 2 === 0 };
       }),
     );
-    const admitted = results.filter(({ outcome }) => outcome === 'reserved');
+    const admitted = results.filter(({ result }) => result === 'reserved');
     const by = (id: string | undefined) => admitted.filter(({ apiKeyId }) => apiKeyId === id).length;
     expect(admitted).toHaveLength(40);
     expect(by(keys[0])).toBeLessThanOrEqual(10);
@@ -284,17 +284,17 @@ describe('key limits', () => {
     await ledger.setStake(account, usd(5));
     await give('USD', usd(10));
     const usdKey = await newKey({ usd: usd(2) });
-    expect(await open(usd(8), { apiKeyId: usdKey })).toMatchObject({ outcome: 'key_usd_limit', grantableNano: usd(7) });
+    expect(await open(usd(8), { apiKeyId: usdKey })).toMatchObject({ result: 'key_usd_limit', grantableNano: usd(7) });
     const diemKey = await newKey({ diem: usd(2) });
     expect(await open(usd(3), { apiKeyId: diemKey })).toMatchObject({
-      outcome: 'key_diem_limit',
+      result: 'key_diem_limit',
       grantableNano: usd(2),
     });
     const noUsd = await newKey({ usd: 0n });
     const job = await open(usd(5), { apiKeyId: noUsd });
-    expect(job.outcome).toBe('reserved');
+    expect(job.result).toBe('reserved');
     await close(job.requestId, [usd(5)]);
-    expect(await open(1n, { apiKeyId: noUsd })).toMatchObject({ outcome: 'key_usd_limit' });
+    expect(await open(1n, { apiKeyId: noUsd })).toMatchObject({ result: 'key_usd_limit' });
   });
 
   it.each([
@@ -307,15 +307,15 @@ describe('key limits', () => {
       `day_start = day_start - 400, month_start = (month_start - interval '13 months')::date`,
       'key_usd_limit',
     ],
-  ])('%s: after %s the next is %s', async (period, change, outcome) => {
+  ])('%s: after %s the next is %s', async (period, change, result) => {
     await give('USD', usd(10));
     const apiKeyId = await newKey({ usd: usd(2), period });
     const first = await open(usd(2), { apiKeyId });
     await close(first.requestId, [usd(1.5)]);
     await pool.query(`UPDATE key_spend SET ${change} WHERE api_key_id = $1`, [apiKeyId]);
     const second = await open(usd(1), { apiKeyId });
-    expect(second.outcome).toBe(outcome);
-    if (outcome === 'reserved') await close(second.requestId, null);
+    expect(second.result).toBe(result);
+    if (result === 'reserved') await close(second.requestId, null);
   });
 
   it('a charge that began before midnight does not lead the day of a key back', async () => {
@@ -345,7 +345,7 @@ describe('DIEM', () => {
     await yesterday();
     expect(await free()).toMatchObject({ DIEM: usd(3) });
     const next = await open(usd(3));
-    expect(next.outcome).toBe('reserved');
+    expect(next.result).toBe('reserved');
     await close(next.requestId, null);
     expect(await free()).toMatchObject({ DIEM: usd(3) });
   });
@@ -361,7 +361,7 @@ describe('DIEM', () => {
 
   it('gives nothing below a stake of 0.1', async () => {
     expect(await ledger.setStake(account, usd(0.1) - 1n)).toBe(0n);
-    expect(await open(1n)).toMatchObject({ outcome: 'insufficient_balance' });
+    expect(await open(1n)).toMatchObject({ result: 'insufficient_balance' });
     expect(await ledger.setStake(account, usd(0.1))).toBe(usd(0.1));
     expect(await free()).toMatchObject({ DIEM: usd(0.1) });
   });
@@ -492,8 +492,8 @@ describe('verify', () => {
       `UPDATE key_spend SET lifetime_usd_nano = 7 WHERE api_key_id IN
                          (SELECT id FROM api_keys WHERE account_id = $1)`,
     ],
-    ['openHoldsWithoutOpenJob', `UPDATE jobs SET state = 'failed', finished_at = now() WHERE account_id = $1`],
-    ['openJobsWithoutOpenHold', 'DELETE FROM holds WHERE account_id = $1'],
+    ['openReservationsWithoutOpenJob', `UPDATE jobs SET state = 'failed', finished_at = now() WHERE account_id = $1`],
+    ['openJobsWithoutOpenReservation', 'DELETE FROM holds WHERE account_id = $1'],
     ['wrongCharges', `UPDATE holds SET state = 'settled', charged_nano = 1, closed_at = now() WHERE account_id = $1`],
   ] as const)('finds %s', async (broken, statement) => {
     await give('USD', usd(5));
@@ -562,7 +562,7 @@ describe('any history', () => {
         let charged = 0n;
         for (const { reserve, first, second, how } of steps) {
           const job = await open(reserve);
-          if (job.outcome !== 'reserved') continue;
+          if (job.result !== 'reserved') continue;
           if (how === 'tomorrow') await yesterday();
           await close(job.requestId, how === 'release' ? null : [first, second]);
           const entries = await charges(job.requestId);

@@ -1,36 +1,36 @@
 import { type Currency, isUuid, type NanoUsd } from '#common';
 import type { RawQueries } from '#platform/prisma';
 import type { ChargeLine } from './charge-line.js';
-import type { BalanceBefore, JobQuote, RefusedOutcome, ReservableJob } from './job-quote.js';
+import type { BalanceBefore, JobQuote, RefusedResult, ReservableJob } from './job-quote.js';
 import type { Pricing } from './pricing.js';
 import { verifyStatement } from './verify.sql.repository.js';
 
 export type CreditKind = 'top_up' | 'grant' | 'revoke';
 
 export interface Reserved {
-  outcome: 'reserved' | 'repeated' | RefusedOutcome;
+  result: 'reserved' | 'repeated' | RefusedResult;
   /** What was reserved, or could have been. */
   grantableNano: NanoUsd;
   balanceBefore: BalanceBefore;
 }
 
-export type CloseOutcome = 'settled' | 'released' | 'repeated' | 'fenced' | 'missing';
+export type CloseResult = 'settled' | 'released' | 'repeated' | 'fenced' | 'missing';
 
 export interface Closed {
-  outcome: CloseOutcome;
+  result: CloseResult;
   chargedNano: NanoUsd | null;
   /** What the hold reserved before; 0 where there is none. */
   heldNano: NanoUsd;
 }
 
 /** All reservations of open jobs. */
-export interface OpenHolds {
+export interface OpenReservations {
   count: number;
   heldNano: NanoUsd;
 }
 
 export interface Credited {
-  outcome: 'posted' | 'repeated' | 'insufficient_balance';
+  result: 'posted' | 'repeated' | 'insufficient_balance';
   /** Signed as it stands in the ledger; what is free, when that does not suffice. */
   amountNano: NanoUsd;
 }
@@ -74,7 +74,7 @@ export interface VerifyReport {
     accounts: number;
     transactions: number;
     entries: number;
-    openHolds: number;
+    openReservations: number;
     chargedNano: NanoUsd;
     heldNano: NanoUsd;
   };
@@ -86,8 +86,8 @@ export interface VerifyReport {
     negativeBalances: number;
     /** Balances that are not the sum of their entries, or whose held part is not that of their open holds. */
     wrongBalances: number;
-    openHoldsWithoutOpenJob: number;
-    openJobsWithoutOpenHold: number;
+    openReservationsWithoutOpenJob: number;
+    openJobsWithoutOpenReservation: number;
     jobsChargedTwice: number;
     /** Settled holds whose charge is not the one in the ledger. */
     wrongCharges: number;
@@ -97,7 +97,7 @@ export interface VerifyReport {
 }
 
 /** How a hold is closed: with what was used, or, without lines, with nothing. */
-export interface HoldClosing {
+export interface ReservationClosing {
   requestId: string;
   accountId: string;
   attempt: number;
@@ -106,7 +106,7 @@ export interface HoldClosing {
 
 interface ReservedRow {
   request_id: string;
-  outcome: Reserved['outcome'];
+  result: Reserved['result'];
   grantable_nano: bigint;
   diem_before_nano: bigint;
   usd_before_nano: bigint;
@@ -114,7 +114,7 @@ interface ReservedRow {
 
 interface ClosedRow {
   request_id: string;
-  outcome: CloseOutcome;
+  result: CloseResult;
   charged_nano: bigint | null;
   held_nano: bigint;
 }
@@ -141,7 +141,7 @@ export class LedgerRepository {
   }
 
   /** Settles the holds that come with lines, and releases the others, in the order of their accounts. */
-  async close(closings: readonly HoldClosing[]): Promise<Closed[]> {
+  async close(closings: readonly ReservationClosing[]): Promise<Closed[]> {
     const given = inAccountOrder(closings).map(({ requestId, attempt, lines }) => ({
       requestId,
       attempt,
@@ -161,8 +161,8 @@ export class LedgerRepository {
         LEFT JOIN holds h ON h.request_id = g."requestId"`;
     const answers = new Map(rows.map((row) => [row.request_id, row]));
     return closings.map(({ requestId }) => {
-      const { outcome, charged_nano: chargedNano, held_nano: heldNano } = one(answers.get(requestId));
-      return { outcome, chargedNano, heldNano };
+      const { result, charged_nano: chargedNano, held_nano: heldNano } = one(answers.get(requestId));
+      return { result, chargedNano, heldNano };
     });
   }
 
@@ -185,11 +185,11 @@ export class LedgerRepository {
     kind: CreditKind,
     credit: { accountId: string; currency: Currency; amountNano: NanoUsd; reference: string | null; note: string },
   ): Promise<Credited> {
-    const [row] = await this.queries.$queryRaw<{ outcome: Credited['outcome']; amount_nano: bigint }[]>`
+    const [row] = await this.queries.$queryRaw<{ result: Credited['result']; amount_nano: bigint }[]>`
       SELECT outcome, amount_nano FROM ledger_credit(${kind}::ledger_kind, ${credit.accountId}::uuid,
         ${credit.currency}::currency, ${credit.amountNano}::bigint, ${credit.reference}, ${credit.note})`;
-    const { outcome, amount_nano } = one(row);
-    return { outcome, amountNano: amount_nano };
+    const { result, amount_nano } = one(row);
+    return { result, amountNano: amount_nano };
   }
 
   /** What was posted under a reference; null where nothing was. */
@@ -235,8 +235,8 @@ export class LedgerRepository {
        ORDER BY e.created_at DESC, e.id DESC LIMIT ${limit}::int`;
   }
 
-  async openHolds(): Promise<OpenHolds> {
-    const [row] = await this.queries.$queryRaw<OpenHolds[]>`
+  async openReservations(): Promise<OpenReservations> {
+    const [row] = await this.queries.$queryRaw<OpenReservations[]>`
       SELECT count(*)::int AS count,
              COALESCE(sum(diem_nano + bundled_nano + usd_nano), 0)::bigint AS "heldNano"
         FROM holds WHERE state = 'open'`;
@@ -255,7 +255,7 @@ function amountsOf({ amountNano, price }: JobQuote) {
 
 function reservedOf(row: ReservedRow): Reserved {
   const balanceBefore = { diemNano: row.diem_before_nano, usdNano: row.usd_before_nano };
-  return { outcome: row.outcome, grantableNano: row.grantable_nano, balanceBefore };
+  return { result: row.result, grantableNano: row.grantable_nano, balanceBefore };
 }
 
 /** The functions lock accounts as they come to them: all groups must come in one order. */

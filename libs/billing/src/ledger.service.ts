@@ -1,7 +1,7 @@
 import { type Currency, formatNanos, type NanoUsd, PlatformError } from '#common';
 import type { PrismaService } from '#platform/prisma';
 import { type AccountBalance, type CreditKind, type LedgerLine, LedgerRepository } from './ledger.repository.js';
-import type { OpenHolds, VerifyReport } from './ledger.repository.js';
+import type { OpenReservations, VerifyReport } from './ledger.repository.js';
 
 export interface Credit {
   accountId: string;
@@ -35,14 +35,14 @@ export class LedgerService {
     const result = await this.repository.credit(kind, { ...credit, reference, note }).catch(async (error: unknown) => {
       // Two accounts at once, one reference: each waits for a lock of its own, and the second one to write is refused.
       if (reference === null || !(await this.repository.findCredit(reference))) throw error;
-      return { outcome: 'repeated' as const, amountNano };
+      return { result: 'repeated' as const, amountNano };
     });
-    if (result.outcome === 'insufficient_balance') {
+    if (result.result === 'insufficient_balance') {
       const free = formatNanos(result.amountNano);
       throw new PlatformError('INSUFFICIENT_BALANCE', `Only ${free} ${credit.currency} of the account are free.`);
     }
-    if (result.outcome === 'repeated' && reference !== null) await this.assertSame(kind, { ...credit, reference });
-    return result.outcome === 'posted';
+    if (result.result === 'repeated' && reference !== null) await this.assertSame(kind, { ...credit, reference });
+    return result.result === 'posted';
   }
 
   /** Whether anything was posted under a reference. */
@@ -86,8 +86,8 @@ export class LedgerService {
   }
 
   /** Reads the open holds alone, however large the ledger is. */
-  async openHolds(): Promise<OpenHolds> {
-    return this.repository.openHolds();
+  async openReservations(): Promise<OpenReservations> {
+    return this.repository.openReservations();
   }
 
   /** Proves the ledger, under any load; see `isSound`. */
@@ -97,6 +97,6 @@ export class LedgerService {
 }
 
 /** True when nothing is broken. */
-export function isSound({ breaks }: VerifyReport): boolean {
+export function isAudio({ breaks }: VerifyReport): boolean {
   return Object.values(breaks).every((count) => BigInt(count) === 0n);
 }

@@ -11,20 +11,20 @@ export class MoneyMetrics {
   private readonly reservedUsd;
   private readonly settledUsd;
   private readonly releasedUsd;
-  private readonly holdsClosed;
+  private readonly reservationsClosed;
 
   constructor(metrics: Metrics) {
     const labels = ['modality', 'model'] as const;
-    this.reservedUsd = metrics.counter('sluice_money_reserved_usd_total', 'Reserved for admitted jobs.', labels);
-    this.settledUsd = metrics.counter('sluice_money_settled_usd_total', 'Charged for closed jobs.', labels);
+    this.reservedUsd = metrics.counter('sluice_ledger_reserved_usd_total', 'Reserved for admitted jobs.', labels);
+    this.settledUsd = metrics.counter('sluice_ledger_settled_usd_total', 'Charged for closed jobs.', labels);
     this.releasedUsd = metrics.counter(
-      'sluice_money_released_usd_total',
+      'sluice_ledger_released_usd_total',
       'Reserved for closed jobs and given back.',
       labels,
     );
-    this.holdsClosed = metrics.counter('sluice_money_holds_closed_total', 'Holds closed, by how.', [
+    this.reservationsClosed = metrics.counter('sluice_ledger_reservations_closed_total', 'Holds closed, by how.', [
       ...labels,
-      'outcome',
+      'result',
     ]);
   }
 
@@ -34,9 +34,9 @@ export class MoneyMetrics {
   }
 
   closed({ modality, modelId: model }: { modality: string; modelId: string }, closed: Closed): void {
-    const { outcome, chargedNano, heldNano } = closed;
-    this.holdsClosed.inc({ modality, model, outcome });
-    if (outcome !== 'settled' && outcome !== 'released') return;
+    const { result, chargedNano, heldNano } = closed;
+    this.reservationsClosed.inc({ modality, model, result });
+    if (result !== 'settled' && result !== 'released') return;
     const charged = chargedNano ?? 0n;
     this.settledUsd.inc({ modality, model }, usd(charged));
     this.releasedUsd.inc({ modality, model }, usd(heldNano - charged));

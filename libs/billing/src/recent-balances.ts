@@ -4,7 +4,7 @@ import type { AccountBalance } from './ledger.repository.js';
 
 /** How old a balance may be, in ms. */
 const cacheMs = 5_000;
-const mostAccounts = 10_000;
+const maxAccounts = 10_000;
 
 interface Entry {
   /** Null: it could not be read. */
@@ -37,7 +37,7 @@ export class RecentBalances {
     this.entries.delete(accountId);
     this.entries.set(accountId, { balance, untilMs: nowMs + cacheMs });
     // A map iterates in insertion order: the first key is the oldest answer.
-    const oldest = this.entries.size > mostAccounts ? this.entries.keys().next().value : undefined;
+    const oldest = this.entries.size > maxAccounts ? this.entries.keys().next().value : undefined;
     if (oldest !== undefined) this.entries.delete(oldest);
     return await balance;
   }

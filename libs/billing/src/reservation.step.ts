@@ -17,10 +17,10 @@ export class ReservationStep {
       return { job, quote };
     });
     const reserved = await new LedgerRepository(transaction).reserve(wishes);
-    return reserved.map(({ outcome, grantableNano, balanceBefore }, place) => {
+    return reserved.map(({ result, grantableNano, balanceBefore }, place) => {
       const quote = wishes[place]?.quote;
       if (quote) quote.balanceBefore = balanceBefore;
-      return outcome === 'reserved' || outcome === 'repeated' ? null : new ReservationRefused(outcome, grantableNano);
+      return result === 'reserved' || result === 'repeated' ? null : new ReservationRefused(result, grantableNano);
     });
   }
 }

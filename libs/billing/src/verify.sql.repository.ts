@@ -39,7 +39,7 @@ export const verifyStatement = Prisma.sql`
       'accounts', (SELECT count(*) FROM balances),
       'transactions', (SELECT count(*) FROM ledger_transactions),
       'entries', (SELECT COALESCE(sum(entries), 0) FROM sums WHERE ledger_account_id IS NOT NULL),
-      'openHolds', (SELECT COALESCE(sum(holds), 0) FROM held),
+      'openReservations', (SELECT COALESCE(sum(holds), 0) FROM held),
       'chargedNano', (SELECT COALESCE(sum(diem), 0) + COALESCE(sum(usd), 0) FROM key_charges)::text,
       'heldNano', (SELECT COALESCE(sum(diem + bundled + usd), 0) FROM held)::text
     ),
@@ -55,9 +55,9 @@ export const verifyStatement = Prisma.sql`
         WHERE (b.diem_nano, b.bundled_nano, b.usd_nano) IS DISTINCT FROM (c.diem, c.bundled, c.usd)
            OR (b.diem_held_nano, b.bundled_held_nano, b.usd_held_nano)
               IS DISTINCT FROM (COALESCE(h.diem, 0), COALESCE(h.bundled, 0), COALESCE(h.usd, 0))),
-      'openHoldsWithoutOpenJob', (SELECT count(*) FROM holds h WHERE h.state = 'open' AND NOT EXISTS
+      'openReservationsWithoutOpenJob', (SELECT count(*) FROM holds h WHERE h.state = 'open' AND NOT EXISTS
         (SELECT 1 FROM jobs j WHERE j.request_id = h.request_id AND j.state IN ('queued', 'running'))),
-      'openJobsWithoutOpenHold', (SELECT count(*) FROM jobs j WHERE j.state IN ('queued', 'running') AND NOT EXISTS
+      'openJobsWithoutOpenReservation', (SELECT count(*) FROM jobs j WHERE j.state IN ('queued', 'running') AND NOT EXISTS
         (SELECT 1 FROM holds h WHERE h.request_id = j.request_id AND h.state = 'open')),
       'jobsChargedTwice', (SELECT count(*) FROM (SELECT request_id FROM charges
         GROUP BY request_id HAVING sum(charges) > 1) twice),

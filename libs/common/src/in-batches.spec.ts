@@ -4,8 +4,8 @@ import { inBatches } from './in-batches.js';
 describe('rows', () => {
   it('are deleted batch after batch until one is short', async () => {
     let left = 25;
-    const deleteSome = async (most: number) => {
-      const count = Math.min(most, left);
+    const deleteSome = async (max: number) => {
+      const count = Math.min(max, left);
       left -= count;
       return count;
     };

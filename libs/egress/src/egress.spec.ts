@@ -62,8 +62,8 @@ describe('Egress', () => {
       return Promise.resolve(connect({ host: '127.0.0.1', port }));
     },
   });
-  const read = (path: string, wish: Partial<RemoteRequest> = {}) =>
-    egress.read({ url: `http://public.example${path}`, maxBytes: 1_000, ...wish });
+  const read = (path: string, options: Partial<RemoteRequest> = {}) =>
+    egress.read({ url: `http://public.example${path}`, maxBytes: 1_000, ...options });
 
   it('fetches from the address it judged', async () => {
     expect(await read('/picture')).toEqual({

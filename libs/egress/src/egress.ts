@@ -20,7 +20,7 @@ const defaultRedirects = 3;
 /** How long a connection may take, in ms. */
 const dialTimeoutMs = 10_000;
 /** Addresses of one host that are tried. */
-const mostAddresses = 3;
+const maxAddresses = 3;
 const redirects = new Set([301, 302, 303, 307, 308]);
 
 /**
@@ -130,7 +130,7 @@ export class Egress {
     const isGood = ({ address }: HostAddress): boolean => isGlobalAddress(address) || isAllowed(address, this.allowed);
     // One bad address among good ones is how a name is made that leads inside every other time.
     if (!addresses.every(isGood)) throw refusedUrl('leads to an address that is not public', param);
-    return addresses.slice(0, mostAddresses);
+    return addresses.slice(0, maxAddresses);
   }
 
   private async dial(url: URL, addresses: HostAddress[], signal: AbortSignal): Promise<Awaited<ReturnType<Dialer>>> {

@@ -1,12 +1,12 @@
 import type { Logger } from '#platform/logging';
 import type { PrismaService } from '#platform/prisma';
 import type { QueueTransport } from '#queue';
-import { AdmissionService } from './admission.service.js';
-import { JobCloser } from './job-closer.js';
-import type { AdmissionStep, ClosingStep } from './job-states.js';
-import { JobsRepository } from './jobs.repository.js';
-import { JobsService } from './jobs.service.js';
-import { PayloadCipher } from './payload-cipher.js';
+import { AdmissionService } from './admission/admission.service.js';
+import { JobCloser } from './lifecycle/job-closer.js';
+import type { AdmissionStep, ClosingStep } from './lifecycle/job-states.js';
+import { JobsRepository } from './lifecycle/jobs.repository.js';
+import { JobsService } from './lifecycle/jobs.service.js';
+import { PayloadCipher } from './admission/payload-cipher.js';
 
 export interface ApiJobsOptions {
   prisma: PrismaService;

@@ -10,27 +10,27 @@ import {
   createTransport,
   defineJob,
   type JobConsumer,
-  type Outcome,
+  type JobResult,
   type QueueTransport,
   type RunningJob,
 } from '#queue';
 import { TokenReservation } from '#rate-limit';
 import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
 import { redisAvailable, startRedis } from '#test/redis';
-import { AdmissionService, type OpenRequest } from './admission.service.js';
-import { JobCloser } from './job-closer.js';
-import type { AdmissionStep, ClosedListener, ClosingStep } from './job-states.js';
-import { JobsRepository } from './jobs.repository.js';
-import { JobsService } from './jobs.service.js';
-import { OutcomeProcessor } from './outcome.processor.js';
-import { PayloadCipher } from './payload-cipher.js';
+import { AdmissionService, type OpenRequest } from './admission/admission.service.js';
+import { JobCloser } from './lifecycle/job-closer.js';
+import type { AdmissionStep, ClosedListener, ClosingStep } from './lifecycle/job-states.js';
+import { JobsRepository } from './lifecycle/jobs.repository.js';
+import { JobsService } from './lifecycle/jobs.service.js';
+import { JobResultProcessor } from './lifecycle/job-result.processor.js';
+import { PayloadCipher } from './admission/payload-cipher.js';
 import {
   ExpireOverdueSweep,
   FailAbandonedSweep,
-  OutcomeFlow,
+  ResultBacklog,
   type RequeueLostOptions,
   RequeueLostSweep,
-} from './sweeps/index.js';
+} from './recovery/index.js';
 
 class EchoPayload {
   @IsString() text!: string;
@@ -46,7 +46,7 @@ const echoJob = defineJob({
 });
 
 /** The queue itself runs it again, twice. */
-const patientJob = defineJob({ ...echoJob, policy: { ...echoJob.policy, attempts: 3 } });
+const waitingJob = defineJob({ ...echoJob, policy: { ...echoJob.policy, attempts: 3 } });
 
 const definitions = new Map([['echo', echoJob]]);
 const logger = createLogger('test', { level: 'silent' });
@@ -75,7 +75,7 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
   let caller: Caller;
   let transport: QueueTransport;
   let consumers: JobConsumer[];
-  let processors: OutcomeProcessor[];
+  let processors: JobResultProcessor[];
 
   beforeAll(async () => {
     database = await createMigratedDatabase();
@@ -92,7 +92,7 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
       namespace: 'jobs_test',
       clientName: 'ops',
     });
-    await transport.mailbox.start();
+    await transport.replies.start();
   });
 
   afterAll(async () => {
@@ -158,23 +158,23 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     consumers.push(await transport.consume({ definition: echoJob, modelId, handler: run }));
   }
 
-  async function processOutcomes(
+  async function processResults(
     closing: ClosingStep[] = [],
-    heard: (outcome: Outcome) => void = () => undefined,
-  ): Promise<OutcomeProcessor> {
-    const outcomes: QueueTransport['outcomes'] = {
-      report: (each) => transport.outcomes.report(each),
-      pending: () => transport.outcomes.pending(),
-      process: (handler) => transport.outcomes.process((each) => (heard(each), handler(each))),
+    heard: (result: JobResult) => void = () => undefined,
+  ): Promise<JobResultProcessor> {
+    const results: QueueTransport['results'] = {
+      report: (each) => transport.results.report(each),
+      pending: () => transport.results.pending(),
+      process: (handler) => transport.results.process((each) => (heard(each), handler(each))),
     };
-    const over = Object.create(transport, { outcomes: { value: outcomes } }) as QueueTransport;
-    const processor = new OutcomeProcessor({ transport: over, closer: new JobCloser(jobs, closing), logger });
+    const over = Object.create(transport, { results: { value: results } }) as QueueTransport;
+    const processor = new JobResultProcessor({ transport: over, closer: new JobCloser(jobs, closing), logger });
     await processor.start();
     processors.push(processor);
     return processor;
   }
 
-  const outcome = (requestId: string, overrides: Partial<Outcome> = {}): Outcome => ({
+  const result = (requestId: string, overrides: Partial<JobResult> = {}): JobResult => ({
     requestId,
     attempt: 1,
     retries: 0,
@@ -187,7 +187,7 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
   });
 
   const processor = (closing: ClosingStep[] = []) =>
-    new OutcomeProcessor({ transport, closer: new JobCloser(jobs, closing), logger });
+    new JobResultProcessor({ transport, closer: new JobCloser(jobs, closing), logger });
 
   const requeue = (wishes: Partial<RequeueLostOptions> = {}) =>
     new RequeueLostSweep({
@@ -198,7 +198,7 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
       logger,
       lostAfterMs: 0,
       confirmMs: 0,
-      outcomesFlow: async () => true,
+      resultBacklog: async () => true,
       ...wishes,
     });
 
@@ -209,7 +209,7 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
       seen.push(job.envelope);
       return Promise.resolve();
     });
-    await processOutcomes();
+    await processResults();
     const job = await admission().open(opened);
     await expect.poll(async () => (await row(opened.requestId))?.state, { timeout: 20_000 }).toBe('succeeded');
     expect(await row(opened.requestId)).toEqual({
@@ -295,7 +295,7 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
   it('takes a waiting job back when it is cancelled, and closes it without usage', async () => {
     const opened = request();
     await admission().open(opened);
-    await processOutcomes();
+    await processResults();
     await new JobsService({ jobs, transport, logger }).cancel(opened.requestId);
     await expect.poll(async () => (await row(opened.requestId))?.state, { timeout: 20_000 }).toBe('cancelled');
     expect(await row(opened.requestId)).toMatchObject({
@@ -309,18 +309,18 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
   it('tells again what it took back, and workers at once, where the queue does not hear it', async () => {
     const opened = request();
     await admission().open(opened);
-    await processOutcomes();
+    await processResults();
     const cancelled: string[] = [];
     let failures = 2;
-    const outcomes: Pick<QueueTransport['outcomes'], 'report'> = {
+    const results: Pick<QueueTransport['results'], 'report'> = {
       report: async (each) => {
         failures -= 1;
         if (failures >= 0) throw new Error('the queue is full');
-        await transport.outcomes.report(each);
+        await transport.results.report(each);
       },
     };
     const cancelBus = { cancel: async (requestId: string) => void cancelled.push(requestId) };
-    const full = { outcomes: { value: outcomes }, cancelBus: { value: cancelBus } };
+    const full = { results: { value: results }, cancelBus: { value: cancelBus } };
     const over = Object.create(transport, full) as QueueTransport;
     await new JobsService({ jobs, transport: over, logger }).cancel(opened.requestId);
     // Behind the two that failed, and behind the one that came late.
@@ -338,9 +338,11 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     await admission().open(opened);
     await expect.poll(() => hasStarted, { timeout: 20_000 }).toBe(true);
     const cancelBus = { cancel: () => Promise.reject(new Error('away')) };
-    const deaf = Object.create(transport, { cancelBus: { value: cancelBus } }) as QueueTransport;
+    const stalledConsumers = Object.create(transport, { cancelBus: { value: cancelBus } }) as QueueTransport;
     // Whatever rejects first: it must be this call, and nothing behind it.
-    await expect(new JobsService({ jobs, transport: deaf, logger }).cancel(opened.requestId)).rejects.toThrow('away');
+    await expect(
+      new JobsService({ jobs, transport: stalledConsumers, logger }).cancel(opened.requestId),
+    ).rejects.toThrow('away');
     await transport.cancelBus.cancel(opened.requestId);
   });
 
@@ -351,7 +353,7 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
       service.markStarted(opened.requestId);
       await new Promise<void>((resolve) => job.signal.addEventListener('abort', () => resolve(), { once: true }));
     });
-    await processOutcomes();
+    await processResults();
     await admission().open(opened);
     await expect.poll(async () => (await row(opened.requestId))?.state, { timeout: 20_000 }).toBe('running');
     await service.cancel(opened.requestId);
@@ -364,7 +366,7 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
   it('leaves closed and unknown jobs alone when they are cancelled', async () => {
     const opened = request();
     await admission().open(opened);
-    await processor().process(outcome(opened.requestId));
+    await processor().process(result(opened.requestId));
     const service = new JobsService({ jobs, transport, logger });
     await service.cancel(opened.requestId);
     await service.cancel('no-such-request');
@@ -376,8 +378,8 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     await admission().open(opened);
     let settled = 0;
     const step: ClosingStep = { close: () => Promise.resolve(void (settled += 1)) };
-    await Promise.all(Array.from({ length: 8 }, () => processor([step]).process(outcome(opened.requestId))));
-    await processor([step]).process(outcome(opened.requestId, { status: 'failed', usage: null }));
+    await Promise.all(Array.from({ length: 8 }, () => processor([step]).process(result(opened.requestId))));
+    await processor([step]).process(result(opened.requestId, { status: 'failed', usage: null }));
     expect(settled).toBe(1);
     expect(await row(opened.requestId)).toMatchObject({ state: 'succeeded', completion_tokens: 5 });
   });
@@ -387,9 +389,9 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     await admission().open(opened);
     const step: ClosingStep = { close: () => Promise.reject(new Error('ledger is away')) };
     const failing = processor([step]);
-    await expect(failing.process(outcome(opened.requestId))).rejects.toThrow('ledger');
+    await expect(failing.process(result(opened.requestId))).rejects.toThrow('ledger');
     expect(await row(opened.requestId)).toMatchObject({ state: 'queued', payloads: 1 });
-    await processor().process(outcome(opened.requestId));
+    await processor().process(result(opened.requestId));
     expect(await row(opened.requestId)).toMatchObject({ state: 'succeeded', payloads: 0 });
   });
 
@@ -399,34 +401,34 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     await transport.producer.remove('echo', opened.modelId, opened.requestId);
     expect(await requeue().run()).toBeGreaterThan(0);
     expect(await row(opened.requestId)).toMatchObject({ state: 'queued', attempt: 2 });
-    await processor().process(outcome(opened.requestId, { attempt: 1 }));
+    await processor().process(result(opened.requestId, { attempt: 1 }));
     expect(await row(opened.requestId)).toMatchObject({ state: 'queued', attempt: 2 });
-    await processor().process(outcome(opened.requestId, { attempt: 2 }));
+    await processor().process(result(opened.requestId, { attempt: 2 }));
     expect(await row(opened.requestId)).toMatchObject({ state: 'succeeded', attempt: 2 });
   });
 
   it('closes a row whose job the queue ran again by itself, and fences off such a delivery once it was given up', async () => {
-    const opened = request({ definition: patientJob });
-    const reported: Outcome[] = [];
+    const opened = request({ definition: waitingJob });
+    const reported: JobResult[] = [];
     let runs = 0;
     await consume(opened.modelId, () => {
       runs += 1;
       return runs < 3 ? Promise.reject(new PlatformError('MODEL_AT_CAPACITY', 'No slot is free.')) : Promise.resolve();
     });
-    await processOutcomes([], (each) => reported.push(each));
+    await processResults([], (each) => reported.push(each));
     await admission().open(opened);
     await expect.poll(async () => (await row(opened.requestId))?.state, { timeout: 20_000 }).toBe('succeeded');
     expect(reported).toMatchObject([{ requestId: opened.requestId, attempt: 1, retries: 2 }]);
     expect(await row(opened.requestId)).toMatchObject({ attempt: 1, completion_tokens: 5, payloads: 0 });
 
-    const lost = request({ definition: patientJob });
+    const lost = request({ definition: waitingJob });
     await admission().open(lost);
     await transport.producer.remove('echo', lost.modelId, lost.requestId);
     await requeue().run();
     // However often the queue has retried the delivery that was given up, its outcome is older than the row.
-    await processor().process(outcome(lost.requestId, { attempt: 1, retries: 2 }));
+    await processor().process(result(lost.requestId, { attempt: 1, retries: 2 }));
     expect(await row(lost.requestId)).toMatchObject({ state: 'queued', attempt: 2, payloads: 1 });
-    await processor().process(outcome(lost.requestId, { attempt: 2 }));
+    await processor().process(result(lost.requestId, { attempt: 2 }));
     expect(await row(lost.requestId)).toMatchObject({ state: 'succeeded', attempt: 2 });
   });
 
@@ -442,7 +444,7 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     expect(await row(opened.requestId)).toMatchObject({ attempt: 2 });
     const seen: object[] = [];
     await consume(opened.modelId, (job) => Promise.resolve(void seen.push(job.envelope)));
-    await processOutcomes();
+    await processResults();
     await expect.poll(async () => (await row(opened.requestId))?.state, { timeout: 20_000 }).toBe('succeeded');
     expect(seen).toMatchObject([{ attempt: 2, payload: { text: 'still here' } }]);
   });
@@ -455,7 +457,7 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
       await server.flushall();
       server.disconnect();
       await requeue().run();
-      await processOutcomes();
+      await processResults();
       for (const { modelId } of opened) await consume(modelId, () => Promise.resolve());
       for (const { requestId } of opened) {
         await expect.poll(async () => (await row(requestId))?.state, { timeout: 30_000 }).toBe('succeeded');
@@ -491,7 +493,7 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     const longAgo = `UPDATE jobs SET started_at = now() - interval '1 hour' WHERE request_id = ANY ($1)`;
     await client.query(longAgo, [running.map(({ requestId }) => requestId)]);
     const common = { jobs, closer: new JobCloser(jobs), transport, logger, definitions };
-    const options = { ...common, outcomesFlow: async () => true, pageRows: 2, confirmMs: 0 };
+    const options = { ...common, resultBacklog: async () => true, pageRows: 2, confirmMs: 0 };
     await new FailAbandonedSweep(options).run();
     expect(await row(lost.requestId)).toMatchObject({ state: 'failed' });
     const overdue = `UPDATE jobs SET deadline_at = now() - interval '1 minute' WHERE request_id = ANY ($1)`;
@@ -517,9 +519,9 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
 
   it('expires rows past their deadline, and tells whoever waits', async () => {
     const requestId = newRequestId('TST');
-    const slot = transport.mailbox.open(requestId);
-    await admission().open(request({ requestId, deadlineMs: 1, replyTo: transport.mailbox.address }));
-    const common = { jobs, closer: new JobCloser(jobs), transport, logger, outcomesFlow: async () => true };
+    const slot = transport.replies.open(requestId);
+    await admission().open(request({ requestId, deadlineMs: 1, replyTo: transport.replies.address }));
+    const common = { jobs, closer: new JobCloser(jobs), transport, logger, resultBacklog: async () => true };
     const sweep = () => new ExpireOverdueSweep({ ...common, graceMs: 0, confirmMs: 0 });
     await expect.poll(async () => (await sweep().run(), (await row(requestId))?.state)).toBe('expired');
     expect(await row(requestId)).toMatchObject({ error_code: 'REQUEST_TIMEOUT', payloads: 0 });
@@ -532,14 +534,21 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
 
   it('leaves no row open whose commit was answered by a lost connection', async () => {
     const opened = request();
-    const deaf = Object.create(jobs) as JobsRepository;
-    deaf.transaction = async (work) => {
+    const stalledConsumers = Object.create(jobs) as JobsRepository;
+    stalledConsumers.transaction = async (work) => {
       await jobs.transaction(work);
       throw new Error('the connection was lost');
     };
     const closer = new JobCloser(jobs);
     const cipher = new PayloadCipher(secretKey);
-    const service = new AdmissionService({ jobs: deaf, closer, cipher, transport, logger, queueLimit: 1_000 });
+    const service = new AdmissionService({
+      jobs: stalledConsumers,
+      closer,
+      cipher,
+      transport,
+      logger,
+      queueLimit: 1_000,
+    });
     await expect(service.open(opened)).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' });
     await expect.poll(async () => (await row(opened.requestId))?.state).toBe('failed');
     expect(await row(opened.requestId)).toMatchObject({ error_code: 'SERVICE_UNAVAILABLE', payloads: 0 });
@@ -549,8 +558,8 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     const { modelId } = request();
     const both = [request({ modelId }), request({ modelId })];
     let tries = 0;
-    const deaf = Object.create(jobs) as JobsRepository;
-    deaf.transaction = async (work) => {
+    const stalledConsumers = Object.create(jobs) as JobsRepository;
+    stalledConsumers.transaction = async (work) => {
       const result = await jobs.transaction(work);
       // The two are one group; then each is tried alone.
       if (tries === 1) throw new Error('the connection was lost');
@@ -563,7 +572,13 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
         return Promise.resolve(admissions.map(() => (tries === 1 ? null : refused())));
       },
     };
-    const common = { jobs: deaf, closer: new JobCloser(jobs), cipher: new PayloadCipher(secretKey), transport, logger };
+    const common = {
+      jobs: stalledConsumers,
+      closer: new JobCloser(jobs),
+      cipher: new PayloadCipher(secretKey),
+      transport,
+      logger,
+    };
     const service = new AdmissionService({ ...common, queueLimit: 1_000, steps: [step] });
     const unavailable = { status: 'rejected', reason: { code: 'SERVICE_UNAVAILABLE' } };
     expect(await Promise.allSettled(both.map((each) => service.open(each)))).toMatchObject([unavailable, unavailable]);
@@ -606,7 +621,7 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
       const opened = request({ tokenReservation: tokens });
       await new AdmissionService({ ...common, queueLimit: 1_000 }).open(opened).catch(() => undefined);
       // The request has its answer.
-      tokens.letGo();
+      tokens.release();
       return opened.requestId;
     };
     const doubtful = await open('doubtful', async (work) => {
@@ -623,14 +638,14 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
   });
 
   it('fails a running job that no worker holds any more', async () => {
-    const opened = request({ replyTo: transport.mailbox.address });
+    const opened = request({ replyTo: transport.replies.address });
     await admission().open(opened);
     await jobs.markRunning([opened.requestId]);
     const common = { jobs, closer: new JobCloser(jobs), transport, logger, definitions };
     const atOnce = { ...common, confirmMs: 0, comebackMs: 0 };
-    const asleep = new FailAbandonedSweep({ ...atOnce, outcomesFlow: async () => false });
+    const asleep = new FailAbandonedSweep({ ...atOnce, resultBacklog: async () => false });
     expect(await asleep.run()).toBe(0);
-    const sweep = new FailAbandonedSweep({ ...atOnce, outcomesFlow: async () => true });
+    const sweep = new FailAbandonedSweep({ ...atOnce, resultBacklog: async () => true });
     await expect.poll(async () => (await sweep.run(), (await row(opened.requestId))?.state)).toBe('failed');
     expect(await row(opened.requestId)).toMatchObject({ error_code: 'DEVICE_LOST', payloads: 0 });
   });
@@ -644,17 +659,15 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     }
     await jobs.markRunning([running.requestId]);
     let isAway = true;
-    await processOutcomes([
-      { close: async () => (isAway ? Promise.reject(new Error('database is away')) : undefined) },
-    ]);
-    await Promise.all(all.map(({ requestId }) => transport.outcomes.report(outcome(requestId))));
+    await processResults([{ close: async () => (isAway ? Promise.reject(new Error('database is away')) : undefined) }]);
+    await Promise.all(all.map(({ requestId }) => transport.results.report(result(requestId))));
     // Another replica, which has just started. What is tried at this moment waits as well.
-    const flow = new OutcomeFlow(transport.outcomes, { slowMs: 0 });
-    const outcomesFlow = () => flow.flows();
-    await expect.poll(outcomesFlow).toBe(false);
-    const common = { jobs, closer: new JobCloser(jobs), transport, logger, definitions, outcomesFlow };
+    const flow = new ResultBacklog(transport.results, { slowMs: 0 });
+    const resultBacklog = () => flow.flows();
+    await expect.poll(resultBacklog).toBe(false);
+    const common = { jobs, closer: new JobCloser(jobs), transport, logger, definitions, resultBacklog };
     const sweeps = [
-      requeue({ outcomesFlow }),
+      requeue({ resultBacklog }),
       new FailAbandonedSweep({ ...common, confirmMs: 0, comebackMs: 0 }),
       new ExpireOverdueSweep({ ...common, graceMs: 0, confirmMs: 0 }),
     ];
@@ -672,7 +685,7 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     let answer: () => Promise<boolean> = async () => true;
     let nowMs = 0;
     const clock = { nowMs: () => nowMs, monotonicMs: () => nowMs };
-    const sweep = requeue({ outcomesFlow: () => answer(), confirmMs: 3_000, clock });
+    const sweep = requeue({ resultBacklog: () => answer(), confirmMs: 3_000, clock });
     const attempts: unknown[] = [];
     const looks = [
       async () => true,
@@ -692,12 +705,12 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
   });
 
   it('leaves a whole answer to the next worker that no worker is there for, and not a stream', async () => {
-    const whole = request({ replyTo: transport.mailbox.address });
-    const stream = request({ replyTo: transport.mailbox.address, stream: true });
+    const whole = request({ replyTo: transport.replies.address });
+    const stream = request({ replyTo: transport.replies.address, stream: true });
     for (const each of [whole, stream]) await admission().open(each);
     await jobs.markRunning([whole.requestId, stream.requestId]);
     const common = { jobs, closer: new JobCloser(jobs), transport, logger, definitions };
-    const sweep = new FailAbandonedSweep({ ...common, outcomesFlow: async () => true, confirmMs: 0 });
+    const sweep = new FailAbandonedSweep({ ...common, resultBacklog: async () => true, confirmMs: 0 });
     await expect.poll(async () => (await sweep.run(), (await row(stream.requestId))?.state)).toBe('failed');
     expect(await row(whole.requestId)).toMatchObject({ state: 'running' });
     await transport.producer.remove('echo', whole.modelId, whole.requestId);

@@ -4,7 +4,7 @@ import type { ModelManifest, ModelType, TextPricing } from '#model-registry/mani
 import { audioChargeLines, audioJob, type AudioPricing } from '#modalities/audio/contract';
 import { chatChargeLines, chatJob } from '#modalities/chat/contract';
 import { embeddingChargeLines, embeddingJob, type EmbeddingPricing } from '#modalities/embedding/contract';
-import { imageJob, pictureChargeLines, type PicturePricing } from '#modalities/image/contract';
+import { imageJob, imageChargeLines, type ImageJobPricing } from '#modalities/image/contract';
 import { speechChargeLines, speechJob, type SpeechPricing } from '#modalities/speech/contract';
 import {
   transcriptionChargeLines,
@@ -46,7 +46,7 @@ const meters = {
   embedding: ({ modelId, usage, pricing }: MeteredUsage) =>
     embeddingChargeLines(modelId, usage, pricing as EmbeddingPricing | null),
   image: ({ modelId, usage, pricing }: MeteredUsage) =>
-    pictureChargeLines(modelId, usage, pricing as PicturePricing | null),
+    imageChargeLines(modelId, usage, pricing as ImageJobPricing | null),
   speech: ({ modelId, usage, pricing }: MeteredUsage) =>
     speechChargeLines(modelId, usage, pricing as SpeechPricing | null),
   transcription: ({ modelId, usage, pricing }: MeteredUsage) =>

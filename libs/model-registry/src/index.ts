@@ -1,5 +1,5 @@
 export * from './placement/placement.js';
-export * from './placement/placement-keeper.js';
+export * from './placement/placement-publisher.js';
 export { PlacementRepository } from './placement/placement.repository.js';
 export * from './placement/placement.service.js';
 export { parseModelName } from './registry/model-name.js';

@@ -75,7 +75,7 @@ describe('draftManifest', () => {
     [{ model_type: 'xlm-roberta', architectures: ['XLMRobertaModel'], max_position_embeddings: 514 }, 512],
     [{ model_type: 'mpnet', architectures: ['MPNetForMaskedLM'], max_position_embeddings: 514 }, 512],
     [{ model_type: 'nomic_bert', architectures: ['NomicBertModel'], max_position_embeddings: 16_384 }, 8_192],
-  ])('drafts an encoder with the graph whose vectors do not depend on their neighbours: %j', async (encoder, most) => {
+  ])('drafts an encoder with the graph whose vectors do not depend on their neighbours: %j', async (encoder, max) => {
     const files = {
       'config.json': Buffer.from(JSON.stringify({ ...encoder, hidden_size: 384 })),
       'tokenizer.json': Buffer.from('{}'),
@@ -94,7 +94,7 @@ describe('draftManifest', () => {
         type: 'embedding',
         family: 'text-embedding',
         graphFile: 'onnx/model.onnx',
-        kindMembers: { embeddingDimensions: 384, maxInputTokens: most, supportsCustomDimensions: false },
+        kindMembers: { embeddingDimensions: 384, maxInputTokens: max, supportsCustomDimensions: false },
       });
       expect(manifest.sources[0]?.files.map(({ path }) => path).toSorted()).toEqual([
         '1_Pooling/config.json',

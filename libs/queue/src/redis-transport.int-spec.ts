@@ -1,10 +1,10 @@
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { redisAvailable, startRedis, type TestRedis } from '#test/redis';
-import { createTransport } from './create-transport.js';
-import { defineJob } from './job-definition.js';
+import { createTransport } from './backends/create-transport.js';
+import { defineJob } from './jobs/job-definition.js';
 import { describeTransport } from './transport.conformance.js';
-import type { MailboxEvent, Outcome, QueueTransport } from './transport.js';
+import type { ReplyEvent, JobResult, QueueTransport } from './transport.js';
 
 class EmptyPayload {}
 
@@ -50,11 +50,11 @@ if (redisAvailable) {
 
     it('carries a stream over a FLUSHALL', async () => {
       const transport = await open();
-      await transport.mailbox.start();
-      const slot = transport.mailbox.open('stream');
-      const writer = transport.mailbox.writer(transport.mailbox.address, 'stream');
+      await transport.replies.start();
+      const slot = transport.replies.open('stream');
+      const writer = transport.replies.writer(transport.replies.address, 'stream');
       writer.send({ type: 'one' });
-      const events: MailboxEvent[] = [];
+      const events: ReplyEvent[] = [];
       const reading = (async () => {
         for await (const event of slot) events.push(event);
       })();
@@ -89,8 +89,8 @@ if (redisAvailable) {
 
     it('keeps what runs, and its lock, while it is at its limit', async () => {
       const [api, worker] = [await open(), await open()];
-      const ended: Outcome[] = [];
-      await api.outcomes.process(async (outcome) => void ended.push(outcome));
+      const ended: JobResult[] = [];
+      await api.results.process(async (result) => void ended.push(result));
       const lockMs = 1_000;
       let runs = 0;
       const begun = new Promise<void>((resolve) => {

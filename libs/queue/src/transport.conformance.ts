@@ -2,13 +2,13 @@ import { afterAll, afterEach, beforeAll, describe } from 'vitest';
 import { describeAffinity } from './conformance/affinity.conformance.js';
 import { describeCancelling } from './conformance/cancelling.conformance.js';
 import { describeJobs } from './conformance/jobs.conformance.js';
-import { describeMailbox } from './conformance/mailbox.conformance.js';
+import { describeReplies } from './conformance/replies.conformance.js';
 import { describeOutages } from './conformance/outages.conformance.js';
-import { describeOutcomes } from './conformance/outcomes.conformance.js';
+import { describeJobResults } from './conformance/job-results.conformance.js';
 import { describePlacements } from './conformance/placements.conformance.js';
-import { describePresence } from './conformance/presence.conformance.js';
+import { describeMembership } from './conformance/membership.conformance.js';
 import { describeProgress } from './conformance/progress.conformance.js';
-import { type ConformanceStore, World } from './conformance/world.conformance.js';
+import { type ConformanceStore, World } from './conformance/fixture.conformance.js';
 
 /** Proves that a store keeps every promise of `transport.ts`. */
 export function describeTransport(name: string, startStore: () => Promise<ConformanceStore>): void {
@@ -28,10 +28,10 @@ const topics = [
   describeJobs,
   describeAffinity,
   describeCancelling,
-  describeMailbox,
-  describePresence,
+  describeReplies,
+  describeMembership,
   describeProgress,
   describePlacements,
-  describeOutcomes,
+  describeJobResults,
   describeOutages,
 ];

@@ -1,7 +1,7 @@
 import type { PlatformError, JobUsage, WireError } from '#common';
-import type { PlacementBus } from './desired-placements.js';
-import type { JobDefinition, JobEnvelope } from './job-definition.js';
-import type { PresenceBus } from './presence-beat.js';
+import type { PlacementBus } from './heartbeats/desired-placements.js';
+import type { JobDefinition, JobEnvelope } from './jobs/job-definition.js';
+import type { ClusterMembership } from './heartbeats/heartbeat.js';
 
 /*
  * The queue in interfaces, these and those of `presence-beat.ts` and `desired-placements.ts`. Two transports implement all
@@ -19,9 +19,9 @@ export interface TransportOptions {
   /** Hears what an operator should: lost connections, a server set up to lose jobs. The log when absent. */
   warn?: (message: string, error?: unknown) => void;
   /** Heartbeats of the presence bus; tests shorten them. */
-  presence?: { beatMs: number; lostAfterMs: number };
+  membership?: { heartbeatMs: number; lostAfterMs: number };
   /** How long a process may stand still before another one takes over its outcomes, in ms; 10 s when absent, tests shorten it. */
-  outcomeLockMs?: number;
+  resultLockMs?: number;
   /** Bytes one mailbox slot holds for a slow reader; 4 MiB when absent. */
   slotBytes?: number;
   /** Of producers: keep jobs with a route key for the worker that had others with the same. Nothing is kept when absent. */
@@ -30,7 +30,7 @@ export interface TransportOptions {
 
 export interface AffinityOptions {
   /** How long a job is kept for its worker, in ms, 1,000 at most; then whoever is free takes it. */
-  keepMs: number;
+  stickyMs: number;
   /** Told of every job with a route key. Must not throw. */
   onDecision?: (decision: AffinityDecision) => void;
 }
@@ -45,12 +45,12 @@ export interface AffinityDecision {
 export interface QueueTransport {
   readonly kind: 'redis' | 'postgres';
   readonly producer: JobProducer;
-  readonly mailbox: Mailbox;
+  readonly replies: ReplyChannel;
   readonly cancelBus: CancelBus;
-  readonly presence: PresenceBus;
+  readonly membership: ClusterMembership;
   readonly progress: ProgressBus;
   readonly placements: PlacementBus;
-  readonly outcomes: OutcomeQueue;
+  readonly results: JobResultQueue;
   /** Operations on queues that failed since the start, or were not tried because the store is away. */
   readonly failedCalls: number;
   /** Starts taking jobs of one model. `handler` rejects with a `PlatformError` to fail the job. */
@@ -109,14 +109,14 @@ export interface ConsumerOptions<Payload extends object, Result extends object> 
    */
   pickupTimeoutMs?: number;
   /** Told what becomes of each job that was kept for a worker, this one or another. Must not throw. */
-  onKept?: (end: KeptEnd) => void;
+  onSticky?: (end: StickyJobEnd) => void;
 }
 
 /**
  * `claimed` by the worker it was kept for. `given-back` by it, for want of room or because it stops. `too-late`: it was
  * gone when its worker came for it. `taken-over` by whoever was free, this worker or another, when its time was over.
  */
-export type KeptEnd = 'claimed' | 'given-back' | 'too-late' | 'taken-over';
+export type StickyJobEnd = 'claimed' | 'given-back' | 'too-late' | 'taken-over';
 
 /** A job in a worker's hands. */
 export interface RunningJob<Payload extends object = object> {
@@ -124,7 +124,7 @@ export interface RunningJob<Payload extends object = object> {
   /** Aborts when the caller cancels, its api replica is gone, the deadline passes, or the worker stops. */
   readonly signal: AbortSignal;
   /** Where the caller listens; sends are ordered and never wait. A no-op for async jobs. */
-  readonly mailbox: MailboxWriter;
+  readonly replies: ReplyWriter;
   /** Tells how far an async job has come, 0 to 100; call it as often as you like. A no-op for jobs with a mailbox. */
   progress(percent: number): void;
 }
@@ -145,7 +145,7 @@ export interface JobConsumer {
   /** How often its connections were opened anew because it took no job although it should have. */
   readonly rebuilds: number;
   /** True when that did not help: only another process will. */
-  readonly isDeaf: boolean;
+  readonly isStalled: boolean;
   /** Takes no more jobs, and none that are kept for this worker, until `resume`; what runs goes on. Returns at once. */
   pause(): void;
   /** Takes jobs again; of no effect on one that is not paused, or was closed. */
@@ -155,7 +155,7 @@ export interface JobConsumer {
 }
 
 /** How a request ended, once per attempt; `libs/jobs` closes the row with it. */
-export interface Outcome {
+export interface JobResult {
   requestId: string;
   /** The attempt of the envelope: the row takes the outcome of its current attempt and of no other. */
   attempt: number;
@@ -172,7 +172,7 @@ export interface Outcome {
 }
 
 /** Outcomes that wait, by names of their batches: one keeps its name until all in it are processed. */
-export interface PendingOutcomes {
+export interface PendingResults {
   /** A handler rejected one of these: they are tried again later. */
   postponed: readonly string[];
   /** To be handled next, or being handled, for the first time or again. The oldest are named. */
@@ -180,57 +180,57 @@ export interface PendingOutcomes {
 }
 
 /** Durable: a reported outcome is processed at least once, whatever dies in between. */
-export interface OutcomeQueue {
-  report(outcome: Outcome): Promise<void>;
+export interface JobResultQueue {
+  report(result: JobResult): Promise<void>;
   /** What was reported and is not processed yet. One cheap look, which names no more than 1,000 of each kind. */
-  pending(): Promise<PendingOutcomes>;
+  pending(): Promise<PendingResults>;
   /** Runs `handler` for each outcome until closed; a rejection is retried with back-off, without end. */
-  process(handler: (outcome: Outcome) => Promise<void>): Promise<{ close(): Promise<void> }>;
+  process(handler: (result: JobResult) => Promise<void>): Promise<{ close(): Promise<void> }>;
 }
 
 /**
  * Events of a job on their way to the caller. `type` is a noun and a verb (`text-delta`); the slices define
  * theirs. The last event of a request is always `job-finished` or `job-failed`, sent by the consumer.
  */
-export interface MailboxEvent {
+export interface ReplyEvent {
   type: string;
 }
 
-export interface JobStartedEvent extends MailboxEvent {
+export interface JobStartedEvent extends ReplyEvent {
   type: 'job-started';
 }
 
-export interface JobFinishedEvent extends MailboxEvent {
+export interface JobFinishedEvent extends ReplyEvent {
   type: 'job-finished';
   usage: JobUsage | null;
 }
 
-export interface JobFailedEvent extends MailboxEvent {
+export interface JobFailedEvent extends ReplyEvent {
   type: 'job-failed';
   error: WireError;
 }
 
 /** Worker side of a mailbox. */
-export interface MailboxWriter {
+export interface ReplyWriter {
   /** Queues events for sending; events of all requests of one replica share a message. Never throws. */
-  send(...events: MailboxEvent[]): void;
+  send(...events: ReplyEvent[]): void;
 }
 
 /** Api side: one blocking reader per process, one slot per request. */
-export interface Mailbox {
+export interface ReplyChannel {
   /** Where workers send to; goes into `JobEnvelope.replyTo`. Valid once `start` has resolved. */
   readonly address: string;
   start(): Promise<void>;
   /** Opens the slot of a request; open it before enqueueing. */
-  open(requestId: string): MailboxSlot;
-  writer(address: string, requestId: string): MailboxWriter;
+  open(requestId: string): ReplyStream;
+  writer(address: string, requestId: string): ReplyWriter;
 }
 
 /**
  * The events of one request, in order and without gaps; a lost event ends the iteration with a
  * `PlatformError`. The buffer is bounded (`maxBufferedBytes`): a consumer that is slower for longer gets an error.
  */
-export interface MailboxSlot extends AsyncIterable<MailboxEvent> {
+export interface ReplyStream extends AsyncIterable<ReplyEvent> {
   close(): void;
   /** Ends the iteration with an error, after what is already buffered; of no effect when that holds the final event. */
   fail(error: PlatformError): void;

@@ -3,7 +3,7 @@ import { FailureGuard } from './failure-guard.js';
 import type { FailAnswer, LimitStore } from './store/limit-store.js';
 import { windowOf } from './store/limit-window.js';
 
-const rule = { most: 20, window: windowOf(30_000), blockMs: 30_000 };
+const rule = { max: 20, window: windowOf(30_000), blockMs: 30_000 };
 
 function setUp(answers: FailAnswer[], over: { rule?: null } = {}) {
   let nowMs = 0;

@@ -3,7 +3,7 @@ import { refusedForFailures } from './refusal.js';
 import type { FailureRule, LimitStore } from './store/limit-store.js';
 
 /** Blocks this process remembers; the store knows them all. */
-const mostRemembered = 10_000;
+const maxRemembered = 10_000;
 
 /** How long a guard stays blocked. */
 export interface Block {
@@ -63,7 +63,7 @@ export class FailureGuard {
     this.blocks.delete(guard);
     this.blocks.set(guard, block);
     // A map iterates in insertion order: the first one was learned first.
-    const oldest = this.blocks.size > mostRemembered ? this.blocks.keys().next().value : undefined;
+    const oldest = this.blocks.size > maxRemembered ? this.blocks.keys().next().value : undefined;
     if (oldest !== undefined) this.blocks.delete(oldest);
     return { leftMs: blockedMs, endsAtMs: block.endsAtMs };
   }

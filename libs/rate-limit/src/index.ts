@@ -1,5 +1,5 @@
 export * from './failure-guard.js';
-export * from './limits/limit-book.js';
+export * from './limits/limit-config.js';
 export * from './limits/limit-override.js';
 export { LimitOverridesRepository } from './limits/limit-overrides.repository.js';
 export * from './limits/limit-table.js';
@@ -8,7 +8,7 @@ export { RefusalLogRepository } from './log/refusal-log.repository.js';
 export * from './open-rate-limits.js';
 export * from './rate-limiter.js';
 export type { RefusalReason } from './refusal.js';
-export { ForgetWindowsSweep } from './store/forget-windows.sweep.js';
+export { DeleteExpiredWindowsSweep } from './store/delete-expired-windows.sweep.js';
 export * from './store/limit-store.js';
 export * from './store/limit-window.js';
 export * from './store/open-limit-store.js';

@@ -20,7 +20,7 @@ function tightest(windows: readonly MeasuredWindow[], kind: 'requests' | 'tokens
   const limited = windows.filter(({ limits }) => limits[kind] !== null);
   const room = ({ limits, state }: MeasuredWindow): number => (limits[kind] ?? 0) - state[kind];
   return limited.reduce<MeasuredWindow | null>(
-    (least, window) => (least === null || room(window) < room(least) ? window : least),
+    (min, window) => (min === null || room(window) < room(min) ? window : min),
     null,
   );
 }

@@ -1,8 +1,8 @@
 import type { PrismaService } from '#platform/prisma';
 import { FailureGuard } from './failure-guard.js';
-import { LimitBook } from './limits/limit-book.js';
+import { LimitConfig } from './limits/limit-config.js';
 import { LimitOverridesRepository } from './limits/limit-overrides.repository.js';
-import type { StandingLimits } from './limits/limit-page.js';
+import type { StandingLimits } from './limits/limit-snapshot.js';
 import { RefusalLog } from './log/refusal-log.js';
 import { RefusalLogRepository } from './log/refusal-log.repository.js';
 import { RateLimiter } from './rate-limiter.js';
@@ -28,7 +28,7 @@ export interface RateLimitsOptions {
 /** The parts of this library that an api replica needs, put together. */
 export interface RateLimits {
   store: LimitStore;
-  book: LimitBook;
+  limitConfig: LimitConfig;
   log: RefusalLog;
   lines: RefusalLogRepository;
   corrector: TokenCorrector;
@@ -47,13 +47,13 @@ export async function openRateLimits(options: RateLimitsOptions): Promise<RateLi
     (error) => warn('The log of refused requests could not be written.', error),
   );
   const overrides = new LimitOverridesRepository(prisma);
-  const book = new LimitBook(() => overrides.list(), standing);
+  const limitConfig = new LimitConfig(() => overrides.list(), standing);
   const corrector = new TokenCorrector(store, (error) => warn('Reserved tokens could not be put right.', error));
   const guard = new FailureGuard(store, failures);
-  const limiter = new RateLimiter({ store, book, guard, corrector, log, enabled, onRefused });
+  const limiter = new RateLimiter({ store, limitConfig, guard, corrector, log, enabled, onRefused });
   return {
     store,
-    book,
+    limitConfig,
     log,
     lines,
     corrector,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { FailureGuard } from './failure-guard.js';
-import { LimitBook } from './limits/limit-book.js';
+import { LimitConfig } from './limits/limit-config.js';
 import type { LimitOverride } from './limits/limit-override.js';
 import { type LoggedRefusal, RefusalLog } from './log/refusal-log.js';
 import { RateLimiter } from './rate-limiter.js';
@@ -44,8 +44,8 @@ function setUp(options: { overrides?: LimitOverride[]; enabled?: boolean } = {})
     store,
     log,
     enabled: options.enabled ?? true,
-    book: new LimitBook(() => Promise.resolve(options.overrides ?? []), standing),
-    guard: new FailureGuard(store, { most: 20, window: windowOf(30_000), blockMs: 30_000 }),
+    limitConfig: new LimitConfig(() => Promise.resolve(options.overrides ?? []), standing),
+    guard: new FailureGuard(store, { max: 20, window: windowOf(30_000), blockMs: 30_000 }),
     corrector: new TokenCorrector(store, () => undefined),
     onRefused: (reason) => void refused.push(reason),
   });
@@ -59,7 +59,7 @@ function setUp(options: { overrides?: LimitOverride[]; enabled?: boolean } = {})
 describe('RateLimiter', () => {
   it('asks for the windows that have a limit, in one order, and no others', async () => {
     const plain = setUp();
-    await plain.limiter.admitModel(caller, { ...small, tokens: { least: 1, most: 1 } });
+    await plain.limiter.admitModel(caller, { ...small, tokens: { min: 1, max: 1 } });
     expect(plain.demands[0]?.windows).toEqual([{ key: 'model:a:m', requests: 75, tokens: 750_000 }]);
     const full = setUp({
       overrides: [
@@ -78,27 +78,27 @@ describe('RateLimiter', () => {
         { key: 'all', requests: null, tokens: null },
       ],
     });
-    await full.limiter.admitModel(caller, { ...small, tokens: { least: 4, most: 4 } });
+    await full.limiter.admitModel(caller, { ...small, tokens: { min: 4, max: 4 } });
     expect(full.demands[1]?.windows).toContainEqual({ key: 'all', requests: null, tokens: 9 });
   });
 
   it('tells what is left with this request in it', async () => {
     const { limiter, told } = setUp();
     told.states = [{ requests: 4, tokens: 1_000, requestsResetMs: 2_000 }];
-    const verdict = await limiter.admitModel(caller, { ...small, tokens: { least: 500, most: 500 } });
-    expect(verdict.headers).toMatchObject({
+    const decision = await limiter.admitModel(caller, { ...small, tokens: { min: 500, max: 500 } });
+    expect(decision.headers).toMatchObject({
       'x-ratelimit-remaining-requests': '70',
       'x-ratelimit-reset-requests': '1795000002',
       'x-ratelimit-remaining-tokens': '748500',
       // The first tokens of the window: they leave with their slot.
       'x-ratelimit-reset-tokens': '61',
     });
-    expect(verdict).toMatchObject({ refusal: null, tokens: 500, reservation: { slot, tokens: 500 } });
+    expect(decision).toMatchObject({ refusal: null, tokens: 500, reservation: { slot, tokens: 500 } });
   });
 
   it('holds a request whose output is ours to bound to a minute of the limit', async () => {
     const { limiter, demands } = setUp();
-    const held = await limiter.admitModel(caller, { ...small, tokens: { least: 600, most: 900_000 } });
+    const held = await limiter.admitModel(caller, { ...small, tokens: { min: 600, max: 900_000 } });
     expect([held.tokens, demands[0]?.tokens]).toEqual([750_000, 750_000]);
   });
 
@@ -107,7 +107,7 @@ describe('RateLimiter', () => {
     told.states = [{ lacking: 'tokens', waitMs: 60_000 }];
     const { refusal, headers } = await limiter.admitModel(caller, {
       ...small,
-      tokens: { least: 750_001, most: 900_000 },
+      tokens: { min: 750_001, max: 900_000 },
     });
     expect(refusal).toMatchObject({ code: 'RATE_LIMIT_EXCEEDED', retry: 'never' });
     expect(refusal?.message).toBe(
@@ -142,8 +142,8 @@ describe('RateLimiter', () => {
 
   it('gives back what a request reserved that never became a job', async () => {
     const { limiter, corrections } = setUp();
-    const { reservation } = await limiter.admitModel(caller, { ...small, tokens: { least: 90, most: 90 } });
-    reservation?.letGo();
+    const { reservation } = await limiter.admitModel(caller, { ...small, tokens: { min: 90, max: 90 } });
+    reservation?.release();
     await Promise.resolve();
     expect(corrections).toEqual([[['model:a:m', 'key:k', 'all'], slot, -90]]);
   });
@@ -160,8 +160,8 @@ describe('RateLimiter', () => {
     expect(await written()).toEqual([{ ...caller, modelId: '', type: 'FAILED_REQUESTS', atMs: nowMs }]);
     const elsewhere = setUp();
     elsewhere.told.blockedMs = 12_000;
-    const verdict = await elsewhere.limiter.admitModel(caller, small);
-    expect(verdict.refusal?.retry).toEqual({ afterSeconds: 12 });
+    const decision = await elsewhere.limiter.admitModel(caller, small);
+    expect(decision.refusal?.retry).toEqual({ afterSeconds: 12 });
     expect(await elsewhere.limiter.blocked(caller)).not.toBeNull();
     expect([refused, demands, told.blockedMs]).toEqual([['failures'], [], 0]);
   });
@@ -176,8 +176,8 @@ describe('RateLimiter', () => {
 
   it('counts and refuses nothing when it is switched off', async () => {
     const { limiter, demands } = setUp({ enabled: false });
-    const verdict = await limiter.admitModel(caller, { ...small, tokens: { least: 1, most: 2_000_000 } });
-    expect(verdict).toEqual({ headers: {}, refusal: null, tokens: 2_000_000, reservation: null });
+    const decision = await limiter.admitModel(caller, { ...small, tokens: { min: 1, max: 2_000_000 } });
+    expect(decision).toEqual({ headers: {}, refusal: null, tokens: 2_000_000, reservation: null });
     await limiter.failed(caller, '192.0.2.1');
     expect(await limiter.blocked(caller)).toBeNull();
     expect(demands).toEqual([]);

@@ -1,8 +1,8 @@
 import type { PlatformError } from '#common';
 import { type Block, type FailureGuard, guardOfAddress, guardOfKey } from './failure-guard.js';
 import { blockHeaders, limitHeaders, type LimitScope, type MeasuredWindow } from './limit-headers.js';
-import type { LimitBook } from './limits/limit-book.js';
-import type { LimitPage } from './limits/limit-page.js';
+import type { LimitConfig } from './limits/limit-config.js';
+import type { LimitSnapshot } from './limits/limit-snapshot.js';
 import type { LimitClass, Limits, LimitTier } from './limits/limit-table.js';
 import type { RefusalLog } from './log/refusal-log.js';
 import { type RefusalReason, refusedByWindow } from './refusal.js';
@@ -26,10 +26,10 @@ export interface ModelUse {
    * Tokens it will use at most. A request whose bound was not the caller's own choice can be held to less, down to
    * `least`, where a whole minute of the limit would not cover it.
    */
-  tokens?: { least: number; most: number };
+  tokens?: { min: number; max: number };
 }
 
-export interface LimitVerdict {
+export interface LimitDecision {
   /** `x-ratelimit-*`, for the answer whatever it is. Empty where no limit holds. */
   headers: Record<string, string>;
   /** What to answer instead; null: go on. */
@@ -42,7 +42,7 @@ export interface LimitVerdict {
 
 export interface RateLimiterOptions {
   store: LimitStore;
-  book: LimitBook;
+  limitConfig: LimitConfig;
   guard: FailureGuard;
   corrector: TokenCorrector;
   log: RefusalLog;
@@ -57,34 +57,34 @@ interface Window {
   limits: Limits;
 }
 
-const unlimited: LimitVerdict = { headers: {}, refusal: null, tokens: Infinity, reservation: null };
+const unlimited: LimitDecision = { headers: {}, refusal: null, tokens: Infinity, reservation: null };
 
 /** What every request has to pass: the limits of its account, of its key and of the installation, in one step. */
 export class RateLimiter {
   constructor(private readonly options: RateLimiterOptions) {}
 
   /** For requests that run a model. Rejects with `SERVICE_UNAVAILABLE` when the store is away. */
-  async admitModel(caller: LimitedCaller, use: ModelUse): Promise<LimitVerdict> {
-    if (!this.options.enabled) return { ...unlimited, tokens: use.tokens?.most ?? 0 };
-    const page = await this.options.book.page();
+  async admitModel(caller: LimitedCaller, use: ModelUse): Promise<LimitDecision> {
+    if (!this.options.enabled) return { ...unlimited, tokens: use.tokens?.max ?? 0 };
+    const page = await this.options.limitConfig.page();
     const own: Window = { scope: 'user', key: modelWindow(caller, use), limits: page.ofModel(caller, use) };
     return await this.admit(caller, use, windowsOf(page, caller, own));
   }
 
   /** For all other requests of a key. Rejects as above. */
-  async admitPlain(caller: LimitedCaller): Promise<LimitVerdict> {
+  async admitPlain(caller: LimitedCaller): Promise<LimitDecision> {
     if (!this.options.enabled) return unlimited;
-    const page = await this.options.book.page();
+    const page = await this.options.limitConfig.page();
     const limits = page.ofPlainRequests(caller.accountId);
     const own: Window = { scope: 'user', key: accountWindow(caller), limits };
     return await this.admit(caller, null, windowsOf(page, caller, own));
   }
 
   /** The verdict on a caller who is known to be blocked; null for all others. */
-  async blocked(caller: LimitedCaller): Promise<LimitVerdict | null> {
+  async blocked(caller: LimitedCaller): Promise<LimitDecision | null> {
     const block = this.options.enabled ? this.options.guard.block(guardOfKey(caller.apiKeyId)) : null;
     if (block === null) return null;
-    return this.turnAway((await this.options.book.page()).ofPlainRequests(caller.accountId), block);
+    return this.turnAway((await this.options.limitConfig.page()).ofPlainRequests(caller.accountId), block);
   }
 
   /** The answer to somebody without a key at an address that is known to be blocked; null for all others. */
@@ -107,7 +107,7 @@ export class RateLimiter {
     log.note({ accountId, apiKeyId, tier, modelId: '', type: 'FAILED_REQUESTS', atMs: began.beganAtMs });
   }
 
-  private async admit(caller: LimitedCaller, use: ModelUse | null, windows: Window[]): Promise<LimitVerdict> {
+  private async admit(caller: LimitedCaller, use: ModelUse | null, windows: Window[]): Promise<LimitDecision> {
     const { store, guard } = this.options;
     const tokens = heldTokens(use?.tokens, windows);
     const guardKey = guardOfKey(caller.apiKeyId);
@@ -140,15 +140,15 @@ export class RateLimiter {
     { windows, tokens, slot }: { windows: Window[]; tokens: number; slot: number },
   ): TokenReservation | null {
     if (windows.every(({ limits }) => limits.tokens === null)) return null;
-    const giveBack = () => void this.options.corrector.correct({ accountId, apiKeyId, modelId }, { slot, tokens }, 0);
-    return new TokenReservation(slot, tokens, giveBack);
+    const refund = () => void this.options.corrector.correct({ accountId, apiKeyId, modelId }, { slot, tokens }, 0);
+    return new TokenReservation(slot, tokens, refund);
   }
 
   private refuse(
     { accountId, apiKeyId, tier }: LimitedCaller,
     use: ModelUse | null,
     { measured, answer, tokens }: { measured: MeasuredWindow[]; answer: TakeAnswer; tokens: number },
-  ): LimitVerdict {
+  ): LimitDecision {
     const lacking = measured.filter(({ state }) => state.lacking !== null);
     const worst = lacking.reduce((one, other) => (other.state.waitMs > one.state.waitMs ? other : one));
     const { scope, limits, state } = lacking.find((window) => isHopeless(window, tokens)) ?? worst;
@@ -172,7 +172,7 @@ export class RateLimiter {
     };
   }
 
-  private turnAway(limits: Limits, { leftMs, endsAtMs }: Block): LimitVerdict {
+  private turnAway(limits: Limits, { leftMs, endsAtMs }: Block): LimitDecision {
     this.options.onRefused('failures');
     return {
       headers: blockHeaders(limits, endsAtMs),
@@ -184,7 +184,7 @@ export class RateLimiter {
 }
 
 /** In one order everywhere, as the store asks. Keys and installations without a limit cost nothing. */
-function windowsOf(page: LimitPage, caller: LimitedCaller, own: Window): Window[] {
+function windowsOf(page: LimitSnapshot, caller: LimitedCaller, own: Window): Window[] {
   const key: Window = { scope: 'api_key', key: keyWindow(caller), limits: page.ofKey(caller.apiKeyId) };
   const all: Window = { scope: 'global', key: installationWindow, limits: page.ofInstallation() };
   return [own, ...[key, all].filter(({ limits }) => limits.requests !== null || limits.tokens !== null)];
@@ -194,7 +194,7 @@ function windowsOf(page: LimitPage, caller: LimitedCaller, own: Window): Window[
 function heldTokens(tokens: ModelUse['tokens'], windows: Window[]): number {
   if (tokens === undefined) return 0;
   const minute = Math.min(...windows.map(({ limits }) => limits.tokens ?? Infinity));
-  return Math.max(tokens.least, Math.min(tokens.most, minute));
+  return Math.max(tokens.min, Math.min(tokens.max, minute));
 }
 
 /** A request that no window could ever take, however empty. */

@@ -17,7 +17,7 @@ export interface WindowRefusal {
   modelId: string | null;
 }
 
-const holders: Record<LimitScope, string> = {
+const replicas: Record<LimitScope, string> = {
   user: 'this account',
   api_key: 'this API key',
   global: 'the whole service',
@@ -36,20 +36,20 @@ export function refusedByWindow({ scope, kind, limits, waitMs, tokens, modelId }
   if (waitMs === null) {
     const asked = kind === 'tokens' ? `This request may use ${count(tokens)} tokens, and ` : '';
     const advice = kind === 'tokens' ? ' Send less, or ask for less output.' : '';
-    const text = `${asked}${holders[scope]} may use no more than ${limit}.${advice}`;
+    const text = `${asked}${replicas[scope]} may use no more than ${limit}.${advice}`;
     return limitError(text.charAt(0).toUpperCase() + text.slice(1), 'never');
   }
   const afterSeconds = secondsOf(waitMs);
   const asked = kind === 'tokens' ? `, and this request may use ${count(tokens)}` : '';
-  const text = `Rate limit reached: ${holders[scope]} may use ${limit}${asked}. Try again in ${afterSeconds} s.`;
+  const text = `Rate limit reached: ${replicas[scope]} may use ${limit}${asked}. Try again in ${afterSeconds} s.`;
   return limitError(text, { afterSeconds });
 }
 
 /** `RATE_LIMIT_EXCEEDED` for a caller whose requests failed too often; names the threshold and the wait. */
-export function refusedForFailures({ most, window, blockMs }: FailureRule, blockedMs: number): PlatformError {
+export function refusedForFailures({ max, window, blockMs }: FailureRule, blockedMs: number): PlatformError {
   const afterSeconds = secondsOf(blockedMs);
   const text =
-    `Too many failed requests: more than ${most} within ${secondsOf(window.lengthMs)} s block all requests ` +
+    `Too many failed requests: more than ${max} within ${secondsOf(window.lengthMs)} s block all requests ` +
     `for ${secondsOf(blockMs)} s. Try again in ${afterSeconds} s.`;
   return limitError(text, { afterSeconds });
 }

@@ -9,7 +9,7 @@ function reserve() {
 describe('TokenReservation', () => {
   it('is given back once nobody holds it', () => {
     const { given, reservation } = reserve();
-    reservation.letGo();
+    reservation.release();
     expect(given.back).toBe(1);
     expect(reservation.hold()).toBe(false);
   });
@@ -17,7 +17,7 @@ describe('TokenReservation', () => {
   it('stays while an admission or a job holds it, whatever becomes of the request', () => {
     const { given, reservation } = reserve();
     expect(reservation.hold()).toBe(true);
-    reservation.letGo();
+    reservation.release();
     expect(given.back).toBe(0);
   });
 
@@ -25,10 +25,10 @@ describe('TokenReservation', () => {
     const { given, reservation } = reserve();
     for (let tries = 0; tries < 3; tries += 1) {
       expect(reservation.hold()).toBe(true);
-      reservation.letGo();
+      reservation.release();
     }
     expect(given.back).toBe(0);
-    reservation.letGo();
+    reservation.release();
     expect(given.back).toBe(1);
   });
 });

@@ -13,24 +13,24 @@ export interface ReservedTokens {
  */
 export class TokenReservation implements ReservedTokens {
   /** The first is the request. */
-  private holders = 1;
+  private replicas = 1;
 
   constructor(
     readonly slot: number,
     readonly tokens: number,
-    private readonly giveBack: () => void,
+    private readonly refund: () => void,
   ) {}
 
   /** False when they were given back before. */
   hold(): boolean {
-    if (this.holders === 0) return false;
-    this.holders += 1;
+    if (this.replicas === 0) return false;
+    this.replicas += 1;
     return true;
   }
 
-  letGo(): void {
-    this.holders -= 1;
-    if (this.holders === 0) this.giveBack();
+  release(): void {
+    this.replicas -= 1;
+    if (this.replicas === 0) this.refund();
   }
 }
 

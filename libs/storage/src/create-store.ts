@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { ArtifactClerk, defaultLifetimeMs } from './artifact-clerk.js';
+import { ArtifactIdFactory, defaultLifetimeMs } from './artifact-id-factory.js';
 import type { ArtifactStore } from './artifact-store.js';
 import { FolderStore } from './folder.store.js';
 import { Bucket, type S3Settings } from './s3/bucket.js';
@@ -20,15 +20,15 @@ export interface StorageSettings {
 
 /** The store that the configuration names. Nothing is asked of it yet. */
 export function createArtifactStore({ home, url, lifetimeMs = defaultLifetimeMs, s3 }: StorageSettings): ArtifactStore {
-  const clerk = new ArtifactClerk(lifetimeMs);
-  if (url === undefined) return new FolderStore(join(home, 'artifacts'), clerk);
+  const artifactIds = new ArtifactIdFactory(lifetimeMs);
+  if (url === undefined) return new FolderStore(join(home, 'artifacts'), artifactIds);
   const { protocol, hostname, pathname } = new URL(url);
-  if (protocol === 'file:') return new FolderStore(fileURLToPath(url), clerk);
+  if (protocol === 'file:') return new FolderStore(fileURLToPath(url), artifactIds);
   if (protocol !== 's3:') throw new TypeError(`${protocol} is no kind of storage.`);
   const prefix = pathname.replaceAll(/^\/+|\/+$/g, '');
   return new S3Store(
     new Bucket(hostname, s3 ?? { region: 'us-east-1' }),
     prefix === '' ? '' : `${decodeURIComponent(prefix)}/`,
-    clerk,
+    artifactIds,
   );
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { runSourceArguments, sourcePath } from '#test/run-source';
-import { ArtifactClerk } from './artifact-clerk.js';
+import { ArtifactIdFactory } from './artifact-id-factory.js';
 import { describeArtifactStore, MovableClock } from './artifact-store.conformance.js';
 import { FolderStore } from './folder.store.js';
 
@@ -18,7 +18,7 @@ describeArtifactStore('a folder', async () => {
   const root = await mkdtemp(join(tmpdir(), 'sluice-artifacts-'));
   const clock = new MovableClock();
   return {
-    store: new FolderStore(root, new ArtifactClerk(undefined, clock)),
+    store: new FolderStore(root, new ArtifactIdFactory(undefined, clock)),
     clock,
     count: async () => (await filesBelow(root)).length,
     close: () => rm(root, { recursive: true, force: true }),

@@ -3,7 +3,7 @@ import { createReadStream } from 'node:fs';
 import { link, mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { pipeline } from 'node:stream';
-import { ArtifactClerk } from './artifact-clerk.js';
+import { ArtifactIdFactory } from './artifact-id-factory.js';
 import { type ArtifactKind, artifactPath, type ArtifactRecord, hourOf, parseArtifactId } from './artifact.js';
 import type {
   ArtifactContent,
@@ -34,13 +34,13 @@ export class FolderStore implements ArtifactStore {
 
   constructor(
     private readonly root: string,
-    private readonly clerk: ArtifactClerk = new ArtifactClerk(),
+    private readonly artifactIds: ArtifactIdFactory = new ArtifactIdFactory(),
   ) {
     this.partial = join(root, 'partial');
   }
 
   reserve(kind: ArtifactKind, lifetimeMs?: number): string {
-    return this.clerk.newId(kind, lifetimeMs);
+    return this.artifactIds.newId(kind, lifetimeMs);
   }
 
   async put(content: ArtifactContent, options: NewArtifactOptions): Promise<ArtifactRecord> {
@@ -48,12 +48,12 @@ export class FolderStore implements ArtifactStore {
   }
 
   async putReserved(id: string, content: ArtifactContent, options: PutOptions): Promise<ArtifactRecord> {
-    this.clerk.expiryOf(id);
+    this.artifactIds.expiryOf(id);
     const part = join(this.partial, `${id}.${randomBytes(6).toString('hex')}`);
     try {
       await mkdir(this.partial, { recursive: true, mode: 0o700 });
       const measured = await writeWhole(part, content, options);
-      const record = this.clerk.record(id, { contentType: options.contentType, ...measured });
+      const record = this.artifactIds.record(id, { contentType: options.contentType, ...measured });
       return await this.keep(record, (target) => rename(part, target));
     } catch (error) {
       await rm(part, { force: true }).catch(() => undefined);
@@ -63,7 +63,7 @@ export class FolderStore implements ArtifactStore {
 
   async find(id: string): Promise<ArtifactRecord | null> {
     const parsed = parseArtifactId(id);
-    if (parsed === null || parsed.expiresAtMs <= this.clerk.clock.nowMs()) return null;
+    if (parsed === null || parsed.expiresAtMs <= this.artifactIds.clock.nowMs()) return null;
     try {
       return JSON.parse(await readFile(`${this.pathOf(id, parsed.expiresAtMs)}.json`, 'utf8')) as ArtifactRecord;
     } catch (error) {
@@ -103,7 +103,7 @@ export class FolderStore implements ArtifactStore {
 
   async copy(id: string, options: { kind: ArtifactKind; lifetimeMs?: number }): Promise<ArtifactRecord> {
     const { record, path } = await this.locate(id);
-    const copy = this.clerk.record(this.reserve(options.kind, options.lifetimeMs), record);
+    const copy = this.artifactIds.record(this.reserve(options.kind, options.lifetimeMs), record);
     try {
       // The bytes of an artifact never change, so two names may share them.
       return await this.keep(copy, (target) => link(path, target));
@@ -125,7 +125,7 @@ export class FolderStore implements ArtifactStore {
   }
 
   async sweep(): Promise<number> {
-    const nowMs = this.clerk.clock.nowMs();
+    const nowMs = this.artifactIds.clock.nowMs();
     try {
       const hours = await listFolder(this.root);
       let deleted = 0;

@@ -13,7 +13,7 @@ export function trainBpe(words: string[][], mergeCount: number): TrainedBpe {
   const symbols = [...new Set(words.flat())].sort();
   const merges: [string, string][] = [];
   while (merges.length < mergeCount) {
-    const best = mostFrequentPair(sequences);
+    const best = maxFrequentPair(sequences);
     if (!best) break;
     const joined = best[0] + best[1];
     merges.push(best);
@@ -23,7 +23,7 @@ export function trainBpe(words: string[][], mergeCount: number): TrainedBpe {
   return { symbols, merges };
 }
 
-function mostFrequentPair(sequences: string[][]): [string, string] | null {
+function maxFrequentPair(sequences: string[][]): [string, string] | null {
   const counts = new Map<string, number>();
   for (const sequence of sequences) {
     for (let index = 0; index + 1 < sequence.length; index++) {

@@ -70,13 +70,15 @@ function refused(environment: Record<string, string>, configClass: ConfigClass):
 /** Every process of the overlay with what is wrong with its environment by `judge`. */
 function judged(
   manifests: readonly Manifest[],
-  judge: (environment: Record<string, string>, configClass: ConfigClass) => string[],
+  safetyClassifier: (environment: Record<string, string>, configClass: ConfigClass) => string[],
 ): string[] {
   return workloadsOf(manifests).flatMap(({ id, component, containers }) => {
     const configClass = component === undefined ? undefined : configOfComponent[component];
     if (configClass === undefined) return component === undefined ? [] : [`${id}: component ${component} is unknown`];
     return containers.flatMap((container) =>
-      judge(environmentOf(container, manifests), configClass).map((problem) => `${id}/${container.name}: ${problem}`),
+      safetyClassifier(environmentOf(container, manifests), configClass).map(
+        (problem) => `${id}/${container.name}: ${problem}`,
+      ),
     );
   });
 }

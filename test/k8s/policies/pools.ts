@@ -64,7 +64,9 @@ function asleep(manifests: readonly Manifest[]): string[] {
     .filter(({ spec }) => spec?.minReplicaCount === 0)
     .filter(
       ({ spec }) =>
-        !spec?.triggers?.some(({ metadata }) => metadata.query?.includes('sluice_model_missed_timestamp_seconds')),
+        !spec?.triggers?.some(({ metadata }) =>
+          metadata.query?.includes('sluice_model_last_unserved_request_timestamp_seconds'),
+        ),
     )
     .map(idOf);
 }

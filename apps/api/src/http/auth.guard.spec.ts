@@ -77,11 +77,11 @@ describe('the auth guard', () => {
       const response = await server.inject({ url, headers: authorization === undefined ? {} : { authorization } });
       return [response.statusCode, response.json<object>()];
     };
-    const stranger = [status, { caller: null, keyUnchecked: false }];
+    const unauthenticatedClient = [status, { caller: null, keyUnchecked: false }];
     expect(await ask('Bearer slk_good')).toEqual([status, { caller: expect.any(Object), keyUnchecked: false }]);
-    expect(await ask()).toEqual(stranger);
-    expect(await ask('Bearer slk_bad')).toEqual(stranger);
-    expect(await ask('Basic c2xr')).toEqual(stranger);
+    expect(await ask()).toEqual(unauthenticatedClient);
+    expect(await ask('Bearer slk_bad')).toEqual(unauthenticatedClient);
+    expect(await ask('Basic c2xr')).toEqual(unauthenticatedClient);
     expect(await ask('Bearer slk_slow')).toEqual([status, { caller: null, keyUnchecked: true }]);
   });
 

@@ -24,7 +24,7 @@ function bearerOf(request: FastifyRequest): string | null {
 }
 
 /** Where keys are looked up, and how long a request may wait for it. */
-export interface AuthParts {
+export interface AuthDependencies {
   accounts: AccountsService;
   budgets: StoreBudgets;
 }
@@ -32,7 +32,7 @@ export interface AuthParts {
 async function callerBehind(
   bearer: string,
   { id }: FastifyRequest,
-  { accounts, budgets }: AuthParts,
+  { accounts, budgets }: AuthDependencies,
 ): Promise<FastifyRequest['caller']> {
   try {
     return await budgets.of(id).within(accounts.authenticate(bearer));
@@ -47,7 +47,7 @@ async function callerBehind(
 async function callerOfRoute(
   request: FastifyRequest,
   access: RouteAccess,
-  parts: AuthParts,
+  parts: AuthDependencies,
 ): Promise<FastifyRequest['caller']> {
   const bearer = bearerOf(request);
   if (bearer !== null) return await callerBehind(bearer, request, parts);
@@ -56,19 +56,19 @@ async function callerOfRoute(
 }
 
 /** Whose key came along where none is needed: failures there count for it, too. A wrong one is as good as none. */
-async function callerIfKnown(request: FastifyRequest, parts: AuthParts): Promise<FastifyRequest['caller']> {
+async function callerIfKnown(request: FastifyRequest, parts: AuthDependencies): Promise<FastifyRequest['caller']> {
   try {
     return await callerOfRoute(request, 'public', parts);
   } catch (error) {
-    request.keyUnchecked = !isStranger(error);
+    request.keyUnchecked = !isUnauthenticated(error);
     return null;
   }
 }
 
 /** What to answer somebody without a valid key instead of that; null: nothing. */
-export type RefuseStranger = (request: FastifyRequest) => PlatformError | null;
+export type RefuseUnauthenticated = (request: FastifyRequest) => PlatformError | null;
 
-function isStranger(error: unknown): boolean {
+function isUnauthenticated(error: unknown): boolean {
   return error instanceof PlatformError && error.code.startsWith('AUTHENTICATION_FAILED');
 }
 
@@ -78,8 +78,8 @@ function isStranger(error: unknown): boolean {
  */
 export function addAuthGuard(
   server: FastifyInstance,
-  parts: AuthParts,
-  refuseStranger: RefuseStranger = () => null,
+  parts: AuthDependencies,
+  refuseUnauthenticated: RefuseUnauthenticated = () => null,
 ): void {
   server.decorateRequest('caller', null);
   server.decorateRequest('keyUnchecked', false);
@@ -93,7 +93,7 @@ export function addAuthGuard(
     try {
       request.caller = await callerOfRoute(request, access, parts);
     } catch (error) {
-      throw isStranger(error) ? (refuseStranger(request) ?? error) : error;
+      throw isUnauthenticated(error) ? (refuseUnauthenticated(request) ?? error) : error;
     }
     if (access === 'admin' && request.caller?.kind !== 'ADMIN') {
       throw new PlatformError('UNAUTHORIZED', 'This needs an ADMIN key.');

@@ -2,16 +2,16 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import Fastify, { type FastifyInstance } from 'fastify';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { answerClientError } from './client-error.js';
+import { sendClientError } from './client-error.js';
 
-describe('answerClientError', () => {
+describe('sendClientError', () => {
   let server: FastifyInstance;
   let socket: Socket;
   let received = '';
 
   beforeEach(async () => {
     server = Fastify({
-      clientErrorHandler: (error, broken) => answerClientError(error, broken, { site: 'SLC', version: '1' }),
+      clientErrorHandler: (error, broken) => sendClientError(error, broken, { site: 'SLC', version: '1' }),
     });
     await server.listen({ host: '127.0.0.1', port: 0 });
     const address = server.server.address() as AddressInfo;

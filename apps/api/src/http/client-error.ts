@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { newRequestId, PlatformError } from '#common';
-import { errorAnswer } from './error-envelope.js';
+import { errorResponse } from './error-envelope.js';
 import { securityHeaders } from './response-headers.js';
 
 interface ParserError extends Error {
@@ -24,11 +24,7 @@ const answered = new WeakSet<Socket>();
  * Answers what is not HTTP, or stopped being it half-way, and closes: the answer takes its leave at once, and whoever
  * keeps the other half open is cut off a moment later. No route is known then, so the answer has the plain envelope.
  */
-export function answerClientError(
-  error: ParserError,
-  socket: Socket,
-  options: { site: string; version: string },
-): void {
+export function sendClientError(error: ParserError, socket: Socket, options: { site: string; version: string }): void {
   // What else comes of it; to close under its hands could take the answer away before it is read.
   if (answered.has(socket)) return;
   if (error.code === 'ECONNRESET' || !socket.writable) {
@@ -36,7 +32,7 @@ export function answerClientError(
     return;
   }
   const { status, message } = problems[error.code ?? ''] ?? { status: 400, message: 'The request is not valid HTTP.' };
-  const { body } = errorAnswer(new PlatformError('INVALID_REQUEST', message), '/');
+  const { body } = errorResponse(new PlatformError('INVALID_REQUEST', message), '/');
   const text = JSON.stringify(body);
   const lines = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
@@ -55,9 +51,9 @@ export function answerClientError(
 }
 
 /** Answers an address that cannot be decoded: no route, no hook and no filter sees such a request. */
-export function answerFrameworkError(request: FastifyRequest, reply: FastifyReply, version: string): void {
+export function sendFrameworkError(request: FastifyRequest, reply: FastifyReply, version: string): void {
   const error = new PlatformError('INVALID_REQUEST', 'The address is not valid.');
-  const { status, headers, body } = errorAnswer(error, '/');
+  const { status, headers, body } = errorResponse(error, '/');
   const named = { ...securityHeaders, 'cf-ray': request.id, 'x-service-version': version };
   void reply
     .status(status)

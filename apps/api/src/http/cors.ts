@@ -3,7 +3,7 @@ const methods = ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE'];
 
 /**
  * What scripts of other origins may read, when an operator lets them in: every header that an answer of the api can
- * have, but those that only browsers heed and those that scripts may read anyway. `test/house` looks for others.
+ * have, but those that only browsers heed and those that scripts may read anyway. `test/architecture` looks for others.
  */
 export const exposedHeaders = [
   'accept-ranges',

@@ -1,15 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import { errorTable, type ErrorCode, PlatformError, type RetryAdvice } from '#common';
-import { errorAnswer, isOpenaiPath } from './error-envelope.js';
+import { errorResponse, isOpenaiPath } from './error-envelope.js';
 
 const openaiRoute = '/api/v1/chat/completions?x=1';
 const otherRoute = '/api/v1/billing/balance';
 
 function answer(code: ErrorCode, url: string) {
-  return errorAnswer(new PlatformError(code, 'It went wrong.', 'field'), url);
+  return errorResponse(new PlatformError(code, 'It went wrong.', 'field'), url);
 }
 
-describe('errorAnswer', () => {
+describe('errorResponse', () => {
   it('gives OpenAI’s object on its routes and the plain one elsewhere', () => {
     expect(answer('INVALID_REQUEST', openaiRoute).body).toEqual({
       error: { message: 'It went wrong.', type: 'invalid_request_error', param: 'field', code: 'INVALID_REQUEST' },
@@ -46,7 +46,7 @@ describe('errorAnswer', () => {
 
   it('says what an error itself knows of a later try', () => {
     const refused = (retry: RetryAdvice) =>
-      errorAnswer(new PlatformError('RATE_LIMIT_EXCEEDED', 'x', null, { retry }), openaiRoute).headers;
+      errorResponse(new PlatformError('RATE_LIMIT_EXCEEDED', 'x', null, { retry }), openaiRoute).headers;
     expect(refused({ afterSeconds: 42 })).toEqual({ 'retry-after': '42' });
     expect(refused('never')).toEqual({ 'x-should-retry': 'false' });
   });
@@ -56,7 +56,7 @@ describe('errorAnswer', () => {
       { code: 'too_big', path: ['messages', 0, 'name'], message: 'too long' },
       { code: 'custom', path: ['constructor'], message: 'odd' },
     ];
-    const { body } = errorAnswer(new PlatformError('INVALID_REQUEST', 'x', null, { issues }), otherRoute);
+    const { body } = errorResponse(new PlatformError('INVALID_REQUEST', 'x', null, { issues }), otherRoute);
     expect(body).toMatchObject({
       issues,
       details: {

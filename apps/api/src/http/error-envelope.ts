@@ -1,7 +1,7 @@
 import { type ErrorCode, type ErrorIssue, errorEntry, type PlatformError } from '#common';
 
 /** An error as it goes out: what the route's callers can read (DESIGN 7). */
-export interface ErrorAnswer {
+export interface ErrorResponse {
   status: number;
   headers: Record<string, string>;
   body: object;
@@ -72,7 +72,7 @@ export function openaiError(error: PlatformError): {
 }
 
 /** The answer to an error, in the envelope of the route `url`; an address stands in where there is no route. */
-export function errorAnswer(error: PlatformError, url: string): ErrorAnswer {
+export function errorResponse(error: PlatformError, url: string): ErrorResponse {
   const code = publicCodes[error.code] ?? error.code;
   const status = errorEntry(code).status ?? 500;
   const { issues } = error;

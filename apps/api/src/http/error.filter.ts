@@ -4,7 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type ErrorCode, PlatformError } from '#common';
 import type { Logger } from '#platform/logging';
 import { bodyLimitBytes } from './body-limits.js';
-import { errorAnswer } from './error-envelope.js';
+import { errorResponse } from './error-envelope.js';
 import type { RouteTable } from './route-table.js';
 
 const frameworkMessages: Partial<Record<number, { code: ErrorCode; message: string }>> = {
@@ -36,7 +36,7 @@ export class ErrorFilter implements ExceptionFilter {
       return;
     }
     // By the route that was found: `/%61pi/v1/…` and `http://host/api/v1/…` lead there too. Without one, by the address.
-    const { status, headers, body } = errorAnswer(error, request.routeOptions.url ?? request.url);
+    const { status, headers, body } = errorResponse(error, request.routeOptions.url ?? request.url);
     void reply.status(status).headers(headers);
     if (error.code === 'PAYLOAD_TOO_LARGE') void readToEnd(request.raw).then(() => reply.send(body));
     else void reply.send(body);

@@ -2,22 +2,22 @@ import { PassThrough, Readable } from 'node:stream';
 import fastify, { type FastifyInstance, type FastifyReply } from 'fastify';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { PlatformError } from '#common';
-import type { ClaimEnding, IdempotencyService, KeyClaim, KeyedRequest, StoredAnswer } from '#jobs';
+import type { ClaimEnding, IdempotencyService, KeyClaim, KeyedRequest, StoredResponse } from '#jobs';
 import { sseData, SseWriter } from '#platform/http';
-import { RecordingRoom, AnswerRecorder, longestAnswerBytes } from './answer-recorder.js';
+import { RecordingQuota, ResponseRecorder, maxResponseBytes } from './response-recorder.js';
 import { addIdempotency } from './idempotency.js';
 import { StoreBudgets } from './store-budgets.js';
 import { addJsonParser } from './json.parser.js';
 
 interface Ended {
   ending: ClaimEnding;
-  answer: StoredAnswer | null;
+  answer: StoredResponse | null;
 }
 
 let server: FastifyInstance;
 let asked: KeyedRequest[];
 let ended: Ended[];
-let keptAnswer: { answer: StoredAnswer; isCut: boolean } | null;
+let storedResponse: { answer: StoredResponse; isCut: boolean } | null;
 let onEnd: () => void;
 let replayRefusal: PlatformError | null;
 
@@ -25,8 +25,8 @@ let replayRefusal: PlatformError | null;
 const idempotency = {
   open: (request: KeyedRequest) => {
     asked.push(request);
-    if (keptAnswer !== null) return Promise.resolve(keptAnswer);
-    const end = (ending: ClaimEnding, answer: StoredAnswer | null): Promise<void> => {
+    if (storedResponse !== null) return Promise.resolve(storedResponse);
+    const end = (ending: ClaimEnding, answer: StoredResponse | null): Promise<void> => {
       ended.push({ ending, answer });
       onEnd();
       return Promise.resolve();
@@ -46,7 +46,7 @@ async function stream(reply: FastifyReply, ending?: 'failed'): Promise<void> {
 beforeEach(async () => {
   asked = [];
   ended = [];
-  keptAnswer = null;
+  storedResponse = null;
   onEnd = () => undefined;
   replayRefusal = null;
   server = fastify();
@@ -55,8 +55,8 @@ beforeEach(async () => {
     request.caller = { accountId: 'account', apiKeyId: 'key', kind: 'INFERENCE' } as typeof request.caller;
     void reply.header('cf-ray', request.id);
   });
-  const holdReplay = (): Promise<void> => (replayRefusal === null ? Promise.resolve() : Promise.reject(replayRefusal));
-  addIdempotency(server, { idempotency, budgets: new StoreBudgets(60_000), holdReplay });
+  const limitReplay = (): Promise<void> => (replayRefusal === null ? Promise.resolve() : Promise.reject(replayRefusal));
+  addIdempotency(server, { idempotency, budgets: new StoreBudgets(60_000), limitReplay });
   addJsonParser(server);
   server.setErrorHandler((error, _request, reply) => {
     const { code, param } = PlatformError.from(error);
@@ -153,7 +153,7 @@ describe('the first request with a key', () => {
 describe('a request with a key that has an answer', () => {
   it('gets it, and is marked', async () => {
     const body = Buffer.from('{"a":1}');
-    keptAnswer = {
+    storedResponse = {
       answer: { status: 200, headers: { 'content-type': 'application/json', 'x-a': 'b' }, body },
       isCut: false,
     };
@@ -165,7 +165,7 @@ describe('a request with a key that has an answer', () => {
   });
 
   it('is not sent to whoever may not have it now', async () => {
-    keptAnswer = { answer: { status: 200, headers: {}, body: Buffer.from('{}') }, isCut: false };
+    storedResponse = { answer: { status: 200, headers: {}, body: Buffer.from('{}') }, isCut: false };
     replayRefusal = new PlatformError('RATE_LIMIT_EXCEEDED', 'Too many requests.');
     const response = await post('/json/1');
     expect(response.headers.get('idempotent-replayed')).toBeNull();
@@ -174,7 +174,7 @@ describe('a request with a key that has an answer', () => {
 
   it('gets an error behind a stream that was cut', async () => {
     const headers = { 'content-type': 'text/event-stream' };
-    keptAnswer = { answer: { status: 200, headers, body: Buffer.from('data: {}\n\n') }, isCut: true };
+    storedResponse = { answer: { status: 200, headers, body: Buffer.from('data: {}\n\n') }, isCut: true };
     const text = await (await post('/events')).text();
     expect(text).toMatch(/^data: {}\n\ndata: {"error":{.*"code":"IDEMPOTENT_ANSWER_LOST".*}}\n\n$/);
   });
@@ -209,21 +209,21 @@ describe('what makes requests equal', () => {
 });
 
 describe('the room for answers', () => {
-  function recorder(room: RecordingRoom): AnswerRecorder {
-    const end = (ending: ClaimEnding, answer: StoredAnswer | null): Promise<void> => {
+  function recorder(room: RecordingQuota): ResponseRecorder {
+    const end = (ending: ClaimEnding, answer: StoredResponse | null): Promise<void> => {
       ended.push({ ending, answer });
       return Promise.resolve();
     };
-    const claim = { end } as unknown as ConstructorParameters<typeof AnswerRecorder>[0];
-    const made = new AnswerRecorder(claim, room, new Set());
+    const claim = { end } as unknown as ConstructorParameters<typeof ResponseRecorder>[0];
+    const made = new ResponseRecorder(claim, room, new Set());
     made.begin(200, {});
     return made;
   }
 
   it('keeps no answer that is too long, and the next one all the same', async () => {
-    const room = new RecordingRoom(longestAnswerBytes * 4);
+    const room = new RecordingQuota(maxResponseBytes * 4);
     const long = recorder(room);
-    for (let part = 0; part <= 16; part += 1) long.add(Buffer.alloc(longestAnswerBytes / 16));
+    for (let part = 0; part <= 16; part += 1) long.add(Buffer.alloc(maxResponseBytes / 16));
     await long.end('whole');
     const short = recorder(room);
     short.add('ab');
@@ -235,7 +235,7 @@ describe('the room for answers', () => {
   });
 
   it('is shared by all that are taken down at once, and given back', async () => {
-    const room = new RecordingRoom(10);
+    const room = new RecordingQuota(10);
     const [first, second] = [recorder(room), recorder(room)];
     first.add('12345678');
     second.add('123');
@@ -248,16 +248,16 @@ describe('the room for answers', () => {
   });
 
   it('is taken until what was taken down is kept', async () => {
-    const room = new RecordingRoom(10);
-    let isKept = (): void => undefined;
-    const slow = { end: () => new Promise<void>((resolve) => (isKept = resolve)) };
-    const waiting = new AnswerRecorder(slow as unknown as KeyClaim, room, new Set());
+    const room = new RecordingQuota(10);
+    let isSticky = (): void => undefined;
+    const slow = { end: () => new Promise<void>((resolve) => (isSticky = resolve)) };
+    const waiting = new ResponseRecorder(slow as unknown as KeyClaim, room, new Set());
     waiting.begin(200, {});
     waiting.add('12345678');
     const end = waiting.end('whole');
     waiting.cut();
     expect(room.take(3)).toBe(false);
-    isKept();
+    isSticky();
     await end;
     expect(room.take(10)).toBe(true);
   });

@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { PlatformError } from '#common';
 import type { IdempotencyService, KeyOpening } from '#jobs';
 import { RequestFingerprint, type RouteSettings, sseData } from '#platform/http';
-import { AnswerRecorder, RecordingRoom } from './answer-recorder.js';
+import { ResponseRecorder, RecordingQuota } from './response-recorder.js';
 import { openaiError } from './error-envelope.js';
 import type { StoreBudgets } from './store-budgets.js';
 
@@ -45,21 +45,24 @@ async function replay(reply: FastifyReply, { answer, isCut }: Extract<KeyOpening
   await reply.send(body);
 }
 
-export interface IdempotencyParts {
+export interface IdempotencyDependencies {
   idempotency: IdempotencyService;
   budgets: StoreBudgets;
   /** Rejects with what a kept answer may not be sent for: it comes to no model whose limit would count it. */
-  holdReplay: (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
+  limitReplay: (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
 }
 
 /**
  * `Idempotency-Key` on every route that declares itself `@Billed`, whatever it answers: JSON, bytes or events. Runs
  * when the body has been read and before any handler; without the header it costs a look at the headers.
  */
-export function addIdempotency(server: FastifyInstance, { idempotency, budgets, holdReplay }: IdempotencyParts): void {
-  const room = new RecordingRoom();
+export function addIdempotency(
+  server: FastifyInstance,
+  { idempotency, budgets, limitReplay }: IdempotencyDependencies,
+): void {
+  const room = new RecordingQuota();
   server.decorateRequest('fingerprint', null);
-  server.decorateRequest('answerTape', null);
+  server.decorateRequest('responseTape', null);
   server.addHook('onRequest', (request, _reply, done) => {
     try {
       request.fingerprint = fingerprintOf(request);
@@ -73,9 +76,9 @@ export function addIdempotency(server: FastifyInstance, { idempotency, budgets, 
     openThen(request, reply, (error, isFirst) => (error !== null || isFirst ? done(error ?? undefined) : undefined));
   });
   server.addHook('onSend', (request, reply, payload, done) => {
-    const { answerTape } = request;
-    if (!(answerTape instanceof AnswerRecorder)) return done(null, payload);
-    recordThen(answerTape, reply, payload, done);
+    const { responseTape } = request;
+    if (!(responseTape instanceof ResponseRecorder)) return done(null, payload);
+    recordThen(responseTape, reply, payload, done);
   });
 
   // Hooks with a callback: the many requests without a key are spared a promise each.
@@ -85,15 +88,15 @@ export function addIdempotency(server: FastifyInstance, { idempotency, budgets, 
     const { fingerprint, caller, id: requestId } = request;
     if (fingerprint === null || caller === null) return true;
     const keyed = { accountId: caller.accountId, key: fingerprint.key, fingerprint: fingerprint.digest(), requestId };
-    const asked = idempotency.open(keyed, settingsOf(request).answerOfJob);
-    const opening = await budgets.of(requestId).within(asked, giveBack).catch(asUnavailable);
+    const asked = idempotency.open(keyed, settingsOf(request).responseOfJob);
+    const opening = await budgets.of(requestId).within(asked, refund).catch(asUnavailable);
     if ('answer' in opening) {
-      await holdReplay(request, reply);
+      await limitReplay(request, reply);
       await replay(reply, opening);
       return false;
     }
-    const recorder = new AnswerRecorder(opening.claim, room, new Set(Object.keys(reply.getHeaders())));
-    request.answerTape = recorder;
+    const recorder = new ResponseRecorder(opening.claim, room, new Set(Object.keys(reply.getHeaders())));
+    request.responseTape = recorder;
     reply.raw.once('close', () => recorder.cut());
     if (reply.raw.destroyed) recorder.cut();
     return true;
@@ -101,7 +104,7 @@ export function addIdempotency(server: FastifyInstance, { idempotency, budgets, 
 }
 
 /** A claim that comes too late: nobody will answer under it. */
-async function giveBack(opening: KeyOpening): Promise<void> {
+async function refund(opening: KeyOpening): Promise<void> {
   if ('claim' in opening) await opening.claim.end('cut', null);
 }
 
@@ -114,7 +117,7 @@ function asUnavailable(error: unknown): never {
 const recordThen = callbackify(record);
 
 /** The payload as it goes on, taken down. */
-async function record(recorder: AnswerRecorder, reply: FastifyReply, payload: unknown): Promise<unknown> {
+async function record(recorder: ResponseRecorder, reply: FastifyReply, payload: unknown): Promise<unknown> {
   recorder.begin(reply.statusCode, reply.getHeaders());
   if (payload instanceof Readable) return recorder.through(payload);
   if (typeof payload === 'string' || payload instanceof Uint8Array) recorder.add(payload);

@@ -16,7 +16,7 @@ import {
 import { addJsonParser } from './json.parser.js';
 import { addMultipartParser } from './multipart.parser.js';
 
-class PictureRequest {
+class ImageRequest {
   @TextField({ description: 'What to do.', required: true })
   prompt!: string;
 
@@ -55,7 +55,7 @@ describe('forms', () => {
       void reply.status(400).send({ code, message, param });
     });
     server.post('/picture', { config: { multipart: limits } }, (request) => {
-      const read = readBody(PictureRequest, request);
+      const read = readBody(ImageRequest, request);
       fingerprints.push(Buffer.from(request.fingerprint?.digest() ?? []).toString('hex'));
       return JSON.parse(
         JSON.stringify(read, (_key, value: unknown) =>
@@ -83,12 +83,12 @@ describe('forms', () => {
     return form;
   }
 
-  const picture = (bytes = 'pixels', name = 'cat.png') => new File([bytes], name, { type: 'image/png' });
+  const image = (bytes = 'pixels', name = 'cat.png') => new File([bytes], name, { type: 'image/png' });
 
   it('become the DTO that JSON becomes', async () => {
-    const form = formOf({ prompt: 'grüße', count: '2', strength: '0.5', safe: 'false', image: picture() });
-    form.append('images', picture('one', 'a.png'));
-    form.append('images[]', picture('two', 'b.png'));
+    const form = formOf({ prompt: 'grüße', count: '2', strength: '0.5', safe: 'false', image: image() });
+    form.append('images', image('one', 'a.png'));
+    form.append('images[]', image('two', 'b.png'));
     expect(await send('/picture', form)).toEqual({
       prompt: 'grüße',
       count: 2,
@@ -102,7 +102,7 @@ describe('forms', () => {
   });
 
   it('make a list of one file where the field is a list', async () => {
-    expect(await send('/picture', formOf({ prompt: 'x', images: picture() }))).toMatchObject({
+    expect(await send('/picture', formOf({ prompt: 'x', images: image() }))).toMatchObject({
       images: ['cat.png image/png pixels'],
     });
   });
@@ -125,19 +125,19 @@ describe('forms', () => {
 
   it('are the same request whatever lies between their parts', async () => {
     fingerprints.length = 0;
-    const form = () => formOf({ prompt: 'x', image: picture() });
+    const form = () => formOf({ prompt: 'x', image: image() });
     await send('/picture', form());
     await send('/picture', form());
-    await send('/picture', formOf({ prompt: 'x', image: picture('other') }));
+    await send('/picture', formOf({ prompt: 'x', image: image('other') }));
     expect(fingerprints[0]).toBe(fingerprints[1]);
     expect(fingerprints[0]).not.toBe(fingerprints[2]);
   });
 
   it('are refused where they bring too much', async () => {
     const large = { code: 'PAYLOAD_TOO_LARGE' };
-    expect(await send('/picture', formOf({ prompt: 'x', image: picture('a'.repeat(1_001)) }))).toMatchObject(large);
-    expect(await send('/picture', formOf({ prompt: 'x', image: picture('a'.repeat(1_000)) }))).not.toMatchObject(large);
-    const files = Object.fromEntries(['a', 'b', 'c', 'd'].map((name) => [name, picture()]));
+    expect(await send('/picture', formOf({ prompt: 'x', image: image('a'.repeat(1_001)) }))).toMatchObject(large);
+    expect(await send('/picture', formOf({ prompt: 'x', image: image('a'.repeat(1_000)) }))).not.toMatchObject(large);
+    const files = Object.fromEntries(['a', 'b', 'c', 'd'].map((name) => [name, image()]));
     expect(await send('/picture', formOf({ prompt: 'x', ...files }))).toMatchObject(large);
     expect(await send('/picture', formOf({ prompt: 'a'.repeat(1_048_577) }))).toMatchObject(large);
     const fields = Object.fromEntries(Array.from({ length: 101 }, (_, index) => [`f${index}`, '']));
@@ -203,6 +203,6 @@ describe('forms', () => {
     const refused = { code: 'INVALID_CONTENT_TYPE' };
     expect(await send('/json', formOf({ prompt: 'x' }))).toMatchObject(refused);
     expect(await send('/file', { body: '{}', type: 'application/json' })).toMatchObject(refused);
-    expect(await send('/file', formOf({ file: picture() }))).toEqual({});
+    expect(await send('/file', formOf({ file: image() }))).toEqual({});
   });
 });

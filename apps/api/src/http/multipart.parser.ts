@@ -11,7 +11,7 @@ import {
 } from '#platform/http';
 
 /** Bytes of a form at most, whatever the route: three pictures and what goes with them. */
-const mostBytes = 80 * 1024 * 1024;
+const maxBytes = 80 * 1024 * 1024;
 /** Room for texts and headers beside the files. */
 const textBytes = 2 * 1024 * 1024;
 const textLimits = { fieldNameSize: 100, fieldSize: 1024 * 1024, fields: 100, headerPairs: 20 } as const;
@@ -25,7 +25,7 @@ function isForm({ headers }: FastifyRequest): boolean {
 }
 
 function bytesAllowed({ maxFiles, maxFileBytes }: MultipartLimits): number {
-  return Math.min(mostBytes, maxFiles * maxFileBytes + textBytes);
+  return Math.min(maxBytes, maxFiles * maxFileBytes + textBytes);
 }
 
 function tooLarge(problem: string): PlatformError {
@@ -43,7 +43,7 @@ export function addMultipartParser(server: FastifyInstance): void {
     if (isForm(request)) checkHead(request, limits);
     else if (limits?.only === true && request.headers['content-type'] !== undefined) throw notAForm();
   });
-  const settings = { parseAs: 'buffer', bodyLimit: mostBytes } as const;
+  const settings = { parseAs: 'buffer', bodyLimit: maxBytes } as const;
   server.addContentTypeParser<Buffer>(
     'multipart/form-data',
     settings,

@@ -2,7 +2,7 @@ import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { describe, expect, it, vi } from 'vitest';
 import { PlatformError } from '#common';
 import type { RequestCaller } from '#platform/http';
-import { addRateLimits, holdReplay, type RateLimitParts } from './rate-limit.guard.js';
+import { addRateLimits, limitReplay, type RateLimitDependencies } from './rate-limit.guard.js';
 import { StoreBudgets } from './store-budgets.js';
 
 const known: RequestCaller = {
@@ -18,8 +18,8 @@ async function serve(
   caller: RequestCaller | null,
 ): Promise<{ server: FastifyInstance; failed: ReturnType<typeof vi.fn> }> {
   const failed = vi.fn(async () => undefined);
-  const verdict = { headers: { 'x-ratelimit-type': 'user' }, refusal: null, tokens: 0, reservation: null };
-  const limiter = { failed, blocked: async () => null, blockedAddress: () => null, admitPlain: async () => verdict };
+  const decision = { headers: { 'x-ratelimit-type': 'user' }, refusal: null, tokens: 0, reservation: null };
+  const limiter = { failed, blocked: async () => null, blockedAddress: () => null, admitPlain: async () => decision };
   const balances = { of: async () => ({ usdNano: 0n, diemNano: 0n }) };
   const server = fastify();
   server.decorateRequest('caller', null);
@@ -28,7 +28,7 @@ async function serve(
     request.caller = caller;
     request.keyUnchecked = request.headers['x-unchecked'] !== undefined;
   });
-  addRateLimits(server, { limiter, balances, budgets: new StoreBudgets(1_000) } as unknown as RateLimitParts);
+  addRateLimits(server, { limiter, balances, budgets: new StoreBudgets(1_000) } as unknown as RateLimitDependencies);
   server.get<{ Params: { status: string } }>('/api/v1/status/:status', async (request, reply) =>
     reply.status(Number(request.params.status)).send({}),
   );
@@ -88,11 +88,11 @@ describe('the count of failures', () => {
 describe('an answer that was kept', () => {
   const ask = async (refusal: PlatformError | null) => {
     const admitPlain = vi.fn(async () => ({ headers: { 'x-ratelimit-type': 'user' }, refusal }));
-    const parts = { limiter: { admitPlain }, budgets: new StoreBudgets(1_000) } as unknown as RateLimitParts;
-    const request = { id: 'r', caller: known, limitVerdict: null } as unknown as FastifyRequest;
+    const parts = { limiter: { admitPlain }, budgets: new StoreBudgets(1_000) } as unknown as RateLimitDependencies;
+    const request = { id: 'r', caller: known, limitDecision: null } as unknown as FastifyRequest;
     const reply = { headers: vi.fn() };
-    const held = await holdReplay(parts, request, reply as unknown as FastifyReply).catch((error: unknown) => error);
-    return { held, counted: request.limitVerdict !== null, headers: reply.headers.mock.calls, admitPlain };
+    const held = await limitReplay(parts, request, reply as unknown as FastifyReply).catch((error: unknown) => error);
+    return { held, counted: request.limitDecision !== null, headers: reply.headers.mock.calls, admitPlain };
   };
 
   it('counts like a request that runs no model, once', async () => {

@@ -3,92 +3,92 @@ import type { RecentBalances } from '#billing';
 import { BudgetSpent } from '#common';
 import { type AdmittedUse, balanceHeaders, type ModelDemand } from '#jobs/api';
 import { callerOf, type RequestCaller, type RouteSettings } from '#platform/http';
-import { limitClassOf, type LimitVerdict, type RateLimiter } from '#rate-limit';
+import { limitClassOf, type LimitDecision, type RateLimiter } from '#rate-limit';
 import { isApiRoute } from './api-route.js';
-import type { RefuseStranger } from './auth.guard.js';
+import type { RefuseUnauthenticated } from './auth.guard.js';
 import { callerAddress } from './caller-address.js';
 import type { StoreBudgets } from './store-budgets.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
     /** What the limits said of it; null before they were asked. */
-    limitVerdict: LimitVerdict | null;
+    limitDecision: LimitDecision | null;
   }
 }
 
-export interface RateLimitParts {
+export interface RateLimitDependencies {
   limiter: RateLimiter;
   budgets: StoreBudgets;
   balances: RecentBalances;
 }
 
 /** What a stranger gets whose address is blocked. */
-export function refuseStranger(limiter: RateLimiter): RefuseStranger {
+export function refuseUnauthenticated(limiter: RateLimiter): RefuseUnauthenticated {
   return ({ ip }) => limiter.blockedAddress(callerAddress(ip));
 }
 
-function apply(request: FastifyRequest, reply: FastifyReply, verdict: LimitVerdict): void {
-  request.limitVerdict = verdict;
-  void reply.headers(verdict.headers);
-  if (verdict.refusal !== null) throw verdict.refusal;
+function apply(request: FastifyRequest, reply: FastifyReply, decision: LimitDecision): void {
+  request.limitDecision = decision;
+  void reply.headers(decision.headers);
+  if (decision.refusal !== null) throw decision.refusal;
 }
 
 /**
  * Holds a request that runs a model to its limits and sets their headers. Rejects with `RATE_LIMIT_EXCEEDED`, and with
  * `SERVICE_UNAVAILABLE` when they cannot be checked.
  */
-export async function holdToModel(
-  { limiter, budgets }: Pick<RateLimitParts, 'limiter' | 'budgets'>,
+export async function applyModelLimit(
+  { limiter, budgets }: Pick<RateLimitDependencies, 'limiter' | 'budgets'>,
   { request, reply }: { request: FastifyRequest; reply: FastifyReply },
   { model, action = 'run', tokens }: ModelDemand,
 ): Promise<AdmittedUse> {
   const limitClass = action === 'retrieve' ? 'retrieve' : limitClassOf(model);
   const asked = limiter.admitModel(callerOf(request), { modelId: model.id, limitClass, tokens });
   // An answer that comes too late has reserved for nobody.
-  const verdict = await budgets.of(request.id).within(asked, (late) => late.reservation?.letGo());
-  const { reservation } = verdict;
+  const decision = await budgets.of(request.id).within(asked, (late) => late.reservation?.release());
+  const { reservation } = decision;
   // The request lets go of its tokens when its answer is out, or its caller has left: a job holds them, or nobody.
   if (reservation !== null) {
-    if (reply.raw.destroyed) reservation.letGo();
-    else reply.raw.once('close', () => reservation.letGo());
+    if (reply.raw.destroyed) reservation.release();
+    else reply.raw.once('close', () => reservation.release());
   }
-  apply(request, reply, verdict);
-  return { tokens: verdict.tokens, tokenReservation: reservation };
+  apply(request, reply, decision);
+  return { tokens: decision.tokens, tokenReservation: reservation };
 }
 
 /** Holds requests of a key that run no model to the limit of those; before the store is asked, whoever is blocked. */
-async function holdToPlainLimit(
+async function applyPlainLimit(
   limiter: RateLimiter,
   caller: RequestCaller,
   { limitedByModel }: RouteSettings,
-): Promise<LimitVerdict | null> {
+): Promise<LimitDecision | null> {
   const blocked = await limiter.blocked(caller);
   if (blocked !== null || limitedByModel === true) return blocked;
-  return await plainVerdict(limiter, caller);
+  return await plainDecision(limiter, caller);
 }
 
 /** Holds an answer that was kept, and runs no model, to the limit of such requests. Rejects with `RATE_LIMIT_EXCEEDED`. */
-export async function holdReplay(
-  { limiter, budgets }: Pick<RateLimitParts, 'limiter' | 'budgets'>,
+export async function limitReplay(
+  { limiter, budgets }: Pick<RateLimitDependencies, 'limiter' | 'budgets'>,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> {
-  if (request.limitVerdict === null)
-    await applyInTime(budgets, { request, reply }, plainVerdict(limiter, callerOf(request)));
+  if (request.limitDecision === null)
+    await applyInTime(budgets, { request, reply }, plainDecision(limiter, callerOf(request)));
 }
 
 /** Applies a verdict that comes within the request's budget; none, where it comes later. */
 async function applyInTime(
   budgets: StoreBudgets,
   { request, reply }: { request: FastifyRequest; reply: FastifyReply },
-  asked: Promise<LimitVerdict | null>,
+  asked: Promise<LimitDecision | null>,
 ): Promise<void> {
-  const verdict = await budgets.of(request.id).within(asked).catch(unlessSpent);
-  if (verdict !== null) apply(request, reply, verdict);
+  const decision = await budgets.of(request.id).within(asked).catch(unlessSpent);
+  if (decision !== null) apply(request, reply, decision);
 }
 
 /** Null when the store is away: what runs no model does not stand still with it. */
-async function plainVerdict(limiter: RateLimiter, caller: RequestCaller): Promise<LimitVerdict | null> {
+async function plainDecision(limiter: RateLimiter, caller: RequestCaller): Promise<LimitDecision | null> {
   return await limiter.admitPlain(caller).catch(() => null);
 }
 
@@ -108,9 +108,9 @@ function countsAsFailure({ caller, headers, keyUnchecked }: FastifyRequest, { st
  * What every request has to pass, and every answer to a key says: limits that depend on no model, the block after
  * failures, and the headers of limits and balances. Limits of models are asked by the slices; see `holdToModel`.
  */
-export function addRateLimits(server: FastifyInstance, { limiter, balances, budgets }: RateLimitParts): void {
-  server.decorateRequest('limitVerdict', null);
-  const refuse = refuseStranger(limiter);
+export function addRateLimits(server: FastifyInstance, { limiter, balances, budgets }: RateLimitDependencies): void {
+  server.decorateRequest('limitDecision', null);
+  const refuse = refuseUnauthenticated(limiter);
 
   server.addHook('onRequest', async (request, reply) => {
     const { caller, keyUnchecked } = request;
@@ -120,7 +120,7 @@ export function addRateLimits(server: FastifyInstance, { limiter, balances, budg
       if (refusal !== null) throw refusal;
       return;
     }
-    const limited = holdToPlainLimit(limiter, caller, request.routeOptions.config as RouteSettings);
+    const limited = applyPlainLimit(limiter, caller, request.routeOptions.config as RouteSettings);
     await applyInTime(budgets, { request, reply }, limited);
   });
 
@@ -129,21 +129,21 @@ export function addRateLimits(server: FastifyInstance, { limiter, balances, budg
     const facts = Promise.all([
       failed ? limiter.failed(caller, callerAddress(request.ip)) : undefined,
       // One that failed before it came to its model counts like one that runs none.
-      caller !== null && request.limitVerdict === null ? plainVerdict(limiter, caller) : null,
+      caller !== null && request.limitDecision === null ? plainDecision(limiter, caller) : null,
       caller !== null && !reply.hasHeader('x-service-balance-usd') ? balances.of(caller.accountId) : null,
     ]);
     // An answer without them is better than one that waits for a store that does not answer.
-    const [, verdict, balance] = await budgets
+    const [, decision, balance] = await budgets
       .of(request.id)
       .within(facts)
       .catch(() => [undefined, null, null] as const);
-    if (verdict !== null) void reply.headers(verdict.headers);
+    if (decision !== null) void reply.headers(decision.headers);
     if (balance !== null) void reply.headers(balanceHeaders({ balanceBefore: balance }));
   };
 
   server.addHook('onSend', async (request, reply, payload) => {
     const failed = countsAsFailure(request, reply);
-    const isComplete = request.limitVerdict !== null && reply.hasHeader('x-service-balance-usd');
+    const isComplete = request.limitDecision !== null && reply.hasHeader('x-service-balance-usd');
     if (isApiRoute(request) && (failed || (request.caller !== null && !isComplete))) {
       await complete(request, reply, failed);
     }

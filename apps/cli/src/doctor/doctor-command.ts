@@ -14,9 +14,9 @@ export function addDoctorCommand(program: Command, context: CliContext): void {
 }
 
 async function doctor(context: CliContext, { json }: { json?: boolean }): Promise<void> {
-  const [{ examine }, { findingsOf }] = await Promise.all([import('./examine.js'), import('./findings.js')]);
+  const [{ examine }, { collectFindings }] = await Promise.all([import('./examine.js'), import('./findings.js')]);
   const diagnosis = await examine(context);
-  const findings = findingsOf(diagnosis);
+  const findings = collectFindings(diagnosis);
   if (json) return context.output.json({ ...diagnosis, findings });
   print(context, diagnosis, findings);
 }

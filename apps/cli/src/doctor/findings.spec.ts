@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Diagnosis } from './examine.js';
-import { findingsOf } from './findings.js';
+import { collectFindings } from './findings.js';
 
 const gpu = { name: 'NVIDIA H200', totalBytes: 2 ** 37, usedBytes: 0, slices: [] };
 const nvidia = { driverVersion: '570.86.15', cudaVersion: '12.8', devices: [gpu] };
@@ -31,12 +31,12 @@ const cudaFails = [
 
 function withoutCuda(machine: Partial<Diagnosis['machine']>, cuda: Diagnosis['runtime']['cuda']): string[] {
   const runtime = { ...healthy.runtime, cuda };
-  return findingsOf({ ...healthy, machine: { ...healthy.machine, ...machine }, runtime, providers: cudaFails });
+  return collectFindings({ ...healthy, machine: { ...healthy.machine, ...machine }, runtime, providers: cudaFails });
 }
 
 describe('the findings of the doctor', () => {
   it('are none where everything works', () => {
-    expect(findingsOf(healthy)).toEqual([]);
+    expect(collectFindings(healthy)).toEqual([]);
   });
 
   it('are none for who has no GPU and never wanted one', () => {
@@ -58,7 +58,7 @@ describe('the findings of the doctor', () => {
 
   it('name tools that are missing and models that cannot fit', () => {
     const machine = { ...healthy.machine, memoryBytes: 2 ** 29, tools: [{ name: 'ffprobe', version: null }] };
-    expect(findingsOf({ ...healthy, machine })).toEqual([
+    expect(collectFindings({ ...healthy, machine })).toEqual([
       'ffprobe is missing: sound and video are not served. Install ffmpeg.',
       'small is larger than the memory of this machine.',
     ]);

@@ -3,7 +3,7 @@ import type { Diagnosis } from './examine.js';
 const installCuda = 'ONNXRUNTIME_NODE_INSTALL=cuda12 node node_modules/onnxruntime-node/script/install';
 
 /** What stands in the way of this machine, and what to do about it, most serious first. */
-export function findingsOf({ machine, runtime, providers, models }: Diagnosis): string[] {
+export function collectFindings({ machine, runtime, providers, models }: Diagnosis): string[] {
   const findings: string[] = [];
   const isUsable = (name: string): boolean => providers.some((provider) => provider.name === name && provider.usable);
   const isWanted = (name: string): boolean => providers.some((provider) => provider.name === name);

@@ -29,10 +29,10 @@ export async function addModel(context: CliContext, source: string, options: Add
   }
   const registry = await context.requireRegistry();
   const changed = (await registry.upsert([manifest])).length > 0;
-  const outcomes = options.pull ? await pullManifests(context, [manifest]) : [];
-  const failure = outcomes.find((outcome) => outcome.status === 'failed');
+  const results = options.pull ? await pullManifests(context, [manifest]) : [];
+  const failure = results.find((result) => result.status === 'failed');
   if (failure?.status === 'failed') throw failure.error;
-  if (options.json) return context.output.json({ id: manifest.id, changed, pulled: outcomes.length > 0, manifest });
+  if (options.json) return context.output.json({ id: manifest.id, changed, pulled: results.length > 0, manifest });
   context.output.line(`${manifest.id}: ${changed ? 'registered' : 'was registered already, unchanged'}`);
   if (!options.pull) context.output.line(`Install it with: sluice models pull ${manifest.id}`);
 }

@@ -1,10 +1,10 @@
 import { PlatformError } from '#common';
 import type { CliContext } from '../cli-context.js';
 import { checkEmbedding } from './check-embedding.js';
-import { checkFilm, filmFamily } from './check-film.js';
+import { checkVideo, videoFamily } from './check-video.js';
 import type { CheckOptions } from './check-host.js';
 import { checkMusic } from './check-music.js';
-import { checkPicture, isPictureFamily } from './check-picture.js';
+import { checkImage, isImageFamily } from './check-image.js';
 import { checkText } from './check-text.js';
 import { findKnownModel } from './known-models.js';
 
@@ -18,8 +18,8 @@ export async function checkModel(context: CliContext, name: string, options: Che
   if (manifest.type === 'text') return await checkText(context, installed, options);
   if (manifest.type === 'embedding') return await checkEmbedding(context, installed, options);
   if (manifest.type === 'music') return await checkMusic(context, installed, options);
-  if (manifest.family === filmFamily) return await checkFilm(context, installed, options);
-  if (isPictureFamily(manifest.family)) return await checkPicture(context, installed, options);
+  if (manifest.family === videoFamily) return await checkVideo(context, installed, options);
+  if (isImageFamily(manifest.family)) return await checkImage(context, installed, options);
   const message = `${manifest.id} (${manifest.type}, family ${manifest.family}) cannot be checked: only models of text, embeddings, single pictures, music and videos from words can.`;
   throw new PlatformError('INVALID_MODEL', message);
 }

@@ -15,13 +15,13 @@ const seed = 1;
 export async function checkMusic(context: CliContext, model: InstalledModel, options: CheckOptions): Promise<void> {
   const { signal, output } = context;
   const { id, kindMembers } = model.manifest;
-  const { max_duration: most } = (kindMembers ?? {}) as { max_duration?: number };
-  const input: ComposeInput = { prompt: options.prompt, seconds: Math.min(usualSeconds, most ?? usualSeconds), seed };
+  const { max_duration: max } = (kindMembers ?? {}) as { max_duration?: number };
+  const input: ComposeInput = { prompt: options.prompt, seconds: Math.min(usualSeconds, max ?? usualSeconds), seed };
   const { samples, sampleRate, ...times } = await withCheckHost(model, { options, signal }, (host) =>
     run(host, input, signal),
   );
-  const sound = await encodeWholeAudio(await MediaTools.find(), samples, { format: 'wav', sampleRate });
-  const path = await writeCheckOutput(options.output ?? `${id}.wav`, sound);
+  const audio = await encodeWholeAudio(await MediaTools.find(), samples, { format: 'wav', sampleRate });
+  const path = await writeCheckOutput(options.output ?? `${id}.wav`, audio);
   const seconds = samples.length / sampleRate;
   if (options.json) return output.json({ id, ...times, seconds, sampleRate, output: path });
   output.line(`${id} on ${times.provider}, loaded in ${Math.round(times.loadMs)} ms`);

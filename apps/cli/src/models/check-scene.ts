@@ -17,7 +17,7 @@ export function checkeredDisc(side: number): RgbPixels {
 }
 
 /** A square of a quarter of the side; 1 is to be filled. */
-export function holeInTheMiddle(side: number): Uint8Array {
+export function gapInTheMiddle(side: number): Uint8Array {
   const isWithin = (at: number): boolean => Math.abs(at - side / 2) < side / 8;
   return Uint8Array.from({ length: side * side }, (_, pixel) =>
     isWithin(pixel % side) && isWithin(Math.floor(pixel / side)) ? 1 : 0,

@@ -31,19 +31,19 @@ export async function checkText(context: CliContext, model: InstalledModel, opti
 
 async function run(
   host: HostSupervisor,
-  wish: { request: TextGenerationRequest; signal: AbortSignal; onText: (text: string) => void },
+  options: { request: TextGenerationRequest; signal: AbortSignal; onText: (text: string) => void },
 ): Promise<Omit<CheckResult, 'id'>> {
   const startMs = performance.now();
   let firstMs: number | null = null;
   let text = '';
-  const { usage } = await host.run(wish.request, {
-    signal: wish.signal,
+  const { usage } = await host.run(options.request, {
+    signal: options.signal,
     onEvents: (events) => {
       for (const event of events) {
         if (event.type !== 'text-delta') continue;
         firstMs ??= performance.now();
         text += event.text;
-        wish.onText(event.text);
+        options.onText(event.text);
       }
     },
   });

@@ -15,10 +15,10 @@ export async function pullCommand(context: CliContext, names: string[], { json }
     if (json) return context.output.json({ models: [] });
     return context.output.line('nothing to pull: "all" is what is installed, "none" is nothing');
   }
-  const outcomes = await pullManifests(context, selected);
-  if (json) context.output.json({ models: outcomes.map(describeOutcome) });
-  else for (const outcome of outcomes) context.output.line(sentenceOf(outcome));
-  const failed = outcomes.filter(({ status }) => status === 'failed');
+  const results = await pullManifests(context, selected);
+  if (json) context.output.json({ models: results.map(describeResult) });
+  else for (const result of results) context.output.line(sentenceOf(result));
+  const failed = results.filter(({ status }) => status === 'failed');
   if (failed.length > 0) {
     throw new PlatformError('MODEL_PULL_FAILED', `Not pulled: ${failed.map(({ modelId }) => modelId).join(', ')}.`);
   }
@@ -28,35 +28,35 @@ export async function pullCommand(context: CliContext, names: string[], { json }
 export async function pullManifests(context: CliContext, manifests: ModelManifest[]): Promise<PullOutcome[]> {
   const reporter = context.progress();
   try {
-    const outcomes = await pullModels({
+    const results = await pullModels({
       home: context.config.home,
       manifests,
       reporter,
       signal: context.signal,
       sources: context.sources,
     });
-    await registerPulled(context, manifests, outcomes);
-    return outcomes;
+    await registerPulled(context, manifests, results);
+    return results;
   } finally {
     reporter.close();
   }
 }
 
-async function registerPulled(context: CliContext, manifests: ModelManifest[], outcomes: PullOutcome[]): Promise<void> {
+async function registerPulled(context: CliContext, manifests: ModelManifest[], results: PullOutcome[]): Promise<void> {
   const registry = await context.registry();
   if (!registry) return;
   const registered = new Set((await registry.inventory()).map(({ manifest }) => manifest.id));
-  const complete = new Set(outcomes.filter(({ status }) => status !== 'failed').map(({ modelId }) => modelId));
+  const complete = new Set(results.filter(({ status }) => status !== 'failed').map(({ modelId }) => modelId));
   await registry.upsert(manifests.filter(({ id }) => complete.has(id) && !registered.has(id)));
 }
 
-function describeOutcome(outcome: PullOutcome) {
-  if (outcome.status !== 'failed') return outcome;
-  return { modelId: outcome.modelId, status: outcome.status, error: outcome.error.message };
+function describeResult(result: PullOutcome) {
+  if (result.status !== 'failed') return result;
+  return { modelId: result.modelId, status: result.status, error: result.error.message };
 }
 
-function sentenceOf(outcome: PullOutcome): string {
-  if (outcome.status === 'failed') return `${outcome.modelId}: failed: ${outcome.error.message}`;
-  const word = outcome.status === 'installed' ? 'installed in' : 'is there already:';
-  return `${outcome.modelId}: ${word} ${outcome.folder}`;
+function sentenceOf(result: PullOutcome): string {
+  if (result.status === 'failed') return `${result.modelId}: failed: ${result.error.message}`;
+  const word = result.status === 'installed' ? 'installed in' : 'is there already:';
+  return `${result.modelId}: ${word} ${result.folder}`;
 }

@@ -7,7 +7,7 @@ import { showLedger } from './show-ledger.js';
 import { verifyLedger } from './verify-ledger.js';
 
 const jsonFlag = ['--json', 'answer with one JSON document on stdout'] as const;
-const mostEntries = 10_000;
+const maxEntries = 10_000;
 
 interface CreditOptions {
   account?: string;
@@ -44,7 +44,7 @@ function addLedgerCommands(program: Command, context: CliContext): void {
     .command('show')
     .description('the entries of an account, newest first')
     .option('--account <id>', 'whose; default: the first account')
-    .option('--limit <count>', `how many, ${mostEntries} at most`, '20')
+    .option('--limit <count>', `how many, ${maxEntries} at most`, '20')
     .option(...jsonFlag)
     .action((options: { account?: string; limit: string; json?: boolean }) =>
       showLedger(context, { ...options, limit: countOf(options.limit) }),
@@ -108,6 +108,6 @@ function amountOf(text: string, { zero = false } = {}): NanoUsd {
 
 function countOf(text: string): number {
   const count = Number(text);
-  if (Number.isInteger(count) && count > 0 && count <= mostEntries) return count;
-  throw new PlatformError('INVALID_REQUEST', `--limit must be a number from 1 to ${mostEntries}.`);
+  if (Number.isInteger(count) && count > 0 && count <= maxEntries) return count;
+  throw new PlatformError('INVALID_REQUEST', `--limit must be a number from 1 to ${maxEntries}.`);
 }

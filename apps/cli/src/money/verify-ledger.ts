@@ -8,8 +8,8 @@ const checks: Record<keyof VerifyReport['breaks'], string> = {
   totalNano: 'sum of all entries, in nano-USD',
   negativeBalances: 'balances below what is reserved',
   wrongBalances: 'balances that are not the sum of their entries and holds',
-  openHoldsWithoutOpenJob: 'open holds without an open job',
-  openJobsWithoutOpenHold: 'open jobs without an open hold',
+  openReservationsWithoutOpenJob: 'open holds without an open job',
+  openJobsWithoutOpenReservation: 'open jobs without an open hold',
   jobsChargedTwice: 'jobs charged more than once',
   wrongCharges: 'charges that are not those of their holds',
   wrongKeySpend: 'keys whose spend is not the sum of their charges and holds',
@@ -21,17 +21,19 @@ export async function verifyLedger(context: CliContext, { json }: { json?: boole
   const startedMs = performance.now();
   const report = await ledger.verify();
   const elapsedMs = Math.round(performance.now() - startedMs);
-  const { isSound } = await import('#billing');
-  const sound = isSound(report);
-  if (json) context.output.json({ sound, elapsedMs, ...report });
+  const { isAudio } = await import('#billing');
+  const audio = isAudio(report);
+  if (json) context.output.json({ audio, elapsedMs, ...report });
   else print(context, report, elapsedMs);
-  if (!sound) throw new PlatformError('UNKNOWN_ERROR', 'The ledger is broken.');
+  if (!audio) throw new PlatformError('UNKNOWN_ERROR', 'The ledger is broken.');
 }
 
 function print({ output }: CliContext, { figures, breaks }: VerifyReport, elapsedMs: number): void {
-  const { accounts, transactions, entries, openHolds, chargedNano, heldNano } = figures;
+  const { accounts, transactions, entries, openReservations, chargedNano, heldNano } = figures;
   output.line(`${accounts} accounts, ${transactions} transactions, ${entries} entries, read in ${elapsedMs} ms`);
-  output.line(`charged ${formatNanos(chargedNano)}, reserved ${formatNanos(heldNano)} by ${openHolds} open requests`);
+  output.line(
+    `charged ${formatNanos(chargedNano)}, reserved ${formatNanos(heldNano)} by ${openReservations} open requests`,
+  );
   for (const [name, text] of Object.entries(checks)) {
     const count = breaks[name as keyof typeof checks];
     output.line(`${BigInt(count) === 0n ? 'ok    ' : 'BROKEN'}  ${String(count)} ${text}`);

@@ -41,9 +41,9 @@ describe('sluice models placement', () => {
         pools: ['text'],
         budgets: { cpu: 8e9 },
         models: [{ modelId: 'one', state: 'ready', provider: 'cpu', memory: { cpu: 2.5e9 } }],
-        unheld: [{ modelId: 'two', cause: 'too-large', reason }],
+        withoutReplica: [{ modelId: 'two', cause: 'too-large', reason }],
       },
-      { processId: 'worker-2', pools: [], budgets: {}, models: [], unheld: [] },
+      { processId: 'worker-2', pools: [], budgets: {}, models: [], withoutReplica: [] },
     ]);
     expect(await run('place', 'two', '--pool', 'text', '--pin', '--replicas', '2')).toBe(
       'two: placed in the pool text, pinned, on 2 of its workers; one worker is there now\n',

@@ -25,7 +25,9 @@ export async function showPlacement(context: CliContext, { json }: { json?: bool
   context.output.line();
   if (workers.length === 0) return context.output.line('no worker was heard of lately, or ops does not run');
   context.output.table(['WORKER', 'POOLS', 'MODEL', 'STATE', 'MEMORY', 'OF'], workers.flatMap(rowsOf));
-  const reasons = workers.flatMap(({ processId, unheld }) => unheld.map(({ reason }) => `${processId}: ${reason}`));
+  const reasons = workers.flatMap(({ processId, withoutReplica }) =>
+    withoutReplica.map(({ reason }) => `${processId}: ${reason}`),
+  );
   if (reasons.length > 0) context.output.line();
   for (const reason of reasons) context.output.line(reason);
 }
@@ -36,10 +38,10 @@ function countsOf({ modelId, pool }: ModelPlacement, workers: readonly WorkerHol
   return { workersOfPool: there.length, ready: ready.length };
 }
 
-function rowsOf({ processId, pools, budgets, models, unheld }: WorkerHoldings): string[][] {
+function rowsOf({ processId, pools, budgets, models, withoutReplica }: WorkerHoldings): string[][] {
   const name = [processId, pools.join(', ') || '–'];
   const held = models.map(({ modelId, state, memory }) => [modelId, state, bytesOf(memory), bytesOf(budgets)]);
-  const absent = unheld.map(({ modelId, cause }) => [modelId, cause.replace('-', ' '), '–', bytesOf(budgets)]);
+  const absent = withoutReplica.map(({ modelId, cause }) => [modelId, cause.replace('-', ' '), '–', bytesOf(budgets)]);
   const rows = [...held, ...absent];
   return (rows.length > 0 ? rows : [['–', '–', '–', bytesOf(budgets)]]).map((row) => [...name, ...row]);
 }

@@ -3,7 +3,7 @@ import type { JobProducer } from '#queue';
 import type { InstalledModel } from '../models-folder.js';
 
 /** Pause between two looks at the queues, in ms. */
-const lookEveryMs = 2_000;
+const checkIntervalMs = 2_000;
 
 /**
  * Jobs that wait for a model which nobody holds: admitted while somebody did, as async jobs are that a worker left behind.
@@ -17,7 +17,7 @@ export class Backlog {
   /** Ids of the models with jobs in their queues; none when it looked just before, or where the store is away. */
   async among(models: readonly InstalledModel[]): Promise<string[]> {
     const nowMs = performance.now();
-    if (models.length === 0 || nowMs - this.lookedAtMs < lookEveryMs) return [];
+    if (models.length === 0 || nowMs - this.lookedAtMs < checkIntervalMs) return [];
     this.lookedAtMs = nowMs;
     const looks = models.map(async ({ manifest }) => ((await this.hasJobs(manifest)) ? manifest.id : null));
     return (await Promise.all(looks)).filter((id) => id !== null);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { DesiredPlacements, Placement, PlacementBus, PlacementListeners, PresenceBeat } from '#queue';
+import type { DesiredPlacements, Placement, PlacementBus, PlacementListeners, Heartbeat } from '#queue';
 import { DesiredModels, isChosen } from './desired-models.js';
 
 const placed = (modelId: string, pool = 'text') => ({ modelId, pool, pinned: false, replicas: null });
@@ -61,54 +61,54 @@ describe('DesiredModels', () => {
   });
 });
 
-function beat(processId: string, { holds = false, pools = ['text'], cannot = false } = {}): PresenceBeat {
+function heartbeat(processId: string, { holds = false, pools = ['text'], cannot = false } = {}): Heartbeat {
   const models = holds
     ? [{ modelId: 'a', modalities: [], state: 'ready' as const, slots: 1, running: 0, provider: 'cpu' }]
     : [];
-  const unheld = cannot ? [{ modelId: 'a', cause: 'too-large' as const, reason: '' }] : [];
+  const withoutReplica = cannot ? [{ modelId: 'a', cause: 'too-large' as const, reason: '' }] : [];
   return {
     processId,
     role: 'worker',
-    mailboxAddress: null,
+    replyAddress: null,
     alive: true,
     models,
-    worker: { pools, budgets: {}, unheld },
+    worker: { pools, budgets: {}, withoutReplica },
   };
 }
 
 describe('isChosen', () => {
   const ids = ['w1', 'w2', 'w3', 'w4', 'w5'];
   const two: Placement = { ...placed('a'), replicas: 2 };
-  const chosenOf = (beats: PresenceBeat[], placement = two) =>
-    beats
+  const chosenOf = (heartbeats: Heartbeat[], placement = two) =>
+    heartbeats
       .filter((own) => {
-        const canHold = own.worker?.unheld.length === 0;
-        return isChosen(placement, { processId: own.processId, holds: own.models.length > 0, canHold }, beats);
+        const canHold = own.worker?.withoutReplica.length === 0;
+        return isChosen(placement, { processId: own.processId, holds: own.models.length > 0, canHold }, heartbeats);
       })
       .map(({ processId }) => processId);
 
   it('chooses as many workers as are wanted, all of them agreeing', () => {
-    const beats = ids.map((id) => beat(id));
-    expect(chosenOf(beats)).toHaveLength(2);
-    expect(chosenOf([...beats].reverse()).sort()).toEqual(chosenOf(beats).sort());
-    expect(chosenOf(beats, placed('a'))).toEqual(ids);
-    expect(chosenOf(beats.slice(0, 1))).toEqual(['w1']);
+    const heartbeats = ids.map((id) => heartbeat(id));
+    expect(chosenOf(heartbeats)).toHaveLength(2);
+    expect(chosenOf([...heartbeats].reverse()).sort()).toEqual(chosenOf(heartbeats).sort());
+    expect(chosenOf(heartbeats, placed('a'))).toEqual(ids);
+    expect(chosenOf(heartbeats.slice(0, 1))).toEqual(['w1']);
   });
 
   it('prefers those that hold it, passes over those that cannot and those of other pools', () => {
-    const holding = ids.map((id) => beat(id, { holds: id === 'w3' || id === 'w5' }));
+    const holding = ids.map((id) => heartbeat(id, { holds: id === 'w3' || id === 'w5' }));
     expect(chosenOf(holding)).toEqual(['w3', 'w5']);
-    const limited = ids.map((id) => beat(id, { cannot: id !== 'w2' && id !== 'w4' }));
+    const limited = ids.map((id) => heartbeat(id, { cannot: id !== 'w2' && id !== 'w4' }));
     expect(chosenOf(limited)).toEqual(['w2', 'w4']);
-    const elsewhere = ids.map((id) => beat(id, { pools: id === 'w1' ? ['text'] : ['video'] }));
+    const elsewhere = ids.map((id) => heartbeat(id, { pools: id === 'w1' ? ['text'] : ['video'] }));
     const [first] = elsewhere;
     expect(first && isChosen(two, { processId: 'w1', holds: false, canHold: true }, elsewhere)).toBe(true);
   });
 
   it('spreads models over workers', () => {
-    const beats = ids.map((id) => beat(id));
+    const heartbeats = ids.map((id) => heartbeat(id));
     const first = Array.from({ length: 40 }, (_, index) =>
-      chosenOf(beats, { ...two, modelId: `model-${index}`, replicas: 1 }).join(),
+      chosenOf(heartbeats, { ...two, modelId: `model-${index}`, replicas: 1 }).join(),
     );
     expect(new Set(first).size).toBe(ids.length);
   });

@@ -1,4 +1,4 @@
-import type { DesiredPlacements, Placement, PlacementBus, PresenceBeat } from '#queue';
+import type { DesiredPlacements, Placement, PlacementBus, Heartbeat } from '#queue';
 
 /** Pause between two questions while nothing was heard yet, in ms. */
 const askEveryMs = 2_000;
@@ -65,13 +65,13 @@ export class DesiredModels {
 export function isChosen(
   { modelId, pool, replicas }: Placement,
   self: { processId: string; holds: boolean; canHold: boolean },
-  beats: readonly PresenceBeat[],
+  heartbeats: readonly Heartbeat[],
 ): boolean {
   if (replicas === null) return true;
   if (!self.canHold) return false;
-  const others = beats
+  const others = heartbeats
     .filter(({ processId, worker }) => processId !== self.processId && worker?.pools.includes(pool) === true)
-    .filter(({ worker }) => !worker?.unheld.some((unheld) => unheld.modelId === modelId))
+    .filter(({ worker }) => !worker?.withoutReplica.some((withoutReplica) => withoutReplica.modelId === modelId))
     .map(({ processId, models }) => ({
       processId,
       holds: models.some((held) => held.modelId === modelId && held.state !== 'draining'),

@@ -75,12 +75,12 @@ describe('a model whose folder cannot be read', () => {
       );
     expect(await decide()).toEqual({ load: [whole], evict: [] });
     expect(await decide()).toEqual({ load: [whole], evict: [] });
-    expect(residency.unheld).toMatchObject([{ modelId: 'broken', cause: 'not-installed' }]);
+    expect(residency.withoutReplica).toMatchObject([{ modelId: 'broken', cause: 'not-installed' }]);
     expect(await residency.obstacle(broken)).toMatchObject({ modelId: 'broken', cause: 'not-installed' });
     expect(lines).toEqual([expect.stringContaining('broken is not loaded')]);
     await writeWeights(broken);
     expect(await decide()).toEqual({ load: [broken, whole], evict: [] });
-    expect(residency.unheld).toEqual([]);
+    expect(residency.withoutReplica).toEqual([]);
     expect(await residency.obstacle(broken)).toBeNull();
   });
 });

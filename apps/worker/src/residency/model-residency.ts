@@ -1,6 +1,6 @@
 import { formatBytes } from '#model-store';
 import type { Logger } from '#platform/logging';
-import type { UnheldModel } from '#queue';
+import type { ModelWithoutReplica } from '#queue';
 import type { InstalledModel } from '../models-folder.js';
 import type { ServedModel } from '../served-model.js';
 import type { MachineMemory } from './machine-memory.js';
@@ -10,7 +10,7 @@ import { type DeviceBytes, planResidency, type RefusedModel, type ResidencyModel
 const lowWater = 0.9;
 
 /** The wish of a caller counts at least until it comes back, as `Retry-After` tells it to; in ms. */
-const leastDemandMs = 30_000;
+const minDemandMs = 30_000;
 
 /** A model that the worker should hold. */
 export interface WantedModel {
@@ -42,13 +42,13 @@ export class ModelResidency {
   private readonly sizes = new Map<string, DeviceBytes>();
   private readonly evictions = new Map<string, number>();
   private readonly told = new Set<string>();
-  private unheldModels: UnheldModel[] = [];
+  private modelsWithoutReplica: ModelWithoutReplica[] = [];
 
   constructor(private readonly options: ResidencyOptions) {}
 
   /** What this worker should hold and does not; as of the last decision. */
-  get unheld(): readonly UnheldModel[] {
-    return this.unheldModels;
+  get withoutReplica(): readonly ModelWithoutReplica[] {
+    return this.modelsWithoutReplica;
   }
 
   /** Bytes that models may take, by device; empty until the first decision. */
@@ -68,7 +68,9 @@ export class ModelResidency {
 
   /** True for a model that would be held if there were room. */
   isWaiting(modelId: string): boolean {
-    return this.unheldModels.some((unheld) => unheld.modelId === modelId && unheld.cause === 'waiting');
+    return this.modelsWithoutReplica.some(
+      (withoutReplica) => withoutReplica.modelId === modelId && withoutReplica.cause === 'waiting',
+    );
   }
 
   /** What a model is known to take here. */
@@ -77,7 +79,7 @@ export class ModelResidency {
   }
 
   /** Why this worker cannot hold a model: it is larger than a device, or its folder cannot be read; null when it can. */
-  async obstacle(model: InstalledModel): Promise<UnheldModel | null> {
+  async obstacle(model: InstalledModel): Promise<ModelWithoutReplica | null> {
     const budgets = await this.readBudgets();
     try {
       const needs = await this.sizeOf(model);
@@ -100,19 +102,19 @@ export class ModelResidency {
     const nowMs = performance.now();
     const { residencyMs } = this.options;
     const byId = new Map(held.map((served) => [served.id, served]));
-    const strangers = held.filter(({ id }) => !wanted.some(({ model }) => model.manifest.id === id));
-    const broken: UnheldModel[] = [];
-    const wishes = wanted.map((wish) =>
-      this.modelOf(wish, byId.get(wish.model.manifest.id)).catch((error: unknown) => {
-        broken.push(unreadable(wish.model, error));
+    const unlisted = held.filter(({ id }) => !wanted.some(({ model }) => model.manifest.id === id));
+    const broken: ModelWithoutReplica[] = [];
+    const wishes = wanted.map((options) =>
+      this.modelOf(options, byId.get(options.model.manifest.id)).catch((error: unknown) => {
+        broken.push(unreadable(options.model, error));
         return [];
       }),
     );
     const models = [
       ...(await Promise.all(wishes)).flat(),
-      ...(await Promise.all(strangers.map((served) => this.leaver(served)))),
+      ...(await Promise.all(unlisted.map((served) => this.leaver(served)))),
     ];
-    const demandMs = Math.max(residencyMs, leastDemandMs);
+    const demandMs = Math.max(residencyMs, minDemandMs);
     const rules = { budgets, lowWater, residencyMs, demandMs };
     const plan = planResidency(models, rules, nowMs);
     this.explain(plan.refused, plan.waiting, broken);
@@ -171,14 +173,18 @@ export class ModelResidency {
     return { id, needs, pinned: false, missedAtMs: null, wasEvicted: false, held: { ...residency, leaving: true } };
   }
 
-  private explain(refused: readonly RefusedModel[], waiting: readonly string[], broken: readonly UnheldModel[]): void {
+  private explain(
+    refused: readonly RefusedModel[],
+    waiting: readonly string[],
+    broken: readonly ModelWithoutReplica[],
+  ): void {
     const excessive = refused.map(tooLarge);
     const crowded = waiting.map((id) => ({
       modelId: id,
       cause: 'waiting' as const,
       reason: `${id} does not fit beside what is held; it is loaded when it is asked for and others can leave`,
     }));
-    this.unheldModels = [...excessive, ...crowded, ...broken];
+    this.modelsWithoutReplica = [...excessive, ...crowded, ...broken];
     for (const { reason } of [...excessive, ...broken]) this.tellOnce(reason);
   }
 
@@ -189,7 +195,7 @@ export class ModelResidency {
   }
 }
 
-function tooLarge({ id, device, needBytes, budgetBytes }: RefusedModel): UnheldModel {
+function tooLarge({ id, device, needBytes, budgetBytes }: RefusedModel): ModelWithoutReplica {
   const reason =
     `${id} is not loaded: it needs about ${formatBytes(needBytes)} on ${device}, and all models of this worker together ` +
     `may take ${formatBytes(budgetBytes)} (SLUICE_MEMORY_BUDGET)`;
@@ -197,7 +203,7 @@ function tooLarge({ id, device, needBytes, budgetBytes }: RefusedModel): UnheldM
 }
 
 /** One model whose size cannot be told holds up none of the others; it is looked at again at the next decision. */
-function unreadable({ manifest: { id } }: InstalledModel, error: unknown): UnheldModel {
+function unreadable({ manifest: { id } }: InstalledModel, error: unknown): ModelWithoutReplica {
   const detail = error instanceof Error ? error.message : String(error);
   return { modelId: id, cause: 'not-installed', reason: `${id} is not loaded: its folder cannot be read (${detail})` };
 }

@@ -1,5 +1,5 @@
 import type { Metrics } from '#platform/metrics';
-import type { HoldingWorker } from './worker-beat.js';
+import type { HoldingWorker } from './worker-heartbeat.js';
 
 /** What models take of the devices, what they may take, and how often one had to go. */
 export function registerResidencyMetrics(metrics: Metrics, worker: HoldingWorker): void {
@@ -25,12 +25,12 @@ export function registerResidencyMetrics(metrics: Metrics, worker: HoldingWorker
     },
   });
   metrics.observedGauge({
-    name: 'sluice_models_unheld',
+    name: 'sluice_models_without_replica',
     help: 'Models that the worker should hold and does not, by cause.',
     labelNames: ['cause'],
     read: (observe) => {
       for (const cause of ['too-large', 'not-installed', 'waiting'] as const) {
-        observe({ cause }, worker.unheld.filter((unheld) => unheld.cause === cause).length);
+        observe({ cause }, worker.withoutReplica.filter((withoutReplica) => withoutReplica.cause === cause).length);
       }
     },
   });

@@ -5,19 +5,19 @@ import { planResidency, type ResidencyModel, type ResidencyRules } from './resid
 const rules: ResidencyRules = { budgets: { cpu: 100 }, lowWater: 0.9, residencyMs: 60_000, demandMs: 60_000 };
 const nowMs = 1_000_000;
 
-interface Wish extends Partial<Omit<ResidencyModel, 'held' | 'needs'>> {
+interface Options extends Partial<Omit<ResidencyModel, 'held' | 'needs'>> {
   id: string;
   needs?: number;
   held?: Partial<NonNullable<ResidencyModel['held']>>;
 }
 
-function model({ needs = 40, held, ...rest }: Wish): ResidencyModel {
+function model({ needs = 40, held, ...rest }: Options): ResidencyModel {
   const whole = { readyAtMs: 0, usedAtMs: 0, inFlight: 0, leaving: false };
   const defaults = { pinned: false, missedAtMs: null, wasEvicted: false };
   return { ...defaults, ...rest, needs: { cpu: needs }, held: held === undefined ? null : { ...whole, ...held } };
 }
 
-const plan = (wishes: Wish[]) => planResidency(wishes.map(model), rules, nowMs);
+const plan = (wishes: Options[]) => planResidency(wishes.map(model), rules, nowMs);
 const empty = { load: [], evict: [], refused: [], waiting: [] };
 
 describe('planResidency', () => {
@@ -60,7 +60,7 @@ describe('planResidency', () => {
 
   it('unloads nothing that runs, is pinned, is new, or was used after the other was asked for', () => {
     const asked = { id: 'asked', needs: 90, missedAtMs: nowMs };
-    const evictedFor = (held: Wish) => plan([held, asked]).evict;
+    const evictedFor = (held: Options) => plan([held, asked]).evict;
     expect(evictedFor({ id: 'a', held: {} })).toEqual(['a']);
     expect(evictedFor({ id: 'a', held: { inFlight: 1 } })).toEqual([]);
     expect(evictedFor({ id: 'a', pinned: true, held: {} })).toEqual([]);

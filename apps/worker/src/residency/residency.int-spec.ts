@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { forkHost, type HostLauncher } from '#inference/host';
 import { MediaTools } from '#media';
 import { createLogger } from '#platform/logging';
-import { createTransport, type MailboxEvent, type Placement, type PresenceBeat, type QueueTransport } from '#queue';
+import { createTransport, type ReplyEvent, type Placement, type Heartbeat, type QueueTransport } from '#queue';
 import { createArtifactStore } from '#storage';
 import { deterministicManifest, installDeterministicModel } from '#test/deterministic-model';
 import { PaperGraphics, PaperMachine } from '#test/paper-machine';
@@ -42,9 +42,9 @@ beforeEach(async () => {
   home = await mkdtemp(join(tmpdir(), 'sluice-residency-'));
   const options = { url: database.url, namespace: `residency_${++requests}` };
   api = await createTransport({ ...options, clientName: 'api' });
-  await api.mailbox.start();
-  const { address } = api.mailbox;
-  await api.presence.join(() => ({ processId: 'api-1', role: 'api', mailboxAddress: address, models: [] }));
+  await api.replies.start();
+  const { address } = api.replies;
+  await api.membership.join(() => ({ processId: 'api-1', role: 'api', replyAddress: address, models: [] }));
   transport = await createTransport({ ...options, clientName: 'worker' });
 });
 afterEach(async () => {
@@ -85,19 +85,20 @@ async function install(...ids: string[]): Promise<void> {
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** Resolves when what everybody hears of the worker is so. */
-async function untilBeat(holds: (beat: PresenceBeat) => boolean): Promise<PresenceBeat> {
+async function untilHeartbeat(holds: (heartbeat: Heartbeat) => boolean): Promise<Heartbeat> {
   for (;;) {
-    const beat = api.presence.list().find(({ processId }) => processId === worker?.processId);
-    if (beat !== undefined && holds(beat)) return beat;
+    const heartbeat = api.membership.list().find(({ processId }) => processId === worker?.processId);
+    if (heartbeat !== undefined && holds(heartbeat)) return heartbeat;
     await pause(10);
   }
 }
 
-const stateOf = (beat: PresenceBeat, modelId: string) => beat.models.find((held) => held.modelId === modelId)?.state;
-const causeOf = (beat: PresenceBeat, modelId: string) =>
-  beat.worker?.unheld.find((unheld) => unheld.modelId === modelId)?.cause;
-const held = (modelId: string) => untilBeat((beat) => stateOf(beat, modelId) === 'ready');
-const gone = (modelId: string) => untilBeat((beat) => stateOf(beat, modelId) === undefined);
+const stateOf = (heartbeat: Heartbeat, modelId: string) =>
+  heartbeat.models.find((held) => held.modelId === modelId)?.state;
+const causeOf = (heartbeat: Heartbeat, modelId: string) =>
+  heartbeat.worker?.withoutReplica.find((withoutReplica) => withoutReplica.modelId === modelId)?.cause;
+const held = (modelId: string) => untilHeartbeat((heartbeat) => stateOf(heartbeat, modelId) === 'ready');
+const disconnected = (modelId: string) => untilHeartbeat((heartbeat) => stateOf(heartbeat, modelId) === undefined);
 
 /** A caller who comes back until the model is there. */
 async function insist(modelId: string): Promise<void> {
@@ -116,7 +117,7 @@ async function tell(...placements: Partial<Placement>[]): Promise<void> {
 async function ask(modelId: string, content: string) {
   const slot = await askChat(api, { requestId: `request-${++requests}`, modelId, content, maxTokens: 400 });
   const events = slot[Symbol.asyncIterator]();
-  const until = async (type: string): Promise<MailboxEvent> => {
+  const until = async (type: string): Promise<ReplyEvent> => {
     for (;;) {
       const next = await events.next();
       if (next.done === true) throw new Error(`the mailbox ended without ${type}`);
@@ -131,9 +132,9 @@ describe('a worker with less memory than its models take', () => {
   it('refuses a model that is larger than the device, says so, and serves the others', async () => {
     await install('huge', 'small');
     const { residency } = await startWorker({ machine: machineOf(100, { huge: 101, small: 50 }) });
-    const beat = await held('small');
-    expect(causeOf(beat, 'huge')).toBe('too-large');
-    expect(residency.unheld).toEqual([
+    const heartbeat = await held('small');
+    expect(causeOf(heartbeat, 'huge')).toBe('too-large');
+    expect(residency.withoutReplica).toEqual([
       {
         modelId: 'huge',
         cause: 'too-large',
@@ -158,9 +159,9 @@ describe('a worker with less memory than its models take', () => {
     // Until none of them is new: what is new stays, and others would leave for it.
     await pause(2 * residencyMs);
     await insist('c');
-    expect(stateOf(await gone('b'), 'a')).toBe('ready');
+    expect(stateOf(await disconnected('b'), 'a')).toBe('ready');
     await insist('b');
-    await gone('a');
+    await disconnected('a');
     expect(Object.fromEntries(residency.evictionCounts)).toEqual({ a: 1, b: 1 });
   });
 
@@ -177,7 +178,7 @@ describe('a worker with less memory than its models take', () => {
     await tell({ modelId: 'b', pinned: true });
     // What is pinned is known once a placement beside it is.
     await tell({ modelId: 'b', pinned: true }, { modelId: 'absent' });
-    await untilBeat((beat) => causeOf(beat, 'absent') === 'not-installed');
+    await untilHeartbeat((heartbeat) => causeOf(heartbeat, 'absent') === 'not-installed');
     for (let time = 0; time < 5; time++) {
       api.placements.miss('a');
       await pause(residencyMs);
@@ -199,7 +200,7 @@ describe('a worker with less memory than its models take', () => {
     await startWorker({ models: ['a'], machine: machineOf(100, { a: 60, b: 60 }), pools: ['text'] });
     await held('a');
     await tell({ modelId: 'b', pinned: true });
-    expect(stateOf(await gone('a'), 'b')).not.toBe('draining');
+    expect(stateOf(await disconnected('a'), 'b')).not.toBe('draining');
     await held('b');
   });
 });
@@ -213,12 +214,12 @@ describe('a worker of a pool', () => {
     };
     api.placements.subscribe({ onAsk: () => void api.placements.announce(desired) });
     await startWorker({ models: ['c'], pools: ['text'] });
-    const beat = await held('a');
-    expect(beat.worker?.pools).toEqual(['text']);
+    const heartbeat = await held('a');
+    expect(heartbeat.worker?.pools).toEqual(['text']);
     await held('c');
     await tell({ modelId: 'b' }, { modelId: 'a', pool: 'elsewhere' });
     await held('b');
-    await gone('a');
+    await disconnected('a');
     await held('c');
   });
 
@@ -230,10 +231,10 @@ describe('a worker of a pool', () => {
     const stream = await ask('a', '[[tokens=60 delay=10]]');
     await stream.until('text-delta');
     await tell();
-    await untilBeat((beat) => stateOf(beat, 'a') === 'draining');
+    await untilHeartbeat((heartbeat) => stateOf(heartbeat, 'a') === 'draining');
     expect(await stream.until('job-finished')).toMatchObject({ usage: { completionTokens: 60 } });
     stream.close();
-    await gone('a');
+    await disconnected('a');
   });
 });
 
@@ -249,7 +250,7 @@ describe('a worker on real models', () => {
     const common = { models: ['all'], launch: realHosts };
     const measureOne = async (): Promise<number> => {
       const alone = await startWorker({ ...common, machine: machine(2 ** 40) });
-      await untilBeat(({ models: [only] }) => (only?.memory?.cpu ?? 0) > 0);
+      await untilHeartbeat(({ models: [only] }) => (only?.memory?.cpu ?? 0) > 0);
       const [served] = alone.models;
       await alone.stop(0);
       return (served && alone.residency.memoryOf(served))?.cpu ?? 0;
@@ -262,12 +263,14 @@ describe('a worker on real models', () => {
     await installTinyModel(home, { id: 'two' });
     const second = await startWorker({ ...common, machine: machine(1.2 * measured) });
     // Whether both came in by their estimates or not, one is left.
-    await untilBeat(({ models, worker: said }) => models.length === 1 && said?.unheld[0]?.cause === 'waiting');
-    const [left] = (await untilBeat(({ models }) => models[0]?.state === 'ready')).models;
+    await untilHeartbeat(
+      ({ models, worker: said }) => models.length === 1 && said?.withoutReplica[0]?.cause === 'waiting',
+    );
+    const [left] = (await untilHeartbeat(({ models }) => models[0]?.state === 'ready')).models;
     const other = left?.modelId === 'one' ? 'two' : 'one';
     await insist(other);
-    const beat = await gone(left?.modelId ?? '');
-    expect(beat.models.map(({ modelId }) => modelId)).toEqual([other]);
+    const heartbeat = await disconnected(left?.modelId ?? '');
+    expect(heartbeat.models.map(({ modelId }) => modelId)).toEqual([other]);
     const answer = await ask(other, 'The river');
     expect((await answer.until('job-finished')).type).toBe('job-finished');
     answer.close();

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Placement, PresenceBus, UnheldModel } from '#queue';
+import type { Placement, ClusterMembership, ModelWithoutReplica } from '#queue';
 import type { InstalledModel } from '../models-folder.js';
 import type { DesiredModels } from './desired-models.js';
 import type { ModelResidency } from './model-residency.js';
@@ -10,16 +10,16 @@ const model = {
   directory: '/models/placed',
   version: '1',
 } as unknown as InstalledModel;
-const tooLarge: UnheldModel = { modelId: 'placed', cause: 'too-large', reason: 'placed is not loaded' };
+const tooLarge: ModelWithoutReplica = { modelId: 'placed', cause: 'too-large', reason: 'placed is not loaded' };
 
 /** What a worker whose pool has the model wants, alone in its pool. */
-async function select(obstacle: UnheldModel | null, replicas: number | null) {
+async function select(obstacle: ModelWithoutReplica | null, replicas: number | null) {
   const placement: Placement = { modelId: 'placed', pool: 'text', pinned: false, replicas };
   const wishes = new WantedModels({
     names: [],
     desired: { placements: () => new Map([['placed', [placement]]]) } as unknown as DesiredModels,
     residency: { obstacle: async () => obstacle } as unknown as ModelResidency,
-    presence: { list: () => [] } as unknown as PresenceBus,
+    membership: { list: () => [] } as unknown as ClusterMembership,
     processId: 'w1',
     isHeld: () => false,
   });

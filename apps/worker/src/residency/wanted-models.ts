@@ -1,4 +1,4 @@
-import type { Placement, PresenceBus, UnheldModel } from '#queue';
+import type { Placement, ClusterMembership, ModelWithoutReplica } from '#queue';
 import { type InstalledModel, isSelected } from '../models-folder.js';
 import { type DesiredModels, isChosen } from './desired-models.js';
 import type { ModelResidency, WantedModel } from './model-residency.js';
@@ -6,7 +6,7 @@ import type { ModelResidency, WantedModel } from './model-residency.js';
 export interface Wishes {
   wanted: WantedModel[];
   /** Placed in a pool of this worker, but not in its models folder, or nothing it can hold: told, so that another does. */
-  missing: UnheldModel[];
+  missing: ModelWithoutReplica[];
 }
 
 /** What a worker should hold: what `SLUICE_MODELS` names, and what operators placed in its pools. */
@@ -17,7 +17,7 @@ export class WantedModels {
       names: readonly string[];
       desired: DesiredModels;
       residency: ModelResidency;
-      presence: PresenceBus;
+      membership: ClusterMembership;
       processId: string;
       isHeld: (modelId: string) => boolean;
     },
@@ -26,7 +26,7 @@ export class WantedModels {
   async select(installed: readonly InstalledModel[]): Promise<Wishes> {
     const placements = this.options.desired.placements();
     const wanted: WantedModel[] = [];
-    const missing: UnheldModel[] = [];
+    const missing: ModelWithoutReplica[] = [];
     for (const model of installed) {
       const { manifest } = model;
       const placed = placements.get(manifest.id) ?? [];
@@ -46,13 +46,13 @@ export class WantedModels {
   }
 
   private chosen(modelId: string, placements: readonly Placement[], canHold: boolean): Placement[] {
-    const { presence, processId, isHeld } = this.options;
+    const { membership, processId, isHeld } = this.options;
     const self = { processId, holds: isHeld(modelId), canHold };
-    return placements.filter((placement) => isChosen(placement, self, presence.list()));
+    return placements.filter((placement) => isChosen(placement, self, membership.list()));
   }
 }
 
-function notInstalled(modelId: string): UnheldModel {
+function notInstalled(modelId: string): ModelWithoutReplica {
   const reason = `${modelId} is not installed where this worker looks; run "sluice models pull ${modelId}" there`;
   return { modelId, cause: 'not-installed', reason };
 }

@@ -66,26 +66,26 @@ export class KeyResponse extends ChangedKeyResponse {
   currentPeriodUsage?: KeyPeriodUsageResponse;
 }
 
-export class KeyListAnswer {
+export class KeyListResponse {
   @ApiProperty({ type: 'string', enum: ['list'] }) object!: 'list';
   @ApiProperty({ type: () => KeyResponse, isArray: true }) data!: KeyResponse[];
 }
 
-export class KeyAnswer {
+export class KeyDataResponse {
   @ApiProperty({ type: () => KeyResponse }) data!: KeyResponse;
 }
 
-export class CreatedKeyAnswer {
+export class CreatedKeyDataResponse {
   @ApiProperty({ type: 'boolean' }) success!: true;
   @ApiProperty({ type: () => CreatedKeyResponse }) data!: CreatedKeyResponse;
 }
 
-export class ChangedKeyAnswer {
+export class ChangedKeyDataResponse {
   @ApiProperty({ type: 'boolean' }) success!: true;
   @ApiProperty({ type: () => ChangedKeyResponse }) data!: ChangedKeyResponse;
 }
 
-export class DeletedKeyAnswer {
+export class DeletedKeyResponse {
   @ApiProperty({ type: 'boolean' }) success!: true;
 }
 
@@ -93,7 +93,7 @@ export class Web3TokenResponse {
   @ApiProperty({ type: 'string', description: 'Sign this text as it stands.' }) token!: string;
 }
 
-export class Web3TokenAnswer {
+export class Web3TokenDataResponse {
   @ApiProperty({ type: 'boolean' }) success!: true;
   @ApiProperty({ type: () => Web3TokenResponse }) data!: Web3TokenResponse;
 }

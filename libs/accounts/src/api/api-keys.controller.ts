@@ -6,7 +6,13 @@ import { Access, ApiErrors, callerOf, validateWire } from '#platform/http';
 import { ApiKeysService } from '../keys/api-keys.service.js';
 import { presentChangedKey, presentCreatedKey, presentKey } from './api-key.presenter.js';
 import { CreateApiKeyRequest, UpdateApiKeyRequest } from './api-key.request.js';
-import { ChangedKeyAnswer, CreatedKeyAnswer, DeletedKeyAnswer, KeyAnswer, KeyListAnswer } from './api-key.response.js';
+import {
+  ChangedKeyDataResponse,
+  CreatedKeyDataResponse,
+  DeletedKeyResponse,
+  KeyDataResponse,
+  KeyListResponse,
+} from './api-key.response.js';
 import { settingsChanges, settingsOf } from './key-settings.normalizer.js';
 
 const createExamples = {
@@ -38,9 +44,9 @@ export class ApiKeysController {
   @Get()
   @Access('admin')
   @ApiOperation({ operationId: 'getApiKeys', summary: 'List the keys of the account' })
-  @ApiOkResponse({ type: KeyListAnswer })
+  @ApiOkResponse({ type: KeyListResponse })
   @ApiErrors('standard', [401, 403, 500])
-  async list(@Req() request: FastifyRequest): Promise<KeyListAnswer> {
+  async list(@Req() request: FastifyRequest): Promise<KeyListResponse> {
     const keys = await this.keys.list(callerOf(request).accountId);
     return { object: 'list', data: keys.map(presentKey) };
   }
@@ -48,9 +54,9 @@ export class ApiKeysController {
   @Get(':id')
   @Access('admin')
   @ApiOperation({ operationId: 'getApiKeyById', summary: 'Show a key' })
-  @ApiOkResponse({ type: KeyAnswer })
+  @ApiOkResponse({ type: KeyDataResponse })
   @ApiErrors('standard', [401, 403, 404, 500])
-  async find(@Req() request: FastifyRequest, @Param('id') id: string): Promise<KeyAnswer> {
+  async find(@Req() request: FastifyRequest, @Param('id') id: string): Promise<KeyDataResponse> {
     return { data: presentKey(await this.keys.find(callerOf(request).accountId, id)) };
   }
 
@@ -59,9 +65,9 @@ export class ApiKeysController {
   @Access('admin')
   @ApiOperation({ operationId: 'createApiKey', summary: 'Make a key' })
   @ApiBody({ type: CreateApiKeyRequest, examples: createExamples })
-  @ApiOkResponse({ type: CreatedKeyAnswer })
+  @ApiOkResponse({ type: CreatedKeyDataResponse })
   @ApiErrors('standard', [400, 401, 403, 415, 429, 500])
-  async create(@Req() request: FastifyRequest, @Body() body: unknown): Promise<CreatedKeyAnswer> {
+  async create(@Req() request: FastifyRequest, @Body() body: unknown): Promise<CreatedKeyDataResponse> {
     const wire = validateWire(CreateApiKeyRequest, body);
     const created = await this.keys.create(callerOf(request).accountId, wire.apiKeyType, settingsOf(wire));
     return { success: true, data: presentCreatedKey(created) };
@@ -71,9 +77,9 @@ export class ApiKeysController {
   @Access('admin')
   @ApiOperation({ operationId: 'updateApiKey', summary: 'Change a key' })
   @ApiBody({ type: UpdateApiKeyRequest, examples: updateExamples })
-  @ApiOkResponse({ type: ChangedKeyAnswer })
+  @ApiOkResponse({ type: ChangedKeyDataResponse })
   @ApiErrors('standard', [400, 401, 403, 415, 500])
-  async update(@Req() request: FastifyRequest, @Body() body: unknown): Promise<ChangedKeyAnswer> {
+  async update(@Req() request: FastifyRequest, @Body() body: unknown): Promise<ChangedKeyDataResponse> {
     const wire = validateWire(UpdateApiKeyRequest, withLimit(body));
     const record = await this.keys.update(callerOf(request).accountId, wire.id, settingsChanges(wire));
     return { success: true, data: presentChangedKey(record) };
@@ -83,9 +89,9 @@ export class ApiKeysController {
   @Access('admin')
   @ApiOperation({ operationId: 'deleteApiKey', summary: 'End a key; takes 5 s at most' })
   @ApiQuery({ name: 'id', required: false, type: 'string', description: 'Which key.' })
-  @ApiOkResponse({ type: DeletedKeyAnswer })
+  @ApiOkResponse({ type: DeletedKeyResponse })
   @ApiErrors('standard', [400, 401, 403, 500])
-  async delete(@Req() request: FastifyRequest, @Query('id') id: unknown): Promise<DeletedKeyAnswer> {
+  async delete(@Req() request: FastifyRequest, @Query('id') id: unknown): Promise<DeletedKeyResponse> {
     if (typeof id !== 'string' || id === '') {
       const message = 'id is required, once.';
       const issues = [{ code: 'required', path: ['id'], message }];

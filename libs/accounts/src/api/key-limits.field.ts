@@ -1,6 +1,6 @@
 import { displayNanos, type NanoUsd, nanosOf } from '#common';
 import { CheckedField } from '#platform/http';
-import { type KeySettings, largestLimit, mostLimitNano, storedLimit } from '../api-key.js';
+import { type KeySettings, largestLimit, maxLimitNano, storedLimit } from '../api-key.js';
 
 function limitProblem(value: unknown): string | null {
   if (typeof value !== 'number' || !Number.isFinite(value)) return 'must be a number';
@@ -43,5 +43,5 @@ function stored(amount: number | null): NanoUsd | null {
 /** A limit as answers show it: the number that was given. */
 export function shownLimit(nanos: NanoUsd | null): number | null {
   if (nanos === null) return null;
-  return nanos === mostLimitNano ? largestLimit : displayNanos(nanos, 9);
+  return nanos === maxLimitNano ? largestLimit : displayNanos(nanos, 9);
 }

@@ -4,7 +4,7 @@ import { Access, ApiErrors, validateWire } from '#platform/http';
 import { Web3KeysService } from '../web3/web3-keys.service.js';
 import { presentCreatedKey } from './api-key.presenter.js';
 import { CreateWeb3KeyRequest } from './api-key.request.js';
-import { CreatedKeyAnswer, Web3TokenAnswer } from './api-key.response.js';
+import { CreatedKeyDataResponse, Web3TokenDataResponse } from './api-key.response.js';
 import { settingsOf } from './key-settings.normalizer.js';
 
 const defaultDescription = 'Web3 API Key';
@@ -30,8 +30,8 @@ export class Web3KeysController {
   @Get()
   @Access('anonymous')
   @ApiOperation({ operationId: 'getApiKeyGenerateWeb3Key', summary: 'Get a token for a wallet to sign', security: [] })
-  @ApiOkResponse({ type: Web3TokenAnswer })
-  token(): Web3TokenAnswer {
+  @ApiOkResponse({ type: Web3TokenDataResponse })
+  token(): Web3TokenDataResponse {
     return { success: true, data: { token: this.keys.token() } };
   }
 
@@ -44,9 +44,9 @@ export class Web3KeysController {
     security: [],
   })
   @ApiBody({ type: CreateWeb3KeyRequest, examples: createExamples })
-  @ApiOkResponse({ type: CreatedKeyAnswer })
+  @ApiOkResponse({ type: CreatedKeyDataResponse })
   @ApiErrors('standard', [400, 415, 429, 500])
-  async create(@Body() body: unknown): Promise<CreatedKeyAnswer> {
+  async create(@Body() body: unknown): Promise<CreatedKeyDataResponse> {
     const wire = validateWire(CreateWeb3KeyRequest, body);
     const { address, signature, token, apiKeyType: kind } = wire;
     const settings = settingsOf({ ...wire, description: wire.description ?? defaultDescription });

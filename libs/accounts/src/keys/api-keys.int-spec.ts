@@ -75,12 +75,12 @@ describe('the keys of an account', () => {
 
   it('do not exist for other accounts, nor when they were deleted', async () => {
     const { record, key } = await create();
-    const stranger = (await accounts.createAccount('stranger')).id;
+    const unauthenticatedClient = (await accounts.createAccount('stranger')).id;
     const deleted = await create();
     await keys.delete(accountId, deleted.record.id);
     const unknown = '00000000-0000-0000-0000-000000000000';
     const cases = [
-      [stranger, record.id],
+      [unauthenticatedClient, record.id],
       [accountId, deleted.record.id],
       [accountId, unknown],
       [accountId, "' OR 1=1 --"],

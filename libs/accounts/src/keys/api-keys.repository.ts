@@ -23,7 +23,7 @@ export const transactionLimits = { maxWait: 10_000, timeout: 10_000 } as const;
 const withoutHash = { keyHash: true } as const;
 
 /** Of expired keys; without an end the list would grow for ever with an owner who makes keys that soon expire. */
-const mostExpiredListed = 500;
+const maxExpiredListed = 500;
 
 /** The keys of an account as their owner sees them: a deleted one does not exist. */
 export class ApiKeysRepository {
@@ -49,7 +49,7 @@ export class ApiKeysRepository {
     const [last] = await this.prisma.$queryRaw<{ id: string; expiresAt: Date }[]>`
       SELECT id::text AS id, expires_at AS "expiresAt" FROM api_keys
        WHERE account_id = ${accountId}::uuid AND revoked_at IS NULL AND expires_at <= now()
-       ORDER BY expires_at DESC, id DESC OFFSET ${mostExpiredListed - 1}::int LIMIT 1`;
+       ORDER BY expires_at DESC, id DESC OFFSET ${maxExpiredListed - 1}::int LIMIT 1`;
     return last;
   }
 

@@ -21,8 +21,8 @@ export interface ApiKeysOptions {
   onChange: () => void;
 }
 
-const mostPerMinute = 20;
-const mostActive = 500;
+const maxPerMinute = 20;
+const maxActive = 500;
 
 /** What the owner of an account does with its keys. Keys of other accounts, and deleted ones, do not exist here. */
 export class ApiKeysService {
@@ -66,9 +66,9 @@ export class ApiKeysService {
     settings: KeySettings,
   ): Promise<CreatedKey> {
     await this.repository.lockAccount(transaction, accountId);
-    const { waitSeconds, active } = await this.repository.count(transaction, accountId, mostPerMinute);
+    const { waitSeconds, active } = await this.repository.count(transaction, accountId, maxPerMinute);
     if (waitSeconds > 0) throw tooFast(waitSeconds);
-    if (active >= mostActive) throw tooMany();
+    if (active >= maxActive) throw tooMany();
     const key = newApiKey();
     const identity = { accountId, kind, keyHash: hashApiKey(key), last6: lastSixOf(key) };
     return { key, record: await this.repository.insert(transaction, { ...identity, ...settings }) };
@@ -98,7 +98,7 @@ export class ApiKeysService {
       await this.repository.lockAccount(transaction, accountId);
       const standing = await this.repository.standing(transaction, accountId, id);
       if (standing === null) return null;
-      if (standing.expired && standing.othersActive >= mostActive) throw tooMany();
+      if (standing.expired && standing.othersActive >= maxActive) throw tooMany();
       return this.repository.update(accountId, id, changes, transaction);
     });
   }
@@ -109,10 +109,10 @@ function unknownKey(): PlatformError {
 }
 
 function tooFast(afterSeconds: number): PlatformError {
-  const message = `An account can make ${mostPerMinute} API keys per minute.`;
+  const message = `An account can make ${maxPerMinute} API keys per minute.`;
   return new PlatformError('RATE_LIMIT_EXCEEDED', message, null, { retry: { afterSeconds } });
 }
 
 function tooMany(): PlatformError {
-  return new PlatformError('INVALID_REQUEST', `An account can have ${mostActive} active API keys; delete some first.`);
+  return new PlatformError('INVALID_REQUEST', `An account can have ${maxActive} active API keys; delete some first.`);
 }

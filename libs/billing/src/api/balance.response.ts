@@ -12,7 +12,7 @@ export class BalancesResponse {
   usd!: number | null;
 }
 
-export class BalanceAnswer {
+export class BalanceResponse {
   @ApiProperty({ type: 'boolean', description: 'Whether anything is left to spend.' }) canConsume!: boolean;
 
   @ApiProperty({
@@ -28,7 +28,7 @@ export class BalanceAnswer {
   diemEpochAllocation!: number;
 }
 
-export function presentBalance(balance: AccountBalance): BalanceAnswer {
+export function presentBalance(balance: AccountBalance): BalanceResponse {
   const { diemNano, bundledNano, usdNano, diemAllowanceNano } = balance;
   const spendable = [
     ['DIEM', diemNano],

@@ -6,11 +6,11 @@ import { Access, ApiErrors, callerOf, Retired } from '#platform/http';
 import { LedgerService } from '../ledger.service.js';
 import { UsageAnalyticsService } from '../usage/usage-analytics.service.js';
 import { UsageHistoryService } from '../usage/usage-history.service.js';
-import { BalanceAnswer, presentBalance } from './balance.response.js';
+import { BalanceResponse, presentBalance } from './balance.response.js';
 import { UsageHistoryDocument } from './usage-history.document.js';
 import { presentAnalytics } from './usage-analytics.presenter.js';
 import { readAnalyticsQuery } from './usage-analytics.query.js';
-import { UsageAnalyticsAnswer } from './usage-analytics.response.js';
+import { UsageAnalyticsResponse } from './usage-analytics.response.js';
 import { csvFileName, presentUsage, usageCsv, wantsCsv } from './usage-history.presenter.js';
 import { readHistoryQuery } from './usage-history.query.js';
 
@@ -41,9 +41,9 @@ export class BillingController {
   @Get('balance')
   @Access('admin')
   @ApiOperation({ operationId: 'getBillingBalance', summary: 'Show what the account can spend' })
-  @ApiOkResponse({ type: BalanceAnswer })
+  @ApiOkResponse({ type: BalanceResponse })
   @ApiErrors('standard', [401, 403, 500])
-  async balance(@Req() request: FastifyRequest): Promise<BalanceAnswer> {
+  async balance(@Req() request: FastifyRequest): Promise<BalanceResponse> {
     return presentBalance(await this.ledger.balance(callerOf(request).accountId));
   }
 
@@ -95,9 +95,9 @@ export class BillingController {
   })
   @ApiQuery({ name: 'startDate', required: false, schema: day, description: 'First day (UTC), with `endDate`.' })
   @ApiQuery({ name: 'endDate', required: false, schema: day, description: 'Last day (UTC), with `startDate`.' })
-  @ApiOkResponse({ type: UsageAnalyticsAnswer })
+  @ApiOkResponse({ type: UsageAnalyticsResponse })
   @ApiErrors('standard', [400, 401, 403, 500, 504])
-  async usageAnalytics(@Req() request: FastifyRequest, @Query() query: unknown): Promise<UsageAnalyticsAnswer> {
+  async usageAnalytics(@Req() request: FastifyRequest, @Query() query: unknown): Promise<UsageAnalyticsResponse> {
     const { days, lookback } = readAnalyticsQuery(query, Date.now());
     return presentAnalytics(lookback, await this.analytics.analyse(callerOf(request).accountId, days));
   }

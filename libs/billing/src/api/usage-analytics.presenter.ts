@@ -1,6 +1,6 @@
 import { displayNanos } from '#common';
 import type { DailySeries, Spend, UsageAnalytics } from '../usage/usage-analytics.js';
-import type { UsageAnalyticsAnswer } from './usage-analytics.response.js';
+import type { UsageAnalyticsResponse } from './usage-analytics.response.js';
 
 const decimals = 9;
 
@@ -18,7 +18,7 @@ function daily({ date, diemByName }: DailySeries): Record<string, number> {
   return Object.fromEntries([['date', Date.parse(date)], ...values]) as Record<string, number>;
 }
 
-export function presentAnalytics(lookback: string, usage: UsageAnalytics): UsageAnalyticsAnswer {
+export function presentAnalytics(lookback: string, usage: UsageAnalytics): UsageAnalyticsResponse {
   return {
     lookback,
     byDate: usage.byDate.map(({ date, ...spend }) => ({ date, USD: shown(spend).usd, DIEM: shown(spend).diem })),

@@ -3,7 +3,7 @@ import { datesOf } from '../usage/usage-analytics.service.js';
 import type { UsageDays } from '../usage/usage-analytics.repository.js';
 import { firstYear } from './usage-history.query.js';
 
-const mostDays = 90;
+const maxDays = 90;
 const oneDayMs = 86_400_000;
 const dayForm = /^\d{4}-\d{2}-\d{2}$/;
 
@@ -27,8 +27,8 @@ export function readAnalyticsQuery(query: unknown, nowMs: number): AnalyticsQuer
   if (startDate === undefined) throw queryFault('startDate', 'startDate is required beside endDate.');
   if (endDate === undefined) throw queryFault('endDate', 'endDate is required beside startDate.');
   if (endDate < startDate) throw queryFault('endDate', 'endDate must not be before startDate.');
-  if (Date.parse(endDate) - Date.parse(startDate) >= mostDays * oneDayMs) {
-    throw queryFault('endDate', `The range must have at most ${mostDays} days.`);
+  if (Date.parse(endDate) - Date.parse(startDate) >= maxDays * oneDayMs) {
+    throw queryFault('endDate', `The range must have at most ${maxDays} days.`);
   }
   const days = { startDate, endDate };
   return { days, lookback: `${datesOf(days).length}d` };
@@ -36,7 +36,7 @@ export function readAnalyticsQuery(query: unknown, nowMs: number): AnalyticsQuer
 
 function lookbackFrom(lookback: string, nowMs: number): AnalyticsQuery {
   const count = /^[1-9]\d{0,3}d$/.test(lookback) ? Number.parseInt(lookback, 10) : Infinity;
-  if (count > mostDays) throw queryFault('lookback', `lookback must be 1d to ${mostDays}d.`);
+  if (count > maxDays) throw queryFault('lookback', `lookback must be 1d to ${maxDays}d.`);
   return { days: { startDate: dayOf(nowMs - (count - 1) * oneDayMs), endDate: dayOf(nowMs) }, lookback };
 }
 

@@ -43,7 +43,7 @@ export class KeyTotalsResponse {
   @ApiProperty({ type: 'number', example: 60_000 }) totalUnits!: number;
 }
 
-export class UsageAnalyticsAnswer {
+export class UsageAnalyticsResponse {
   @ApiProperty({ type: 'string', description: 'How many days.', example: '7d' }) lookback!: string;
   @ApiProperty({ type: () => DateUsageResponse, isArray: true }) byDate!: DateUsageResponse[];
   @ApiProperty({ type: () => ModelUsageResponse, isArray: true }) byModel!: ModelUsageResponse[];

@@ -1,7 +1,7 @@
 import { applyDecorators } from '@nestjs/common';
 import { ApiExtraModels, ApiOperation, ApiQuery, ApiResponse } from '@nestjs/swagger';
 import { ApiErrors, jsonContent } from '#platform/http';
-import { UsageHistoryAnswer } from './usage-history.response.js';
+import { UsageHistoryResponse } from './usage-history.response.js';
 
 const cursor = { type: 'string', maxLength: 512, pattern: '^[A-Za-z0-9_-]+$' } as const;
 const time = { type: 'string', maxLength: 40, format: 'date-time' } as const;
@@ -9,7 +9,7 @@ const time = { type: 'string', maxLength: 40, format: 'date-time' } as const;
 /** What the document says of `GET /billing/usage-history`. */
 export function UsageHistoryDocument(): MethodDecorator {
   return applyDecorators(
-    ApiExtraModels(UsageHistoryAnswer),
+    ApiExtraModels(UsageHistoryResponse),
     ApiOperation({
       operationId: 'getBillingUsageHistory',
       summary: 'List charges, oldest first',
@@ -43,7 +43,7 @@ export function UsageHistoryDocument(): MethodDecorator {
         'x-next-cursor': { description: 'Of CSV: the cursor of the next page.', schema: cursor },
       },
       content: {
-        ...jsonContent(UsageHistoryAnswer),
+        ...jsonContent(UsageHistoryResponse),
         'text/csv': { schema: { type: 'string' } },
       },
     }),

@@ -5,7 +5,7 @@ import type { UsageFilter } from '../usage/usage-cursor.js';
 /** Currencies as answers call them. */
 export const wireCurrencies = { USD: 'USD', DIEM: 'DIEM', BUNDLED: 'BUNDLED_CREDITS' } as const;
 
-const pageSizes = { least: 10, most: 1_000 } as const;
+const pageSizes = { min: 10, max: 1_000 } as const;
 const filterNames = ['currency', 'startTimestamp', 'endTimestamp', 'pageSize'] as const;
 const timestamp = /^(\d{4}-\d{2}-\d{2})[Tt ](\d{2}:\d{2}:\d{2})(?:\.(\d{1,9}))?([Zz]|[+-]\d{2}:\d{2})$/;
 const longestTimestamp = 40;
@@ -41,10 +41,10 @@ function readCurrency(query: unknown): Currency | null {
 
 function readPageSize(query: unknown): number {
   const text = queryText(query, 'pageSize');
-  if (text === undefined) return pageSizes.most;
+  if (text === undefined) return pageSizes.max;
   const size = /^\d{1,4}$/.test(text) ? Number(text) : 0;
-  if (size >= pageSizes.least && size <= pageSizes.most) return size;
-  throw queryFault('pageSize', `pageSize must be a whole number from ${pageSizes.least} to ${pageSizes.most}.`);
+  if (size >= pageSizes.min && size <= pageSizes.max) return size;
+  throw queryFault('pageSize', `pageSize must be a whole number from ${pageSizes.min} to ${pageSizes.max}.`);
 }
 
 /** In ms, rounded up: entries have whole ones, so an entry at or after the moment is at or after this. */

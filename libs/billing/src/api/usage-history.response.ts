@@ -31,7 +31,7 @@ export class UsageEntryResponse {
   inferenceDetails!: InferenceDetailsResponse | null;
 }
 
-export class UsageHistoryAnswer {
+export class UsageHistoryResponse {
   @ApiProperty({ type: () => UsageEntryResponse, isArray: true, maxItems: 1000 }) data!: UsageEntryResponse[];
 
   @ApiProperty({

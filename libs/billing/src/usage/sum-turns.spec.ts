@@ -8,7 +8,7 @@ describe('the turns of sums', () => {
 
   beforeEach(() => {
     vi.useFakeTimers();
-    turns = new SumTurns({ mostAtOnce: 2, waitMs: 8_000 });
+    turns = new SumTurns({ maxAtOnce: 2, waitMs: 8_000 });
     begun = [];
     ends = new Map();
   });

@@ -2,7 +2,7 @@ import { PlatformError } from '#common';
 
 export interface SumTurnsOptions {
   /** How many sums run at once in this process. */
-  mostAtOnce: number;
+  maxAtOnce: number;
   /** How long a sum may wait for its turn. */
   waitMs: number;
 }
@@ -55,7 +55,7 @@ export class SumTurns {
   }
 
   private isFreeFor(accountId: string): boolean {
-    return this.running.size < this.options.mostAtOnce && !this.running.has(accountId);
+    return this.running.size < this.options.maxAtOnce && !this.running.has(accountId);
   }
 
   /** A sum that ends makes room for one: whoever could begin before has begun. */

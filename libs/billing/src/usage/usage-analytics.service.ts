@@ -19,8 +19,8 @@ interface Cached {
 }
 
 const cacheMs = 600_000;
-const mostCached = 1_000;
-const mostSumsAtOnce = 2;
+const maxCached = 1_000;
+const maxSumsAtOnce = 2;
 const oneDayMs = 86_400_000;
 
 /** Every day of a range. */
@@ -48,7 +48,7 @@ export class UsageAnalyticsService {
     this.repository = new UsageAnalyticsRepository(prisma);
     this.clock = clock;
     this.timeoutMs = timeoutMs;
-    this.turns = new SumTurns({ mostAtOnce: mostSumsAtOnce, waitMs: timeoutMs });
+    this.turns = new SumTurns({ maxAtOnce: maxSumsAtOnce, waitMs: timeoutMs });
   }
 
   /** Rejects with `REQUEST_TIMEOUT` where the range holds more than can be summed up in time, or other sums took all of it. */
@@ -83,7 +83,7 @@ export class UsageAnalyticsService {
     this.cache.delete(name);
     this.cache.set(name, entry);
     // A map iterates in insertion order: the first is the oldest answer.
-    const oldest = this.cache.size > mostCached ? this.cache.keys().next().value : undefined;
+    const oldest = this.cache.size > maxCached ? this.cache.keys().next().value : undefined;
     if (oldest !== undefined) this.cache.delete(oldest);
   }
 }

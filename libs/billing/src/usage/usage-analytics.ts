@@ -49,7 +49,7 @@ export interface UsageAnalytics {
   topKeyNames: string[];
 }
 
-const mostTopNames = 8;
+const maxTopNames = 8;
 
 function totalOf({ usdNano, diemNano }: Spend): NanoUsd {
   return usdNano + diemNano;
@@ -101,8 +101,8 @@ export class AnalyticsBuilder {
   build(): UsageAnalytics {
     const byModel = this.byModel();
     const byKey = this.byKey();
-    const topModels = byModel.slice(0, mostTopNames).map(({ modelName }) => modelName);
-    const topKeyNames = byKey.slice(0, mostTopNames).map(({ name }) => name);
+    const topModels = byModel.slice(0, maxTopNames).map(({ modelName }) => modelName);
+    const topKeyNames = byKey.slice(0, maxTopNames).map(({ name }) => name);
     return {
       byDate: this.byDate(),
       byModel,

@@ -18,8 +18,8 @@ describe('a cursor', () => {
   });
 
   it('holds the longest values it can get', () => {
-    const most = { filter: { currency: 'USD', startMs: 8.64e15, endMs: 8.64e15, pageSize: 1_000 } as const };
-    const text = writeCursor(key, account, { ...most, after: { createdAtMs: 8.64e15, entryId: 2n ** 63n } }, 8.64e15);
+    const max = { filter: { currency: 'USD', startMs: 8.64e15, endMs: 8.64e15, pageSize: 1_000 } as const };
+    const text = writeCursor(key, account, { ...max, after: { createdAtMs: 8.64e15, entryId: 2n ** 63n } }, 8.64e15);
     expect(text.length).toBeLessThanOrEqual(512);
   });
 

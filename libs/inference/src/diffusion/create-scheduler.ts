@@ -5,10 +5,10 @@ import { EulerScheduler } from './euler.scheduler.js';
 import { LcmScheduler } from './lcm.scheduler.js';
 import type { DiffusionScheduler, NoiseSource, SchedulerConfig } from './scheduler.js';
 
-type SchedulerMaker = (config: SchedulerConfig, steps: number, noise: NoiseSource) => DiffusionScheduler;
+type SchedulerFactory = (config: SchedulerConfig, steps: number, noise: NoiseSource) => DiffusionScheduler;
 
 /** By the class names of the diffusers layout. */
-const makers: Readonly<Record<string, SchedulerMaker>> = {
+const makers: Readonly<Record<string, SchedulerFactory>> = {
   EulerDiscreteScheduler: (config, steps, noise) => new EulerScheduler(config, steps, { kind: 'plain', noise }),
   EulerAncestralDiscreteScheduler: (config, steps, noise) =>
     new EulerScheduler(config, steps, { kind: 'ancestral', noise }),

@@ -28,8 +28,8 @@ export class EulerScheduler implements DiffusionScheduler {
     const chosen = isKarras ? karrasSigmas(first, last, steps) : sigmas;
     this.timesteps = isKarras ? chosen.map((sigma) => this.schedule.timestepAt(sigma)) : spaced;
     this.sigmas = [...chosen, 0];
-    const most = chosen[0] ?? 0;
-    this.initialNoiseScale = this.schedule.spacing === 'leading' ? Math.hypot(most, 1) : most;
+    const max = chosen[0] ?? 0;
+    this.initialNoiseScale = this.schedule.spacing === 'leading' ? Math.hypot(max, 1) : max;
   }
 
   scaleInput(latents: Float32Array, step: number): Float32Array {

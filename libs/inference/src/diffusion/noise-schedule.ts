@@ -58,9 +58,9 @@ export class NoiseSchedule {
 }
 
 /** Sigmas that spend more steps on fine detail (https://arxiv.org/abs/2206.00364, equation 5). */
-export function karrasSigmas(most: number, least: number, steps: number): number[] {
+export function karrasSigmas(max: number, min: number, steps: number): number[] {
   const rho = 7;
-  const [from, to] = [most ** (1 / rho), least ** (1 / rho)];
+  const [from, to] = [max ** (1 / rho), min ** (1 / rho)];
   return evenly(0, 1, steps).map((place) => (from + place * (to - from)) ** rho);
 }
 

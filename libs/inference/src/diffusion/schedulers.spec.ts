@@ -10,7 +10,7 @@ const values = (of: (index: number) => number): Float32Array =>
 /** The network, the noise and the picture that `tools/reference/diffusion_schedulers.py` made up. */
 const network = (latents: Float32Array, timestep: number) =>
   values((index) => 0.3 * Math.tanh(latents[index] ?? 0) + 0.5 * Math.cos(index + timestep / 100));
-const picture = values((index) => 0.2 * index - 0.5);
+const image = values((index) => 0.2 * index - 0.5);
 
 function noiseSource() {
   let calls = 0;
@@ -41,7 +41,7 @@ describe('schedulers', () => {
     let latents =
       wanted.start === 0
         ? initial.map((value) => value * scheduler.initialNoiseScale)
-        : scheduler.addNoise(picture, initial, wanted.start);
+        : scheduler.addNoise(image, initial, wanted.start);
     for (const [index, expected] of wanted.samples.entries()) {
       expected.forEach((value, place) => expect(latents[place]).toBeCloseTo(value, 3));
       const step = wanted.start + index;

@@ -1,4 +1,4 @@
-import { PlatformError, Tally } from '#common';
+import { PlatformError, Histogram } from '#common';
 import { asRunFailure } from '../engines/device-failure.js';
 import type { EngineSink } from '../engines/engine.js';
 import { type EngineStats, stepBounds } from '../engines/engine-stats.js';
@@ -41,7 +41,7 @@ export class EmbeddingEngine implements TaskEngine {
   private isClosed = false;
   private steps = 0;
   private runMs = 0;
-  private readonly stepSeconds = new Tally(stepBounds);
+  private readonly stepSeconds = new Histogram(stepBounds);
 
   constructor(private readonly options: EmbeddingEngineOptions) {
     this.batcher = new LengthBatcher(options.batch);
@@ -154,7 +154,7 @@ export class EmbeddingEngine implements TaskEngine {
     const { normalize } = this.options;
     const { dimensions } = request.input;
     const shaped = rows.map((row) => shapeVector(vectors.get(row) ?? new Float32Array(), { dimensions, normalize }));
-    if (!shaped.every(isSound)) {
+    if (!shaped.every(isAudio)) {
       return this.fail(request, new PlatformError('INFERENCE_FAILED', 'The model computed no numbers for a text.'));
     }
     this.send(request.id, { type: 'task-part', part: partOf(rows, shaped) });
@@ -197,7 +197,7 @@ function partOf(rows: readonly EmbeddingRow[], vectors: readonly Float32Array[])
   return { indexes: rows.map(({ index }) => index), dimensions, vectors: joined };
 }
 
-function isSound(vector: Float32Array): boolean {
+function isAudio(vector: Float32Array): boolean {
   return vector.length > 0 && vector.every(Number.isFinite);
 }
 

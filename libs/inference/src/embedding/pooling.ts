@@ -30,13 +30,13 @@ function meanOf(data: Float32Array, offset: number, length: number, size: number
 }
 
 function maxOf(data: Float32Array, offset: number, length: number, size: number): Float32Array {
-  const most = data.slice(offset, offset + size);
+  const max = data.slice(offset, offset + size);
   for (let token = 1, at = offset + size; token < length; token++, at += size) {
     for (let index = 0; index < size; index++) {
-      most[index] = Math.max(most[index] as number, data[at + index] as number);
+      max[index] = Math.max(max[index] as number, data[at + index] as number);
     }
   }
-  return most;
+  return max;
 }
 
 /**

@@ -30,7 +30,7 @@ export class SentenceEncoder {
 
   /** One vector per row, neither cut nor normalised. Rejects with the runtime's error. */
   async encode(rows: readonly Int32Array[]): Promise<Float32Array[]> {
-    const longest = rows.reduce((most, row) => Math.max(most, row.length), 1);
+    const longest = rows.reduce((max, row) => Math.max(max, row.length), 1);
     const { inputs, output, gives } = this.graph;
     const feeds = Object.fromEntries(inputs.map((input) => [input.name, this.feed(input, rows, longest)]));
     const fetched = (await this.session.run(feeds, [output.name]))[output.name];

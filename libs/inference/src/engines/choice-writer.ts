@@ -16,7 +16,7 @@ interface WaitingLogprob {
   entry: GeneratedTokenLogprob;
 }
 
-export interface ChoiceWriterParts {
+export interface ChoiceWriterDependencies {
   tokenizer: TextTokenizer;
   detokenizer: Detokenizer;
   stopMatcher: StopMatcher;
@@ -34,7 +34,7 @@ export class ChoiceWriter {
   private sentLength = 0;
   private stopped = false;
 
-  constructor(private readonly parts: ChoiceWriterParts) {}
+  constructor(private readonly parts: ChoiceWriterDependencies) {}
 
   /** The delta of one more token, null while its text is held back, and whether a stop string is complete. */
   push(tokenId: number, score: TokenScore | null): { delta: ChoiceDelta | null; stopped: boolean } {

@@ -1,4 +1,4 @@
-import type { TallyReading } from '#common';
+import type { HistogramReading } from '#common';
 
 /** What every engine tells about itself, for metrics and placement. */
 export interface EngineStats {
@@ -12,7 +12,7 @@ export interface EngineStats {
   /** Ms spent inside the session's run calls. */
   runMsTotal: number;
   /** How long the runs took, in seconds. Optional, as engines of tests keep none. */
-  stepSeconds?: TallyReading;
+  stepSeconds?: HistogramReading;
 }
 
 /** Bounds of `stepSeconds`: from a token of a tiny model to a step of a large picture. */

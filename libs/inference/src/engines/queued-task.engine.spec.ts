@@ -9,7 +9,7 @@ function setUp(extra: Record<string, TaskHandler> = {}) {
   const double = async ({ numbers }: { numbers: number[] }, context: TaskContext) => {
     const doubled: number[] = [];
     for (const number of numbers) {
-      await context.breathe();
+      await context.yieldToEventLoop();
       doubled.push(await context.measure(async () => number * 2));
       context.progress(doubled.length / numbers.length);
     }

@@ -1,4 +1,4 @@
-import { PlatformError, Tally } from '#common';
+import { PlatformError, Histogram } from '#common';
 import { asRunFailure } from './device-failure.js';
 import type { EngineSink } from './engine.js';
 import { type EngineStats, stepBounds } from './engine-stats.js';
@@ -14,7 +14,7 @@ export interface TaskContext {
    * Lets the event loop turn, so that cancels and beats are heard: call it between two runs of the model. Rejects when
    * the task was cancelled; let that pass through.
    */
-  breathe(): Promise<void>;
+  yieldToEventLoop(): Promise<void>;
   /** Runs the model and counts the time. */
   measure<Result>(run: () => Promise<Result>): Promise<Result>;
 }
@@ -46,7 +46,7 @@ export class QueuedTaskEngine implements TaskEngine {
   private idle: Promise<void> = Promise.resolve();
   private steps = 0;
   private runMs = 0;
-  private readonly stepSeconds = new Tally(stepBounds);
+  private readonly stepSeconds = new Histogram(stepBounds);
 
   constructor(private readonly options: QueuedTaskEngineOptions) {}
 
@@ -79,8 +79,8 @@ export class QueuedTaskEngine implements TaskEngine {
   /** What waits and runs fails; resolves when the session is free. */
   async close(): Promise<void> {
     this.isClosed = true;
-    const gone = new PlatformError('MODEL_OFFLINE', 'The model was unloaded.');
-    for (const request of this.waiting.splice(0)) this.fail(request.id, gone);
+    const disconnected = new PlatformError('MODEL_OFFLINE', 'The model was unloaded.');
+    for (const request of this.waiting.splice(0)) this.fail(request.id, disconnected);
     if (this.current !== null) this.cancelled.add(this.current.id);
     await this.idle;
     await this.options.onClose?.();
@@ -118,7 +118,7 @@ export class QueuedTaskEngine implements TaskEngine {
     return {
       part: (part) => sink([[id, { type: 'task-part', part }]]),
       progress: (fraction) => sink([[id, { type: 'task-progress', fraction }]]),
-      breathe: async () => {
+      yieldToEventLoop: async () => {
         await new Promise((resolve) => setImmediate(resolve));
         if (this.cancelled.has(id)) throw new TaskCancelled();
       },

@@ -12,7 +12,7 @@ import {
 } from '../text/index.js';
 import { type ChoiceDelta, ChoiceWriter } from './choice-writer.js';
 import { asRunFailure } from './device-failure.js';
-import { EventOutbox } from './event-outbox.js';
+import { EventPublisher } from './event-publisher.js';
 import type {
   TextEngineStats,
   SamplingOptions,
@@ -37,7 +37,7 @@ export interface SchedulerTextEngineOptions {
   /** Makes the scheduler; `afterStep` must be called once behind the listeners of each step. */
   createScheduler: (afterStep: () => void) => SequenceScheduler;
   sink: TextGenerationSink;
-  /** How long text may wait for more of itself, in ms; default as `EventOutbox` has it. */
+  /** How long text may wait for more of itself, in ms; default as `EventPublisher` has it. */
   gatherMs?: number;
 }
 
@@ -67,10 +67,10 @@ interface PreparedPrompt {
 export class SchedulerTextEngine implements TextGenerationEngine {
   private readonly scheduler: SequenceScheduler;
   private readonly active = new Map<string, ActiveRequest>();
-  private readonly outbox: EventOutbox;
+  private readonly outbox: EventPublisher;
 
   constructor(private readonly options: SchedulerTextEngineOptions) {
-    this.outbox = new EventOutbox(options);
+    this.outbox = new EventPublisher(options);
     this.scheduler = options.createScheduler(() => this.outbox.stepped());
   }
 

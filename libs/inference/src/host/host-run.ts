@@ -34,7 +34,7 @@ export abstract class HostRun<Result = unknown> {
   protected abstract cancelledResult(): Result;
 
   /** Takes back what was delivered, where that is possible; false where it is not. */
-  protected takeBack(): boolean {
+  protected cancelDelivery(): boolean {
     return false;
   }
 
@@ -45,7 +45,7 @@ export abstract class HostRun<Result = unknown> {
   hostDied({ hadBegun }: { hadBegun: boolean }): AfterDeath {
     if (hadBegun) this.deaths++;
     if (this.signal.aborted) this.cancelled();
-    else if (this.deaths > 1 || (this.hasDelivered && !this.takeBack())) {
+    else if (this.deaths > 1 || (this.hasDelivered && !this.cancelDelivery())) {
       this.fail(new PlatformError('DEVICE_LOST', 'The model stopped while it worked on this request. Try again.'));
     }
     return this.isEnded ? 'ended' : 'run-again';

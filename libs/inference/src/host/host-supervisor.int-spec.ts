@@ -47,7 +47,7 @@ interface Started {
 
 function run(
   supervisor: HostSupervisor,
-  wish: TextGenerationRequest,
+  options: TextGenerationRequest,
   { onRestart }: { onRestart?: () => void } = {},
 ): Started {
   const events: RunEvent[] = [];
@@ -58,7 +58,7 @@ function run(
     events.push(...batch);
     if (batch.some((event) => event.type === 'text-delta')) heardText();
   };
-  const result = supervisor.run(wish, { signal: controller.signal, onEvents, onRestart });
+  const result = supervisor.run(options, { signal: controller.signal, onEvents, onRestart });
   // Tests look at the rejection when they expect one.
   result.catch(() => undefined);
   return { events, controller, firstText, result };

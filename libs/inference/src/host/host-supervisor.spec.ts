@@ -38,7 +38,7 @@ class ScriptedHost implements HostProcess {
     this.ended('signal SIGSEGV');
   }
 
-  beat(): void {
+  heartbeat(): void {
     this.hear({ type: 'beat', stats: {} as AnyEngineStats, residentBytes: 0, loopLagMs: 0 });
   }
 
@@ -162,9 +162,9 @@ describe('the watch over a host', () => {
   it('listens again first where the worker itself stood still', () => {
     pass(15_000, 60_000);
     expect(supervisor.restarts).toBe(0);
-    hosts[0]?.beat();
+    hosts[0]?.heartbeat();
     pass(14_000);
-    hosts[0]?.beat();
+    hosts[0]?.heartbeat();
     pass(14_999);
     expect(supervisor.restarts).toBe(0);
   });

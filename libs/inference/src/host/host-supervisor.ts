@@ -23,7 +23,7 @@ export interface HostTimings {
   failoverWaitMs: number;
   /** Back-off between restarts: the first, then doubled up to the most; starts anew after `stableAfterMs` ready. */
   firstRestartMs: number;
-  mostRestartMs: number;
+  maxRestartMs: number;
   stableAfterMs: number;
   /** How long a drained host may take to leave by itself. */
   leaveWithinMs: number;
@@ -34,7 +34,7 @@ export const defaultHostTimings: HostTimings = {
   loadTimeoutMs: 600_000,
   failoverWaitMs: 30_000,
   firstRestartMs: 200,
-  mostRestartMs: 30_000,
+  maxRestartMs: 30_000,
   stableAfterMs: 60_000,
   leaveWithinMs: 3_000,
 };
@@ -201,12 +201,12 @@ export class HostSupervisor implements TextGenerationRunner, TaskRunner {
     const mayEnd = this.currentState === 'ready' || this.currentState === 'draining';
     this.enter('draining', null);
     if (mayEnd) await this.runsEnded(graceMs);
-    this.handBack();
+    this.returnToQueue();
     // Two may drain at once: a model that is being unloaded, and the worker that stops meanwhile.
     await (this.leaving ??= this.leave());
   }
 
-  private handBack(): void {
+  private returnToQueue(): void {
     for (const run of this.runs.values()) {
       run.fail(new PlatformError('MODEL_AT_CAPACITY', 'This worker was stopped before the answer was complete.'));
     }
@@ -234,7 +234,7 @@ export class HostSupervisor implements TextGenerationRunner, TaskRunner {
       case 'ready':
         return this.becameReady(message);
       case 'beat':
-        return this.heardBeat(message);
+        return this.receivedHeartbeat(message);
       case 'load-failed':
         return this.replace(`load failed: ${message.detail}`);
       case 'hello':
@@ -254,7 +254,7 @@ export class HostSupervisor implements TextGenerationRunner, TaskRunner {
     for (const run of this.runs.values()) this.submit(run);
   }
 
-  private heardBeat({ stats, residentBytes, loopLagMs }: Extract<HostMessage, { type: 'beat' }>): void {
+  private receivedHeartbeat({ stats, residentBytes, loopLagMs }: Extract<HostMessage, { type: 'beat' }>): void {
     if (this.lastReport !== null) this.lastReport = { ...this.lastReport, stats, residentBytes, loopLagMs };
   }
 
@@ -289,7 +289,7 @@ export class HostSupervisor implements TextGenerationRunner, TaskRunner {
       this.failures = 0;
     }
     const wasReady = this.currentState === 'ready';
-    const delayMs = Math.min(this.timings.firstRestartMs * 2 ** this.failures, this.timings.mostRestartMs);
+    const delayMs = Math.min(this.timings.firstRestartMs * 2 ** this.failures, this.timings.maxRestartMs);
     this.failures++;
     this.restartCount++;
     this.enter('restarting', `${reason}; next try in ${delayMs} ms`);

@@ -3,7 +3,7 @@ import type { ModelManifest } from '#model-registry/manifest';
 import type { HostLoadOptions } from './host-protocol.js';
 
 /** More threads than this share no work of a small model worth the wait for the last of them. */
-const mostThreads = 16;
+const maxThreads = 16;
 const defaultSlots = 16;
 const defaultContextLength = 2_048;
 
@@ -31,7 +31,7 @@ export function hostLoadOptions(
     family: manifest.family,
     familyOptions: manifest.familyOptions ?? {},
     providers: settings.providers,
-    intraOpThreads: settings.threads ?? Math.min(availableParallelism(), mostThreads),
+    intraOpThreads: settings.threads ?? Math.min(availableParallelism(), maxThreads),
     slots,
     contextLength,
     cacheTokens: manifest.cacheTokens ?? slots * contextLength,

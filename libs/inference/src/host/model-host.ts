@@ -16,7 +16,7 @@ export interface HostChannel {
   exit(code: number): void;
 }
 
-export const beatEveryMs = 1_000;
+export const heartbeatIntervalMs = 1_000;
 
 const warmUpId = 'warm-up';
 
@@ -29,7 +29,7 @@ export class ModelHost {
   private warmedUp: ((event: EngineEvent) => void) | null = null;
   private readonly loopDelay = monitorEventLoopDelay({ resolution: 20 });
   private tracing: Tracing = noTracing;
-  private beatTimer: NodeJS.Timeout | null = null;
+  private heartbeatTimer: NodeJS.Timeout | null = null;
   private readonly turns = new SubmitTurns({
     // Worker and family agree on the kind of request; a family answers `failed` to what it does not know.
     submit: ({ request }) => this.loaded?.engine.submit(request as never),
@@ -128,16 +128,16 @@ export class ModelHost {
 
   private startBeating({ engine }: LoadedEngine): void {
     this.loopDelay.enable();
-    this.beatTimer = setInterval(() => {
+    this.heartbeatTimer = setInterval(() => {
       const loopLagMs = this.loopDelay.count === 0 ? 0 : this.loopDelay.percentile(99) / 1e6;
       this.loopDelay.reset();
       const residentBytes = process.memoryUsage.rss();
       this.channel.send({ type: 'beat', stats: engine.stats(), residentBytes, loopLagMs });
-    }, beatEveryMs);
+    }, heartbeatIntervalMs);
   }
 
   private async drain(): Promise<void> {
-    if (this.beatTimer !== null) clearInterval(this.beatTimer);
+    if (this.heartbeatTimer !== null) clearInterval(this.heartbeatTimer);
     await this.loaded?.engine.close();
     await this.tracing.close();
     this.channel.send({ type: 'drained' });

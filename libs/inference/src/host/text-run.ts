@@ -34,7 +34,7 @@ export class TextRun extends HostRun<RunResult> {
     return this.sentText;
   }
 
-  protected override takeBack(): boolean {
+  protected override cancelDelivery(): boolean {
     if (this.options.onRestart === undefined) return false;
     this.promptTold = false;
     this.sentText = false;

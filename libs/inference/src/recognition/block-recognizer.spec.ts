@@ -8,7 +8,7 @@ const second = 16_000;
 const context: TaskContext = {
   part: () => undefined,
   progress: () => undefined,
-  breathe: async () => undefined,
+  yieldToEventLoop: async () => undefined,
   measure: (run) => run(),
 };
 
@@ -29,10 +29,10 @@ function segment(text: string, start: number, end: number): RecognizedSegment {
 }
 
 /** A model that answers what it is told, and remembers what it was given. */
-function setUp(answers: Partial<WindowSpeech>[], mostSeconds = 30) {
+function setUp(answers: Partial<WindowSpeech>[], maxSeconds = 30) {
   const windows: SpeechWindow[] = [];
   const model = {
-    mostSeconds,
+    maxSeconds,
     recognize: async (window: SpeechWindow): Promise<WindowSpeech> => {
       windows.push(window);
       return { segments: [], language: 'en', heardUntil: null, needsOverlap: false, ...answers[windows.length - 1] };
@@ -52,7 +52,12 @@ function setUp(answers: Partial<WindowSpeech>[], mostSeconds = 30) {
       },
       context,
     );
-  return { windows, recognize, recognizer: new BlockRecognizer(model, voice), deaf: new BlockRecognizer(model, null) };
+  return {
+    windows,
+    recognize,
+    recognizer: new BlockRecognizer(model, voice),
+    stalledConsumers: new BlockRecognizer(model, null),
+  };
 }
 
 function speech(seconds: number, from = 0, to = seconds): Float32Array {
@@ -109,10 +114,10 @@ describe('a block of a recording', () => {
   });
 
   it('is speech from end to end where there is no voice graph', async () => {
-    const { recognize, deaf, windows } = setUp([{}]);
-    const { heardSpeech } = await recognize(deaf, new Float32Array(2 * second));
+    const { recognize, stalledConsumers, windows } = setUp([{}]);
+    const { heardSpeech } = await recognize(stalledConsumers, new Float32Array(2 * second));
     expect([heardSpeech, windows[0]?.samples.length]).toEqual([true, 2 * second]);
-    expect((await recognize(deaf, new Float32Array(0))).heardSpeech).toBe(false);
+    expect((await recognize(stalledConsumers, new Float32Array(0))).heardSpeech).toBe(false);
   });
 
   it('is refused when it is too short not to be the last', async () => {

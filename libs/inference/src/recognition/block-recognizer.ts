@@ -38,14 +38,14 @@ export interface WindowSpeech {
 /** The model's own part: one window at a time. */
 export interface WindowRecognizer {
   /** Longest window, in seconds. */
-  readonly mostSeconds: number;
+  readonly maxSeconds: number;
   recognize(window: SpeechWindow, context: TaskContext): Promise<WindowSpeech>;
 }
 
 /** Seconds that two windows share where speech had to be cut. */
 const overlapSeconds = 2;
 /** A cut window that was told to less than this, in seconds, is taken as told to its end: the next must not be the same. */
-const leastProgressSeconds = 1;
+const minProgressSeconds = 1;
 
 type Window = Extract<WindowPlan, { kind: 'window' }>;
 
@@ -64,8 +64,8 @@ export class BlockRecognizer {
     }
     const memory: RecognitionMemory = input.memory ?? { language: null, tail: [] };
     const spans = await this.speechOf(samples, context);
-    const mostSamples = Math.round(this.model.mostSeconds * recognitionSampleRate);
-    const plan = planWindow({ spans, samples: samples.length, isLast, mostSamples });
+    const maxSamples = Math.round(this.model.maxSeconds * recognitionSampleRate);
+    const plan = planWindow({ spans, samples: samples.length, isLast, maxSamples });
     if (plan.kind === 'skip') {
       return { consumedSamples: plan.consumed, heardSpeech: spans.length > 0, segments: [], memory };
     }
@@ -91,7 +91,7 @@ export class BlockRecognizer {
   private async speechOf(samples: Float32Array, context: TaskContext): Promise<SpeechSpan[]> {
     const { voice } = this;
     if (voice === null) return samples.length === 0 ? [] : [{ start: 0, end: samples.length }];
-    await context.breathe();
+    await context.yieldToEventLoop();
     const probabilities = await context.measure(() => voice.probabilities(samples));
     return speechSpans(probabilities, { frameSamples: voiceFrameSamples, samples: samples.length });
   }
@@ -115,7 +115,7 @@ export class BlockRecognizer {
 function consumedBy(plan: Window, { heardUntil, needsOverlap }: WindowSpeech): number {
   if (!plan.isCut) return plan.consumed;
   if (needsOverlap) return plan.consumed - overlapSeconds * recognitionSampleRate;
-  if (heardUntil === null || heardUntil < leastProgressSeconds) return plan.consumed;
+  if (heardUntil === null || heardUntil < minProgressSeconds) return plan.consumed;
   return Math.min(plan.consumed, plan.start + Math.round(heardUntil * recognitionSampleRate));
 }
 

@@ -8,7 +8,7 @@ export function compressionRatio(text: string): number {
 
 const longestPeriod = 24;
 const shortestRun = 36;
-const leastRepeats = 5;
+const minRepeats = 5;
 
 /**
  * How many tokens repeat at the end without an end in sight: the same few over and over. Zero where none do. A
@@ -19,7 +19,7 @@ export function loopedTokens(tokens: readonly number[]): number {
     let run = 0;
     for (let at = tokens.length - 1; at >= period && tokens[at] === tokens[at - period]; at--) run++;
     const length = run + period;
-    if (length >= shortestRun && length >= leastRepeats * period) return length - period;
+    if (length >= shortestRun && length >= minRepeats * period) return length - period;
   }
   return 0;
 }

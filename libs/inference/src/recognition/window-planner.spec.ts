@@ -4,15 +4,15 @@ import { planWindow, type PlanRequest } from './window-planner.js';
 const second = 16_000;
 
 /** All numbers in seconds. */
-function plan(spans: [number, number][], request: { length?: number; isLast?: boolean; most?: number } = {}) {
-  const { length = 30, isLast = false, most = 30 } = request;
-  const wish: PlanRequest = {
+function plan(spans: [number, number][], request: { length?: number; isLast?: boolean; max?: number } = {}) {
+  const { length = 30, isLast = false, max = 30 } = request;
+  const options: PlanRequest = {
     spans: spans.map(([start, end]) => ({ start: start * second, end: end * second })),
     samples: length * second,
     isLast,
-    mostSamples: most * second,
+    maxSamples: max * second,
   };
-  const found = planWindow(wish);
+  const found = planWindow(options);
   const seconds = (value: number) => value / second;
   return found.kind === 'skip'
     ? { skip: seconds(found.consumed) }
@@ -61,14 +61,14 @@ describe('the next window', () => {
   });
 
   it('is no longer than the model takes, whatever the block holds', () => {
-    expect(plan([[0, 28]], { isLast: true, length: 28, most: 20 })).toEqual({ from: 0, to: 20, next: 20, isCut: true });
+    expect(plan([[0, 28]], { isLast: true, length: 28, max: 20 })).toEqual({ from: 0, to: 20, next: 20, isCut: true });
     expect(
       plan(
         [
           [0, 13],
           [14, 28],
         ],
-        { isLast: true, length: 28, most: 20 },
+        { isLast: true, length: 28, max: 20 },
       ),
     ).toEqual({
       from: 0,
@@ -88,12 +88,12 @@ describe('the next window', () => {
         at = end + 0.3 + ((seed + index) % 11) / 5;
       }
       for (const isLast of [true, false]) {
-        for (const most of [20, 30]) {
-          const found = plan(spans, { isLast, most });
+        for (const max of [20, 30]) {
+          const found = plan(spans, { isLast, max });
           const next = 'skip' in found ? found.skip : found.next;
           expect(next).toBeGreaterThan(0);
           if (!('skip' in found)) {
-            expect((found.to ?? 0) - (found.from ?? 0)).toBeLessThanOrEqual(most);
+            expect((found.to ?? 0) - (found.from ?? 0)).toBeLessThanOrEqual(max);
             expect(found.to).toBeLessThanOrEqual(next ?? 0);
           }
         }

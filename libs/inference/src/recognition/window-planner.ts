@@ -20,7 +20,7 @@ export interface PlanRequest {
   samples: number;
   isLast: boolean;
   /** Longest window the model takes. */
-  mostSamples: number;
+  maxSamples: number;
 }
 
 /** Kept of a silent block: a word may begin at its very end. */
@@ -32,20 +32,20 @@ const worthSkipping = 16_000;
  * Chooses the next window of a recording: it begins where somebody begins to speak and ends in the last pause that
  * fits, or, where nobody pauses for half a window, in the middle of the speech.
  */
-export function planWindow({ spans, samples, isLast, mostSamples }: PlanRequest): WindowPlan {
+export function planWindow({ spans, samples, isLast, maxSamples }: PlanRequest): WindowPlan {
   const [first] = spans;
   const last = spans.at(-1);
   if (first === undefined || last === undefined) {
     return { kind: 'skip', consumed: isLast ? samples : Math.max(1, samples - keptSilence) };
   }
   const { start } = first;
-  const limit = start + mostSamples;
+  const limit = start + maxSamples;
   const goesOn = !isLast && last.end >= samples;
   if (goesOn && start >= worthSkipping) return { kind: 'skip', consumed: start };
   if (!goesOn && last.end <= limit) {
     return { kind: 'window', start, end: last.end, consumed: isLast ? samples : last.end, isCut: false };
   }
-  const pause = spans.findLast(({ end }) => end <= limit && end < samples && end - start >= mostSamples / 2);
+  const pause = spans.findLast(({ end }) => end <= limit && end < samples && end - start >= maxSamples / 2);
   if (pause !== undefined) return { kind: 'window', start, end: pause.end, consumed: pause.end, isCut: false };
   const end = Math.min(limit, samples);
   return { kind: 'window', start, end, consumed: end, isCut: true };

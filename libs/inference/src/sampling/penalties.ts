@@ -1,7 +1,7 @@
 /** Strengths; 0, 0 and 1 are neutral. */
 export interface PenaltyStrengths {
   frequency: number;
-  presence: number;
+  membership: number;
   repetition: number;
 }
 
@@ -31,14 +31,14 @@ export class Penalties {
 
   /** Changes `logits` in place; `restore` puts them back as they were. */
   apply(logits: Float32Array): void {
-    const { frequency, presence, repetition } = this.strengths;
+    const { frequency, membership, repetition } = this.strengths;
     this.originals.length = 0;
     for (const id of this.seen) {
       const original = logits[id] ?? -Infinity;
       this.originals.push(original);
       const repeated = original > 0 ? original / repetition : original * repetition;
       const count = this.outputCounts.get(id) ?? 0;
-      logits[id] = repeated - count * frequency - (count > 0 ? presence : 0);
+      logits[id] = repeated - count * frequency - (count > 0 ? membership : 0);
     }
   }
 

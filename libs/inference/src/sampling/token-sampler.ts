@@ -172,15 +172,15 @@ function temperatureRange(sampling: SamplingOptions): { minimum: number; maximum
 }
 
 /** The wire allows 0, by which nothing can be divided; from here on whatever came before wins anyway. */
-const leastRepetitionPenalty = 1e-3;
+const minRepetitionPenalty = 1e-3;
 
 function penaltiesOf(sampling: SamplingOptions, promptIds: Int32Array): Penalties | null {
   const strengths = {
     frequency: sampling.frequencyPenalty ?? 0,
-    presence: sampling.presencePenalty ?? 0,
-    repetition: Math.max(leastRepetitionPenalty, sampling.repetitionPenalty ?? 1),
+    membership: sampling.presencePenalty ?? 0,
+    repetition: Math.max(minRepetitionPenalty, sampling.repetitionPenalty ?? 1),
   };
-  const isNeutral = strengths.frequency === 0 && strengths.presence === 0 && strengths.repetition === 1;
+  const isNeutral = strengths.frequency === 0 && strengths.membership === 0 && strengths.repetition === 1;
   return isNeutral ? null : new Penalties(strengths, promptIds);
 }
 

@@ -217,15 +217,15 @@ describe('BatchScheduler', () => {
   });
 
   it('holds at most the tokens it may, forgetting the least recently used prefix first', async () => {
-    const most: number[] = [];
+    const max: number[] = [];
     const harness = start({
       slots: 2,
       cacheTokens: 400,
-      afterStep: () => most.push(harness.scheduler.stats().cacheTokens),
+      afterStep: () => max.push(harness.scheduler.stats().cacheTokens),
     });
     const prompts = [1, 2, 3, 4, 5].map((first) => promptOf(120, first));
     for (const prompt of prompts) await harness.submit(prompt, { maxNewTokens: 2 }).done;
-    expect(Math.max(...most)).toBeLessThanOrEqual(400);
+    expect(Math.max(...max)).toBeLessThanOrEqual(400);
     const again = await harness.submit([...(prompts[4] ?? []), 1], { maxNewTokens: 1 }).done;
     const forgotten = await harness.submit([...(prompts[0] ?? []), 1], { maxNewTokens: 1 }).done;
     expect([again.cachedTokens, forgotten.cachedTokens]).toEqual([120, 0]);

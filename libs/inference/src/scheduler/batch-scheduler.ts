@@ -1,4 +1,4 @@
-import { PlatformError, Tally } from '#common';
+import { PlatformError, Histogram } from '#common';
 import { stepBounds } from '../engines/engine-stats.js';
 import type { TextEngineStats } from '../engines/text-generation.js';
 import type { LogitsBatch } from '../sampling/logits-batch.js';
@@ -42,7 +42,7 @@ export class BatchScheduler implements SequenceScheduler {
   private isClosed = false;
   private wake: (() => void) | null = null;
   private readonly finished: Promise<void>;
-  private readonly stepSeconds = new Tally(stepBounds);
+  private readonly stepSeconds = new Histogram(stepBounds);
   private readonly totals = { prompt: 0, cached: 0, generated: 0, steps: 0 };
 
   constructor(private readonly options: SchedulerOptions) {
@@ -107,8 +107,8 @@ export class BatchScheduler implements SequenceScheduler {
     if (maxNewTokens < 1) return new PlatformError('INVALID_REQUEST', 'At least one token must be asked for.');
     const total = promptIds.length + maxNewTokens;
     if (total > contextLength || total - 1 > cacheTokens) {
-      const most = Math.min(contextLength, cacheTokens + 1);
-      return new PlatformError('TOO_MANY_TOKENS', `Prompt and output are ${total} tokens; this model takes ${most}.`);
+      const max = Math.min(contextLength, cacheTokens + 1);
+      return new PlatformError('TOO_MANY_TOKENS', `Prompt and output are ${total} tokens; this model takes ${max}.`);
     }
     return null;
   }
@@ -164,7 +164,7 @@ export class BatchScheduler implements SequenceScheduler {
       if (this.prefilling.length + this.decoding.length >= this.options.slots) return;
       if (reserved > this.options.cacheTokens) return;
       const found = this.findPrefix(next);
-      if (found) this.prefixes.touch(found.holder);
+      if (found) this.prefixes.touch(found.replica);
       this.prefixes.shrinkTo(this.options.cacheTokens - reserved);
       if (!this.open(next)) {
         reserved -= next.reservedTokens;
@@ -222,16 +222,16 @@ export class BatchScheduler implements SequenceScheduler {
     });
   }
 
-  private reuse(sequence: RunningSequence, { holder, length }: FoundPrefix): void {
+  private reuse(sequence: RunningSequence, { replica, length }: FoundPrefix): void {
     if (!sequence.row) return;
     try {
-      this.decoder.copyPrefix({ from: holder.row, to: sequence.row, length });
+      this.decoder.copyPrefix({ from: replica.row, to: sequence.row, length });
     } catch (error) {
       // Where there is no memory for a part of the prompt, there is none for all of it.
       return this.fail(sequence, error);
     }
-    this.prefixes.touch(holder);
-    sequence.copied(length, holder, this.chunkTokens);
+    this.prefixes.touch(replica);
+    sequence.copied(length, replica, this.chunkTokens);
   }
 
   private async decodeStep(): Promise<void> {
@@ -272,8 +272,8 @@ export class BatchScheduler implements SequenceScheduler {
 
   private findPrefix(sequence: RunningSequence): FoundPrefix | null {
     const live = [...this.decoding, ...this.prefilling].filter((other) => other !== sequence);
-    const holders = [...this.prefixes.list(), ...live.flatMap((other) => other.held() ?? [])];
-    return longestPrefix(sequence.request.promptIds, holders, this.ruleFor(sequence));
+    const replicas = [...this.prefixes.list(), ...live.flatMap((other) => other.held() ?? [])];
+    return longestPrefix(sequence.request.promptIds, replicas, this.ruleFor(sequence));
   }
 
   private ruleFor({ isRepeatable }: RunningSequence): ReuseRule {

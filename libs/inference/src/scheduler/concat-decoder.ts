@@ -92,10 +92,10 @@ export class ConcatDecoder implements Decoder {
   }
 
   release(row: CacheRow): void {
-    const gone = ownRow(row);
-    gone.caches = [];
-    gone.length = 0;
-    gone.reusableLength = 0;
+    const disconnected = ownRow(row);
+    disconnected.caches = [];
+    disconnected.length = 0;
+    disconnected.reusableLength = 0;
   }
 
   async close(): Promise<void> {

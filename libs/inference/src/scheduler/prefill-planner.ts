@@ -2,7 +2,7 @@ import { commonPrefix, minimumReuse, type ReuseRule } from './prefix-store.js';
 import type { RunningSequence } from './running-sequence.js';
 
 /** Short prompts may share a run of up to this many chunks, as long as it takes no longer than `sharedRunMs`. */
-const mostSharedChunks = 4;
+const maxSharedChunks = 4;
 const sharedRunMs = 25;
 
 /** How fast the measured cost of a token follows the last run. */
@@ -41,7 +41,7 @@ export class PrefillPlanner {
   private get sharedTokens(): number {
     if (this.tokenMs === null) return this.chunkTokens;
     const affordable = Math.floor(sharedRunMs / Math.max(this.tokenMs, 1e-6));
-    return Math.min(mostSharedChunks * this.chunkTokens, Math.max(this.chunkTokens, affordable));
+    return Math.min(maxSharedChunks * this.chunkTokens, Math.max(this.chunkTokens, affordable));
   }
 
   /** Rows of one run are padded to the longest, so what counts is rows times the longest. */

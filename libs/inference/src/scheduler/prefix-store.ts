@@ -18,7 +18,7 @@ export interface ReuseRule {
 
 /** Part of a prompt that some row holds already. */
 export interface FoundPrefix {
-  holder: HeldPrefix;
+  replica: HeldPrefix;
   length: number;
 }
 
@@ -26,7 +26,7 @@ export interface FoundPrefix {
 export const minimumReuse = 16;
 
 /** More entries than this are not worth comparing every prompt with. */
-const mostEntries = 64;
+const maxEntries = 64;
 
 /** Rows of finished sequences, in order of last use, oldest first. What they hold counts in tokens. */
 export class PrefixStore {
@@ -47,7 +47,7 @@ export class PrefixStore {
     this.kept.push(entry);
     this.tokens += entry.row.length;
     const oldest = this.kept[0];
-    if (oldest && this.kept.length > mostEntries) this.remove(oldest);
+    if (oldest && this.kept.length > maxEntries) this.remove(oldest);
   }
 
   /** Marks an entry as used just now; a row that is not kept here is ignored. */
@@ -80,15 +80,15 @@ export class PrefixStore {
  */
 export function longestPrefix(
   prompt: Int32Array,
-  holders: Iterable<HeldPrefix>,
+  replicas: Iterable<HeldPrefix>,
   { grain, isExact }: ReuseRule,
 ): FoundPrefix | null {
   let found: FoundPrefix | null = null;
-  for (const holder of holders) {
-    const held = isExact ? Math.min(holder.exactLength, holder.row.reusableLength) : holder.row.reusableLength;
-    const shared = commonPrefix(prompt, holder.ids, Math.min(held, prompt.length - 1));
+  for (const replica of replicas) {
+    const held = isExact ? Math.min(replica.exactLength, replica.row.reusableLength) : replica.row.reusableLength;
+    const shared = commonPrefix(prompt, replica.ids, Math.min(held, prompt.length - 1));
     const length = shared - (shared % grain);
-    if (length >= minimumReuse && length > (found?.length ?? 0)) found = { holder, length };
+    if (length >= minimumReuse && length > (found?.length ?? 0)) found = { replica, length };
   }
   return found;
 }

@@ -56,10 +56,10 @@ export class RunningSequence {
   }
 
   /** Notes that its row now holds `length` positions that `holder` held. */
-  copied(length: number, holder: HeldPrefix, chunkTokens: number): void {
+  copied(length: number, replica: HeldPrefix, chunkTokens: number): void {
     this.prefilled = length;
     this.cachedTokens = length;
-    const exact = Math.min(length, holder.exactLength);
+    const exact = Math.min(length, replica.exactLength);
     this.exactLength = exact - (exact % chunkTokens);
   }
 

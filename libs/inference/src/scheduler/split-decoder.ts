@@ -152,10 +152,10 @@ export class SplitDecoder implements Decoder {
   }
 
   release(row: CacheRow, tainted = false): void {
-    const gone = ownRow(row);
-    if (gone.block === this.batch) this.leaveBatch(gone);
-    gone.block = null;
-    gone.length = 0;
+    const disconnected = ownRow(row);
+    if (disconnected.block === this.batch) this.leaveBatch(disconnected);
+    disconnected.block = null;
+    disconnected.length = 0;
     this.lastDecode = null;
     if (tainted && this.batch.rows > 0) this.batch.scrub(this.members.map((member) => member.length));
   }

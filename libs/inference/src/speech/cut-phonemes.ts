@@ -2,14 +2,14 @@
  * Cuts what is to be said into pieces a model takes: behind the last mark that fits, else between words, else anywhere.
  * Numbers grow when they are said, so even a short sentence may be too long.
  */
-export function cutPhonemes(phonemes: string, most: number): string[] {
+export function cutPhonemes(phonemes: string, max: number): string[] {
   const pieces: string[] = [];
   let rest = [...phonemes];
-  while (rest.length > most) {
-    const head = rest.slice(0, most);
+  while (rest.length > max) {
+    const head = rest.slice(0, max);
     const mark = head.findLastIndex((symbol) => /[,.!?;:—…]/u.test(symbol));
     const space = head.lastIndexOf(' ');
-    const end = mark > most / 4 ? mark + 1 : space > 0 ? space + 1 : most;
+    const end = mark > max / 4 ? mark + 1 : space > 0 ? space + 1 : max;
     pieces.push(head.slice(0, end).join('').trim());
     rest = rest.slice(end);
   }

@@ -3,14 +3,14 @@ import { withPause } from './pauses.js';
 
 const sampleRate = 1_000;
 
-function sound(silence: number, length: number): Float32Array {
+function audio(silence: number, length: number): Float32Array {
   const samples = new Float32Array(silence + length + silence);
   return samples.fill(0.5, silence, silence + length);
 }
 
 describe('withPause', () => {
   it('replaces the silences of a model by the one that fits what follows', () => {
-    const said = withPause(sound(500, 100), { sampleRate, before: 'sentence', speed: 1 });
+    const said = withPause(audio(500, 100), { sampleRate, before: 'sentence', speed: 1 });
     expect(said.length).toBe(80 + 100 + 80 + 320);
     expect(said[79]).toBe(0);
     expect(said[80]).toBe(0.5);
@@ -18,7 +18,7 @@ describe('withPause', () => {
 
   it('pauses longer behind a paragraph, and shorter in a hurry', () => {
     const length = (before: 'clause' | 'sentence' | 'paragraph', speed: number) =>
-      withPause(sound(0, 100), { sampleRate, before, speed }).length;
+      withPause(audio(0, 100), { sampleRate, before, speed }).length;
     expect(length('clause', 1)).toBeLessThan(length('sentence', 1));
     expect(length('sentence', 1)).toBeLessThan(length('paragraph', 1));
     expect(length('sentence', 2)).toBe(100 + 160);

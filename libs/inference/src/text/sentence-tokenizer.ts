@@ -42,9 +42,9 @@ export class SentenceTokenizer {
   }
 
   /** Tokens of the pieces of a text, no further than needed to exceed `most`. */
-  private countUpTo(text: string, most: number): number {
+  private countUpTo(text: string, max: number): number {
     let count = 0;
-    for (let from = 0; from < text.length && count <= most;) {
+    for (let from = 0; from < text.length && count <= max;) {
       const to = segmentEnd(text, from);
       count += this.tokenizer.encode(text.slice(from, to), { add_special_tokens: false }).ids.length;
       from = to;

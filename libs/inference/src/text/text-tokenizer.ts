@@ -65,9 +65,8 @@ export class TextTokenizer {
     this.budget = new TokenBudget(tokenizer);
     this.bytes = compileTokenBytes(tokenizer, file.decoder ?? null, this.specialIds);
     // Special tokens have no bytes in the table, yet a prompt may be made of them.
-    const longestAdded = added.reduce((most, { content }) => Math.max(most, Buffer.byteLength(content)), 1);
-    this.longestTokenBytes =
-      this.bytes?.table.reduce((most, bytes) => Math.max(most, bytes.length), longestAdded) ?? 256;
+    const longestAdded = added.reduce((max, { content }) => Math.max(max, Buffer.byteLength(content)), 1);
+    this.longestTokenBytes = this.bytes?.table.reduce((max, bytes) => Math.max(max, bytes.length), longestAdded) ?? 256;
   }
 
   static async load(directory: string): Promise<TextTokenizer> {

@@ -17,7 +17,7 @@ const sureTokens = 64;
 const pieceCharacters = 16_384;
 
 /** No character (UTF-16 unit) becomes more tokens: one for each of its bytes. */
-const mostTokensOfCharacter = 3;
+const maxTokensOfCharacter = 3;
 
 class BudgetSpent extends Error {}
 
@@ -53,7 +53,7 @@ export class TokenBudget {
   private encodeWithin(words: readonly string[]): string[] {
     const tokens: string[] = [];
     for (const word of words) {
-      if (word.length > pieceCharacters && word.length * mostTokensOfCharacter > this.left) this.weigh(word);
+      if (word.length > pieceCharacters && word.length * maxTokensOfCharacter > this.left) this.weigh(word);
       const ofWord = this.encode([word]);
       this.spend(ofWord);
       for (const token of ofWord) tokens.push(token);

@@ -6,11 +6,11 @@
 export class EndedRequests {
   private readonly ids = new Set<string>();
 
-  constructor(private readonly most = 100_000) {}
+  constructor(private readonly max = 100_000) {}
 
   add(requestId: string): void {
     this.ids.add(requestId);
-    if (this.ids.size <= this.most) return;
+    if (this.ids.size <= this.max) return;
     const [oldest] = this.ids;
     if (oldest !== undefined) this.ids.delete(oldest);
   }

@@ -6,17 +6,17 @@ import { newRequestId } from '#common';
 import { createLogger } from '#platform/logging';
 import { PrismaService } from '#platform/prisma';
 import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
-import { JobsRepository } from '../jobs.repository.js';
-import { SecretBox } from '../secret-box.js';
-import { ForgetAnswersSweep } from './forget-answers.sweep.js';
+import { JobsRepository } from '../lifecycle/jobs.repository.js';
+import { SecretBox } from '../admission/secret-box.js';
+import { DeleteStoredResponsesSweep } from './delete-stored-responses.sweep.js';
 import { IdempotencyRepository, type KeyedRequest } from './idempotency.repository.js';
 import { type IdempotencyOptions, IdempotencyService, type KeyOpening } from './idempotency.service.js';
 import type { KeyClaim } from './key-claim.js';
-import type { StoredAnswer } from './stored-answer.js';
+import type { StoredResponse } from './stored-response.js';
 
 const logger = createLogger('test', { level: 'silent' });
 const secretKey = '7e'.repeat(32);
-const answer: StoredAnswer = {
+const answer: StoredResponse = {
   status: 200,
   headers: { 'content-type': 'application/json' },
   body: Buffer.from('{"text":"something only the caller may read"}'),
@@ -70,7 +70,7 @@ function claimOf(opening: KeyOpening): KeyClaim {
   return 'claim' in opening ? opening.claim : expect.fail('the request is not the first one');
 }
 
-function answerOf(opening: KeyOpening): StoredAnswer {
+function answerOf(opening: KeyOpening): StoredResponse {
   return 'answer' in opening ? opening.answer : expect.fail('the request is the first one');
 }
 
@@ -222,7 +222,7 @@ describe('an idempotency key', () => {
     const claim = claimOf(await service().open(request('another')));
     await claim.end('answered', answer);
     await client.query(`UPDATE idempotency_keys SET expires_at = now() - interval '1 s' WHERE key = $1`, [key]);
-    const sweep = new ForgetAnswersSweep(repository);
+    const sweep = new DeleteStoredResponsesSweep(repository);
     expect(await sweep.run()).toBe(1);
     expect(await sweep.run()).toBe(0);
     key = other;
@@ -292,7 +292,7 @@ describe('a replica that dies', () => {
   });
 
   it('keeps its key when it was not dead, and admits its job at the moment it is judged', async () => {
-    const slow = service({ holdMs: 3_600_000 });
+    const slow = service({ reservationMs: 3_600_000 });
     const first = request();
     await slow.open(first);
     const { accountId, apiKeyId } = caller;
@@ -311,7 +311,7 @@ describe('a replica that dies', () => {
   });
 
   it('is not taken for dead while it renews what it holds', async () => {
-    const slow = service({ holdMs: 1_000 });
+    const slow = service({ reservationMs: 1_000 });
     const claim = claimOf(await slow.open(request()));
     for (let round = 0; round < 7; round += 1) {
       await new Promise((resolve) => setTimeout(resolve, 200));
@@ -357,8 +357,8 @@ describe('a caller who leaves', () => {
       payload: {},
       quote: null,
     }));
-    const verdicts = await jobs.transaction((transaction) => idempotency.admit(transaction, admissions));
-    expect(verdicts).toEqual([inUse, null, null]);
+    const decisions = await jobs.transaction((transaction) => idempotency.admit(transaction, admissions));
+    expect(decisions).toEqual([inUse, null, null]);
     await expect(admit(idempotency, left, null)).rejects.toEqual(inUse);
     expect(await jobs.find(left.requestId)).toBeNull();
   });
@@ -366,14 +366,14 @@ describe('a caller who leaves', () => {
   it('renews its holds while another of its keys is in hand, and waits for nobody', async () => {
     const requests = [request('one', { key: `${key}-1` }), request('two', { key: `${key}-2` })];
     for (const each of requests) expect(await repository.claim(each, 1)).toBe(true);
-    const holder = new pg.Client(database.url);
-    await holder.connect();
+    const replica = new pg.Client(database.url);
+    await replica.connect();
     try {
-      await holder.query('BEGIN');
-      await holder.query('SELECT FROM idempotency_keys WHERE key = $1 FOR UPDATE', [`${key}-1`]);
+      await replica.query('BEGIN');
+      await replica.query('SELECT FROM idempotency_keys WHERE key = $1 FOR UPDATE', [`${key}-1`]);
       await repository.hold(requests, 60_000);
     } finally {
-      await holder.end();
+      await replica.end();
     }
     const text = `SELECT key FROM idempotency_keys WHERE key = ANY ($1) AND held_until > now() + interval '30 s'`;
     const keys = requests.map((each) => each.key);

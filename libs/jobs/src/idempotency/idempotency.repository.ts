@@ -1,5 +1,5 @@
 import type { PrismaService, RawQueries } from '#platform/prisma';
-import type { JobState, JobTransaction } from '../job-states.js';
+import type { JobState, JobTransaction } from '../lifecycle/job-states.js';
 
 /** What the row of a key says of its request; the migration tells the states. */
 export type KeyState = 'claimed' | 'admitted' | 'answered' | 'failed' | 'cut';
@@ -46,11 +46,11 @@ export class IdempotencyRepository {
   constructor(private readonly prisma: PrismaService) {}
 
   /** True when nobody had the key; of any number at once, one. Never waits for the one that has it. */
-  async claim({ accountId, key, fingerprint, requestId }: KeyedRequest, holdMs: number): Promise<boolean> {
+  async claim({ accountId, key, fingerprint, requestId }: KeyedRequest, reservationMs: number): Promise<boolean> {
     const count = await this.prisma.$executeRaw`
       INSERT INTO idempotency_keys (account_id, key, fingerprint, request_id, held_until, expires_at)
       VALUES (${accountId}::uuid, ${key}, ${fingerprint}, ${requestId},
-              now() + ${holdMs}::float8 * interval '1 ms', now() + ${lifetime}::interval)
+              now() + ${reservationMs}::float8 * interval '1 ms', now() + ${lifetime}::interval)
       ON CONFLICT DO NOTHING`;
     return count === 1;
   }
@@ -77,7 +77,7 @@ export class IdempotencyRepository {
   }
 
   /** Takes the key from a request that needs it no longer; of any number at once, one succeeds. */
-  async takeOver(request: KeyedRequest, from: HeldKey, holdMs: number): Promise<boolean> {
+  async takeOver(request: KeyedRequest, from: HeldKey, reservationMs: number): Promise<boolean> {
     const { accountId, key, fingerprint, requestId } = request;
     const hadJob = from.job !== null;
     const count = await this.withKey(
@@ -85,7 +85,7 @@ export class IdempotencyRepository {
       (last) => last.$executeRaw`
         UPDATE idempotency_keys
            SET request_id = ${requestId}, fingerprint = ${fingerprint}, state = 'claimed', answer = NULL,
-               held_until = now() + ${holdMs}::float8 * interval '1 ms', expires_at = now() + ${lifetime}::interval
+               held_until = now() + ${reservationMs}::float8 * interval '1 ms', expires_at = now() + ${lifetime}::interval
          WHERE account_id = ${accountId}::uuid AND key = ${key}
            AND request_id = ${from.requestId} AND state = ${from.state}::idempotency_state
            AND (${hadJob}::boolean OR NOT EXISTS (SELECT FROM jobs WHERE jobs.request_id = ${from.requestId}))`,
@@ -137,7 +137,7 @@ export class IdempotencyRepository {
    * Says that the replica of these requests lives. Those that somebody has in hand at this moment are left for the next time,
    * and waited for by nobody who has locked others.
    */
-  async hold(requests: KeyedRequest[], holdMs: number): Promise<void> {
+  async hold(requests: KeyedRequest[], reservationMs: number): Promise<void> {
     const { accountIds, keys, requestIds } = columnsOf(requests);
     await this.prisma.$executeRaw`
       WITH mine AS MATERIALIZED (
@@ -146,7 +146,7 @@ export class IdempotencyRepository {
             ON k.account_id = held.account_id AND k.key = held.key AND k.request_id = held.request_id
          WHERE k.state IN ('claimed', 'admitted') ORDER BY k.account_id, k.key FOR NO KEY UPDATE OF k SKIP LOCKED
       )
-      UPDATE idempotency_keys k SET held_until = now() + ${holdMs}::float8 * interval '1 ms'
+      UPDATE idempotency_keys k SET held_until = now() + ${reservationMs}::float8 * interval '1 ms'
         FROM mine WHERE k.account_id = mine.account_id AND k.key = mine.key`;
   }
 

@@ -1,19 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type NanoUsd, PlatformError } from '#common';
 import type { Logger } from '#platform/logging';
-import type { Admission, AdmissionStep, JobTransaction } from '../job-states.js';
-import type { SecretBox } from '../secret-box.js';
+import type { Admission, AdmissionStep, JobTransaction } from '../lifecycle/job-states.js';
+import type { SecretBox } from '../admission/secret-box.js';
 import { EndedRequests } from './ended-requests.js';
 import type { HeldKey, IdempotencyRepository, KeyedRequest } from './idempotency.repository.js';
 import { answerPlace, type ClaimEnding, KeyClaim } from './key-claim.js';
-import { judgeKey } from './key-verdict.js';
-import { type StoredAnswer, unpackAnswer } from './stored-answer.js';
+import { safetyClassifierKey } from './key-decision.js';
+import { type StoredResponse, unpackResponse } from './stored-response.js';
 
 /** How an answer that was lost follows from its job. */
-export type AnswerOfJob = (job: { requestId: string; queueId: string; modelId: string }) => object;
+export type ResponseOfJob = (job: { requestId: string; queueId: string; modelId: string }) => object;
 
 /** A request with a key either is the first one, or gets what the first one got. */
-export type KeyOpening = { claim: KeyClaim } | { answer: StoredAnswer; isCut: boolean };
+export type KeyOpening = { claim: KeyClaim } | { answer: StoredResponse; isCut: boolean };
 
 export interface IdempotencyOptions {
   repository: IdempotencyRepository;
@@ -24,7 +24,7 @@ export interface IdempotencyOptions {
   /** How long a request waits for an equal one that is under way before it is refused, in ms. */
   waitMs?: number;
   /** How long a replica may be silent before what it holds is judged by the rows it left, in ms. */
-  holdMs?: number;
+  reservationMs?: number;
 }
 
 /** Pauses between two looks at a request that is under way, in ms; the last one repeats. */
@@ -40,30 +40,30 @@ export class IdempotencyService implements AdmissionStep {
   private readonly claims = new Map<string, KeyClaim>();
   private readonly ended = new EndedRequests();
   private readonly waitMs: number;
-  private readonly holdMs: number;
+  private readonly reservationMs: number;
   private timer: NodeJS.Timeout | undefined;
 
   constructor(private readonly options: IdempotencyOptions) {
     this.waitMs = options.waitMs ?? 1_000;
-    this.holdMs = options.holdMs ?? 15_000;
+    this.reservationMs = options.reservationMs ?? 15_000;
   }
 
   /**
    * Rejects with `INVALID_REQUEST` when the key came with another body, `IDEMPOTENCY_KEY_IN_USE` when the first request
    * is under way and stays so for a second, `IDEMPOTENT_ANSWER_LOST` when it was paid for and its answer is gone.
    */
-  async open(request: KeyedRequest, answerOfJob?: AnswerOfJob): Promise<KeyOpening> {
+  async open(request: KeyedRequest, responseOfJob?: ResponseOfJob): Promise<KeyOpening> {
     const { repository } = this.options;
     const giveUpAtMs = performance.now() + this.waitMs;
-    if (await repository.claim(request, this.holdMs)) return this.begin(request);
+    if (await repository.claim(request, this.reservationMs)) return this.begin(request);
     for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
       const held = await repository.find(request);
       if (held === null) {
         // The first one gave it back just now.
-        if (await repository.claim(request, this.holdMs)) return this.begin(request);
+        if (await repository.claim(request, this.reservationMs)) return this.begin(request);
         continue;
       }
-      const opening = await this.judge(request, held, answerOfJob);
+      const opening = await this.safetyClassifier(request, held, responseOfJob);
       if (opening !== null) return opening;
       if (performance.now() + pauseMs > giveUpAtMs) {
         throw new PlatformError(
@@ -95,35 +95,39 @@ export class IdempotencyService implements AdmissionStep {
   }
 
   /** Null while the first request is under way. */
-  private async judge(request: KeyedRequest, held: HeldKey, answerOfJob?: AnswerOfJob): Promise<KeyOpening | null> {
+  private async safetyClassifier(
+    request: KeyedRequest,
+    held: HeldKey,
+    responseOfJob?: ResponseOfJob,
+  ): Promise<KeyOpening | null> {
     const { repository, chargeOf } = this.options;
-    const verdict = await judgeKey(held, async () => ((await chargeOf(held.requestId)) ?? 0n) > 0n);
-    if (verdict === 'run') {
-      return (await repository.takeOver(request, held, this.holdMs)) ? this.begin(request) : null;
+    const decision = await safetyClassifierKey(held, async () => ((await chargeOf(held.requestId)) ?? 0n) > 0n);
+    if (decision === 'run') {
+      return (await repository.takeOver(request, held, this.reservationMs)) ? this.begin(request) : null;
     }
     if (Buffer.compare(held.fingerprint, request.fingerprint) !== 0) {
       const message = 'This Idempotency-Key was used for another request: another route, or another body.';
       throw new PlatformError('INVALID_REQUEST', message, 'Idempotency-Key');
     }
-    if (verdict === 'wait') return null;
-    if (verdict === 'replay') return { answer: await this.unseal(request, held), isCut: held.state === 'cut' };
-    if (verdict === 'remake' && answerOfJob !== undefined && held.job !== null) {
+    if (decision === 'wait') return null;
+    if (decision === 'replay') return { answer: await this.unseal(request, held), isCut: held.state === 'cut' };
+    if (decision === 'remake' && responseOfJob !== undefined && held.job !== null) {
       const { requestId } = held;
       const { modelId, queueId } = held.job;
-      return { answer: remade(answerOfJob({ requestId, modelId, queueId: queueId ?? requestId })), isCut: false };
+      return { answer: remade(responseOfJob({ requestId, modelId, queueId: queueId ?? requestId })), isCut: false };
     }
-    throw answerLost(held.requestId);
+    throw responseLost(held.requestId);
   }
 
-  private async unseal(request: KeyedRequest, held: HeldKey): Promise<StoredAnswer> {
+  private async unseal(request: KeyedRequest, held: HeldKey): Promise<StoredResponse> {
     try {
       const { answer } = held;
       if (answer !== null)
-        return await unpackAnswer(this.options.box.open(answerPlace(request, held.requestId), answer));
+        return await unpackResponse(this.options.box.open(answerPlace(request, held.requestId), answer));
     } catch (error) {
       this.options.logger.warn({ requestId: held.requestId, error }, 'a kept answer cannot be opened');
     }
-    throw answerLost(held.requestId);
+    throw responseLost(held.requestId);
   }
 
   private begin(request: KeyedRequest): KeyOpening {
@@ -131,7 +135,7 @@ export class IdempotencyService implements AdmissionStep {
     const { requestId } = request;
     const claim = new KeyClaim(request, { repository, box, logger, onEnd: (ending) => this.forget(requestId, ending) });
     this.claims.set(requestId, claim);
-    this.timer ??= setInterval(() => void this.renew(), this.holdMs / 3).unref();
+    this.timer ??= setInterval(() => void this.renew(), this.reservationMs / 3).unref();
     return { claim };
   }
 
@@ -148,7 +152,7 @@ export class IdempotencyService implements AdmissionStep {
     try {
       await repository.hold(
         [...this.claims.values()].map(({ request }) => request),
-        this.holdMs,
+        this.reservationMs,
       );
     } catch (error) {
       // The fence and the rows of the jobs stand behind it.
@@ -162,12 +166,12 @@ function overtaken(): PlatformError {
   return new PlatformError('IDEMPOTENCY_KEY_IN_USE', message, 'Idempotency-Key');
 }
 
-function remade(body: object): StoredAnswer {
+function remade(body: object): StoredResponse {
   const headers = { 'content-type': 'application/json; charset=utf-8' };
   return { status: 200, headers, body: Buffer.from(JSON.stringify(body)) };
 }
 
-function answerLost(requestId: string): PlatformError {
+function responseLost(requestId: string): PlatformError {
   return new PlatformError(
     'IDEMPOTENT_ANSWER_LOST',
     `The first request with this Idempotency-Key (${requestId}) ran and was charged, but its answer is gone. A new key runs it again.`,

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '#platform/logging';
-import type { SecretBox } from '../secret-box.js';
+import type { SecretBox } from '../admission/secret-box.js';
 import type { IdempotencyRepository, KeyedRequest } from './idempotency.repository.js';
-import { packAnswer, type StoredAnswer } from './stored-answer.js';
+import { packResponse, type StoredResponse } from './stored-response.js';
 
 /**
  * How an answer ended. `answered`: well, and whole. `failed`: with an error, in place of the answer or behind a part
@@ -13,7 +13,7 @@ export type ClaimEnding = 'answered' | 'failed' | 'cut';
 /** How often and after what pauses an answer is tried to be kept, in ms; a database may be away for a minute. */
 const pausesMs = [200, 1_000, 4_000, 10_000, 20_000, 30_000];
 
-export interface KeyClaimParts {
+export interface KeyClaimDependencies {
   repository: IdempotencyRepository;
   box: SecretBox;
   logger: Logger;
@@ -32,7 +32,7 @@ export class KeyClaim {
 
   constructor(
     readonly request: KeyedRequest,
-    private readonly parts: KeyClaimParts,
+    private readonly parts: KeyClaimDependencies,
   ) {}
 
   /**
@@ -40,12 +40,12 @@ export class KeyClaim {
    * failed answer is kept for requests that were admitted, since they may have cost something; everything else frees
    * the key at once. Resolves when that is written or was given up, and never rejects.
    */
-  end(ending: ClaimEnding, answer: StoredAnswer | null): Promise<void> {
+  end(ending: ClaimEnding, answer: StoredResponse | null): Promise<void> {
     this.ended ??= this.write(ending, answer).finally(() => this.parts.onEnd(ending));
     return this.ended;
   }
 
-  private async write(ending: ClaimEnding, answer: StoredAnswer | null): Promise<void> {
+  private async write(ending: ClaimEnding, answer: StoredResponse | null): Promise<void> {
     const { logger } = this.parts;
     const { requestId } = this.request;
     let sealed: Uint8Array<ArrayBuffer> | null = null;
@@ -62,8 +62,8 @@ export class KeyClaim {
     logger.error({ requestId }, 'the answer to a request with an idempotency key is lost');
   }
 
-  private async seal(answer: StoredAnswer | null): Promise<Uint8Array<ArrayBuffer> | null> {
-    return answer && this.parts.box.seal(answerPlace(this.request, this.request.requestId), await packAnswer(answer));
+  private async seal(answer: StoredResponse | null): Promise<Uint8Array<ArrayBuffer> | null> {
+    return answer && this.parts.box.seal(answerPlace(this.request, this.request.requestId), await packResponse(answer));
   }
 
   private async store(ending: ClaimEnding, sealed: Uint8Array<ArrayBuffer> | null): Promise<void> {

@@ -1,6 +1,6 @@
 import type { Logger } from '#platform/logging';
 import type { ArtifactStore } from '#storage';
-import type { ClosedJob, ClosingStep, JobTransaction } from '../job-states.js';
+import type { ClosedJob, ClosingStep, JobTransaction } from '../lifecycle/job-states.js';
 import type { MediaJobsRepository } from './media-jobs.repository.js';
 
 export interface MediaClosingOptions {

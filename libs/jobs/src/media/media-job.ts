@@ -1,5 +1,5 @@
 import type { ErrorCode } from '#common';
-import type { JobState } from '../job-states.js';
+import type { JobState } from '../lifecycle/job-states.js';
 
 /** How the caller gets the result: bytes in the answer, or a link given out when the job was queued. */
 export type MediaDelivery = 'inline' | 'link';

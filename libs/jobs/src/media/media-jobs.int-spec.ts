@@ -11,26 +11,26 @@ import { PrismaService } from '#platform/prisma';
 import { createTransport, defineJob, type JobReport, type QueueTransport, type RunningJob } from '#queue';
 import { type ArtifactStore, createArtifactStore } from '#storage';
 import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
-import { AdmissionService } from '../admission.service.js';
-import { JobCloser } from '../job-closer.js';
-import { JobsRepository } from '../jobs.repository.js';
-import { OutcomeProcessor } from '../outcome.processor.js';
-import { PayloadCipher } from '../payload-cipher.js';
-import { FailAbandonedSweep } from '../sweeps/index.js';
+import { AdmissionService } from '../admission/admission.service.js';
+import { JobCloser } from '../lifecycle/job-closer.js';
+import { JobsRepository } from '../lifecycle/jobs.repository.js';
+import { JobResultProcessor } from '../lifecycle/job-result.processor.js';
+import { PayloadCipher } from '../admission/payload-cipher.js';
+import { FailAbandonedSweep } from '../recovery/index.js';
 import { MediaClosing } from './media-closing.js';
 import { MediaJobsRepository } from './media-jobs.repository.js';
 import { ProgressRecorder } from './progress-recorder.js';
 
-class FilmPayload {
+class VideoPayload {
   @IsString() prompt!: string;
 }
 
-class FilmResult {}
+class VideoResult {}
 
-const filmJob = defineJob({
+const longVideoJob = defineJob({
   modality: 'film',
-  payload: FilmPayload,
-  result: FilmResult,
+  payload: VideoPayload,
+  result: VideoResult,
   policy: { attempts: 2, lockMs: 5_000, deadlineMs: 60_000, stalledMax: 1, concurrency: 4 },
 });
 const logger = createLogger('test', { level: 'silent' });
@@ -43,9 +43,9 @@ describe('async jobs', () => {
   let transport: QueueTransport;
   let artifacts: ArtifactStore;
   let jobs: JobsRepository;
-  let films: MediaJobsRepository;
+  let videos: MediaJobsRepository;
   let caller: Caller;
-  let outcomes: OutcomeProcessor;
+  let results: JobResultProcessor;
   let recorder: ProgressRecorder;
   let closer: JobCloser;
 
@@ -59,18 +59,18 @@ describe('async jobs', () => {
     transport = await createTransport({ url: database.url, namespace: 'films', clientName: 'ops' });
     artifacts = createArtifactStore({ home });
     jobs = new JobsRepository(prisma);
-    films = new MediaJobsRepository(prisma);
-    const ending = new MediaClosing({ jobs: films, artifacts, modalities: new Set(['film']), logger });
+    videos = new MediaJobsRepository(prisma);
+    const ending = new MediaClosing({ jobs: videos, artifacts, modalities: new Set(['film']), logger });
     closer = new JobCloser(jobs, [ending], [ending.afterwards]);
-    outcomes = new OutcomeProcessor({ transport, closer, logger });
-    await outcomes.start();
-    recorder = new ProgressRecorder({ jobs: films, transport, logger, everyMs: 10 });
+    results = new JobResultProcessor({ transport, closer, logger });
+    await results.start();
+    recorder = new ProgressRecorder({ jobs: videos, transport, logger, everyMs: 10 });
     recorder.start();
   });
 
   afterAll(async () => {
     await recorder.close();
-    await outcomes.close();
+    await results.close();
     await transport.close();
     await prisma.$disconnect();
     await database.drop();
@@ -92,7 +92,7 @@ describe('async jobs', () => {
     await admission.open({
       requestId,
       caller,
-      definition: filmJob,
+      definition: longVideoJob,
       modelId,
       payload: { prompt: 'a boat' },
       replyTo: null,
@@ -102,7 +102,7 @@ describe('async jobs', () => {
     return { requestId, queueId, input, find: () => find(queueId, modelId) };
   }
 
-  const find = (queueId: string, modelId: string) => films.find({ queueId, accountId: caller.accountId, modelId });
+  const find = (queueId: string, modelId: string) => videos.find({ queueId, accountId: caller.accountId, modelId });
 
   async function until(condition: () => Promise<boolean>): Promise<void> {
     const deadline = performance.now() + 20_000;
@@ -112,8 +112,8 @@ describe('async jobs', () => {
     }
   }
 
-  const consume = (modelId: string, handler: (job: RunningJob<FilmPayload>) => Promise<JobReport>) =>
-    transport.consume({ definition: filmJob, modelId, handler });
+  const consume = (modelId: string, handler: (job: RunningJob<VideoPayload>) => Promise<JobReport>) =>
+    transport.consume({ definition: longVideoJob, modelId, handler });
 
   it('run, tell how far they are, and end with their result kept and their inputs deleted', async () => {
     const { input, find } = await admit('film-one');
@@ -157,19 +157,19 @@ describe('async jobs', () => {
     const { queueId } = await admit('film-three');
     expect(await find(queueId, 'film-three')).not.toBeNull();
     expect(await find(queueId, 'film-two')).toBeNull();
-    expect(await films.find({ queueId, accountId: randomUUID(), modelId: 'film-three' })).toBeNull();
+    expect(await videos.find({ queueId, accountId: randomUUID(), modelId: 'film-three' })).toBeNull();
     expect(await find('1; DROP TABLE jobs', 'film-three')).toBeNull();
   });
 
   it('are deleted by one call, of any number', async () => {
     const { requestId, find } = await admit('film-four');
-    const calls = await Promise.all(Array.from({ length: 5 }, () => films.markDeleted(requestId)));
+    const calls = await Promise.all(Array.from({ length: 5 }, () => videos.markDeleted(requestId)));
     expect(calls.filter(Boolean)).toHaveLength(1);
     expect(await find()).toMatchObject({ isDeleted: true });
   });
 
   it('take as long as four of five of the last successful runs of their model', async () => {
-    expect(await films.usualDurationMs('film-five')).toBeNull();
+    expect(await videos.usualDurationMs('film-five')).toBeNull();
     for (const executionMs of [100, 500, 200, 400, 300]) {
       const { requestId } = await admit('film-five');
       await closer.close({ requestId, attempt: 1, state: 'succeeded', errorCode: null, usage, executionMs });
@@ -183,12 +183,12 @@ describe('async jobs', () => {
       usage,
       executionMs: 9e6,
     });
-    expect(await films.usualDurationMs('film-five')).toBe(400);
+    expect(await videos.usualDurationMs('film-five')).toBe(400);
   });
 
   it('never go back in their progress, nor on by the word of an older attempt', async () => {
     const { requestId, find } = await admit('film-six');
-    const note = (percent: number, attempt = 1) => films.noteProgress([{ requestId, attempt, percent }]);
+    const note = (percent: number, attempt = 1) => videos.noteProgress([{ requestId, attempt, percent }]);
     await note(30);
     await note(10);
     await note(90, 2);
@@ -197,14 +197,14 @@ describe('async jobs', () => {
 
   it('wait for a worker while the queue holds them, and are given up when it does not', async () => {
     const { requestId, find } = await admit('film-seven');
-    await films.noteProgress([{ requestId, attempt: 1, percent: 1 }]);
+    await videos.noteProgress([{ requestId, attempt: 1, percent: 1 }]);
     const sweep = new FailAbandonedSweep({
       jobs,
       closer,
       transport,
       logger,
-      definitions: new Map([['film', filmJob]]),
-      outcomesFlow: async () => true,
+      definitions: new Map([['film', longVideoJob]]),
+      resultBacklog: async () => true,
       confirmMs: 0,
     });
     await sweep.run();

@@ -1,6 +1,6 @@
 import { isErrorCode, isUuid } from '#common';
 import type { PrismaService } from '#platform/prisma';
-import type { ClosedJob, JobState, JobTransaction } from '../job-states.js';
+import type { ClosedJob, JobState, JobTransaction } from '../lifecycle/job-states.js';
 import type { MediaDelivery, MediaJob, NewMediaJob } from './media-job.js';
 
 interface MediaJobRow {

@@ -4,7 +4,7 @@ import type { MediaJobsRepository, ProgressNote } from './media-jobs.repository.
 
 /** Pause between two writes, in ms. */
 const flushEveryMs = 500;
-const mostWaiting = 10_000;
+const maxWaiting = 10_000;
 
 /**
  * Writes down how far async jobs have come, in batches. Run by ops: workers know no database, and the api forgets async
@@ -37,7 +37,7 @@ export class ProgressRecorder {
   }
 
   private note(progress: ProgressNote): void {
-    if (this.waiting.size >= mostWaiting) return;
+    if (this.waiting.size >= maxWaiting) return;
     this.waiting.set(progress.requestId, progress);
     this.timer ??= setTimeout(() => this.flush(), this.options.everyMs ?? flushEveryMs);
   }

@@ -1,5 +1,5 @@
 export * from './inference-services.js';
-export * from './job-exchange.js';
+export * from './job-stream.js';
 export * from './model-limit.js';
 export * from './model-privacy.js';
 export * from './queue-media.js';

@@ -6,15 +6,15 @@ import type { Egress } from '#egress';
 import type { MediaTools } from '#media';
 import type { ResolvedModel } from '#model-registry';
 import type { ModelType } from '#model-registry/manifest';
-import type { MailboxSlot } from '#queue';
+import type { ReplyStream } from '#queue';
 import type { ArtifactStore } from '#storage';
-import type { OpenRequest } from '../admission.service.js';
+import type { OpenRequest } from '../admission/admission.service.js';
 import type { MediaJobsRepository } from '../media/media-jobs.repository.js';
-import type { HolderLease } from './job-exchange.js';
-import type { AdmittedUse, LimitedExchange, ModelDemand } from './model-limit.js';
+import type { AvailabilityLease } from './job-stream.js';
+import type { AdmittedUse, LimitedRequest, ModelDemand } from './model-limit.js';
 
 /** Who asks for a model: the headers say where from, the key which models it may call; without one, all. */
-export type ModelAsker = Pick<FastifyRequest, 'headers' | 'caller'> & { id?: string };
+export type ModelRequester = Pick<FastifyRequest, 'headers' | 'caller'> & { id?: string };
 
 /** What the routes of every slice need of the process they run in; the app wires it. */
 export interface InferenceServices {
@@ -22,14 +22,14 @@ export interface InferenceServices {
    * The model of a type that a name means to who asks, also one that no worker holds. Rejects as
    * `ModelRegistryService.resolve` does, and with `UNAUTHORIZED` where the key may not call it (`modelPrivacy`).
    */
-  resolve(model: string, type: ModelType, asker: ModelAsker): Promise<ResolvedModel>;
+  resolve(model: string, type: ModelType, requester: ModelRequester): Promise<ResolvedModel>;
   /**
    * Holds a valid request to the rate limits of its model, after `resolve` and validation and before anything is quoted;
    * its route is `@LimitedByModel`. Sets `x-ratelimit-*` on the answer. Rejects with `RATE_LIMIT_EXCEEDED`, and with
    * `SERVICE_UNAVAILABLE` when the limits cannot be checked.
    */
-  limit(exchange: LimitedExchange, demand: ModelDemand): Promise<AdmittedUse>;
-  openSlot(requestId: string): MailboxSlot;
+  limit(exchange: LimitedRequest, demand: ModelDemand): Promise<AdmittedUse>;
+  openReplyStream(requestId: string): ReplyStream;
   /** Where workers send the events of a job. */
   replyTo(): string;
   /**
@@ -52,7 +52,7 @@ export interface InferenceServices {
   /** Body of an error frame, in OpenAI's words. */
   errorFrame(error: PlatformError): { error: object; issues?: ErrorIssue[] };
   /** Watches whether anybody alive holds a model, until released: for 2 s, or for `patienceMs`, nobody may. */
-  watchHolder(modelId: string, patienceMs?: number): HolderLease;
+  watchAvailability(modelId: string, patienceMs?: number): AvailabilityLease;
   /** Inputs and results of media jobs, by reference. */
   artifacts: ArtifactStore;
   /** Async jobs as their owners see them. */
@@ -73,9 +73,9 @@ export interface RewriteOptions {
   instruction: string;
   caller: Caller;
   /** Of the request, for the models that its caller may use. */
-  headers: ModelAsker['headers'];
+  headers: ModelRequester['headers'];
   /** The caller's connection. */
-  gone: AbortSignal;
+  disconnected: AbortSignal;
   /** Ms it may take. */
   deadlineMs: number;
   /** What the caller must have left meanwhile, so that nobody gets for nothing what will be charged afterwards. */

@@ -11,7 +11,7 @@ export interface ModelDemand {
    * Text models: tokens of prompt and output at most. Where the caller has named no bound, `least` says how far the
    * request can be held; else both are the same.
    */
-  tokens?: { least: number; most: number };
+  tokens?: { min: number; max: number };
 }
 
 /** What the limits let through. */
@@ -23,7 +23,7 @@ export interface AdmittedUse {
 }
 
 /** A request and the answer its headers belong to. */
-export interface LimitedExchange {
+export interface LimitedRequest {
   request: FastifyRequest;
   reply: FastifyReply;
 }

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { OpenRequest } from '../admission.service.js';
+import type { OpenRequest } from '../admission/admission.service.js';
 import type { MediaDelivery } from '../media/media-job.js';
 import type { InferenceServices } from './inference-services.js';
 

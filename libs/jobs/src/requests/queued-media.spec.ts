@@ -3,16 +3,16 @@ import { Readable } from 'node:stream';
 import type { FastifyReply } from 'fastify';
 import { describe, expect, it } from 'vitest';
 import type { MediaJob } from '../media/media-job.js';
-import { findMedia, type QueuedMediaParts, sendMedia } from './queued-media.js';
+import { findMedia, type QueuedMediaDependencies, sendMedia } from './queued-media.js';
 
 function setUp() {
   const stream = Readable.from([Buffer.from('film')], { objectMode: false });
-  const gone: string[] = [];
+  const disconnected: string[] = [];
   const record = { contentType: 'video/mp4', bytes: 4 };
   const parts = {
-    artifacts: { open: async () => ({ record, stream }), delete: async () => void gone.push('artifact') },
-    mediaJobs: { markDeleted: async () => void gone.push('row') },
-  } as unknown as QueuedMediaParts;
+    artifacts: { open: async () => ({ record, stream }), delete: async () => void disconnected.push('artifact') },
+    mediaJobs: { markDeleted: async () => void disconnected.push('row') },
+  } as unknown as QueuedMediaDependencies;
   const sent: Readable[] = [];
   const reply = {
     raw: new EventEmitter(),
@@ -23,25 +23,25 @@ function setUp() {
   };
   const job = { requestId: 'r', resultArtifacts: ['a'] } as unknown as MediaJob;
   const send = () => sendMedia(parts, reply as unknown as FastifyReply, { job, deleteAfter: true });
-  return { stream, gone, sent, send };
+  return { stream, disconnected, sent, send };
 }
 
 describe('a result that is sent and then gone', () => {
   it('is deleted before its last byte has left', async () => {
-    const { gone, sent, send } = setUp();
+    const { disconnected, sent, send } = setUp();
     await send();
     const chunks: Buffer[] = [];
     for await (const chunk of sent[0] ?? []) chunks.push(chunk as Buffer);
-    expect([Buffer.concat(chunks).toString(), gone]).toEqual(['film', ['row', 'artifact']]);
+    expect([Buffer.concat(chunks).toString(), disconnected]).toEqual(['film', ['row', 'artifact']]);
   });
 
   it('keeps no file open, and stays, where its caller had left before', async () => {
-    const { stream, gone, sent, send } = setUp();
+    const { stream, disconnected, sent, send } = setUp();
     await send();
     // As the server does with the body of an answer whose connection is closed already.
     sent[0]?.destroy();
     await expect.poll(() => stream.destroyed).toBe(true);
-    expect(gone).toEqual([]);
+    expect(disconnected).toEqual([]);
   });
 });
 
@@ -54,6 +54,6 @@ describe('a failure', () => {
     const job = { state: 'failed', isDeleted: false, resultArtifacts: [], error: null, endedForMs };
     const parts = { mediaJobs: { find: async () => job }, settings: { storageLifetimeMs } };
     const key = { queueId: 'q', accountId: 'a', modelId: 'm' };
-    await expect(findMedia(parts as unknown as QueuedMediaParts, key)).rejects.toMatchObject({ code });
+    await expect(findMedia(parts as unknown as QueuedMediaDependencies, key)).rejects.toMatchObject({ code });
   });
 });

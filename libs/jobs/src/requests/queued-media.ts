@@ -8,12 +8,12 @@ import type { ArtifactStore } from '#storage';
 import type { MediaJob } from '../media/media-job.js';
 import type { MediaJobKey, MediaJobsRepository } from '../media/media-jobs.repository.js';
 import type { InferenceServices, RequestSettings } from './inference-services.js';
-import type { LimitedExchange } from './model-limit.js';
+import type { LimitedRequest } from './model-limit.js';
 
 /* The second half of an async job's life: whoever queued it asks how it is doing, takes the result, and lets it go. */
 
 /** What these need of the process. */
-export interface QueuedMediaParts {
+export interface QueuedMediaDependencies {
   mediaJobs: Pick<MediaJobsRepository, 'find' | 'markDeleted' | 'usualDurationMs'>;
   artifacts: ArtifactStore;
   settings: Pick<RequestSettings, 'storageLifetimeMs'>;
@@ -42,7 +42,7 @@ const away: readonly ErrorCode[] = ['MODEL_AT_CAPACITY', 'MODEL_OFFLINE', 'SERVI
  * worker was left for it, else `INFERENCE_FAILED`.
  */
 export async function findMedia(
-  { mediaJobs, artifacts, settings }: QueuedMediaParts,
+  { mediaJobs, artifacts, settings }: QueuedMediaDependencies,
   key: MediaJobKey,
 ): Promise<FoundMedia> {
   const job = await known(() => mediaJobs.find(key));
@@ -69,7 +69,7 @@ export async function findMedia(
  * gets it once, and whoever lost the connection may ask again.
  */
 export async function sendMedia(
-  { mediaJobs, artifacts }: QueuedMediaParts,
+  { mediaJobs, artifacts }: QueuedMediaDependencies,
   reply: FastifyReply,
   { job, deleteAfter }: { job: MediaJob; deleteAfter: boolean },
 ): Promise<void> {
@@ -95,7 +95,10 @@ export async function sendMedia(
  * Deletes the result of a job that has ended. False while it runs, or when its result could not be deleted: then a later
  * call may. Rejects with `MEDIA_NOT_FOUND` where the caller has no such job.
  */
-export async function completeMedia({ mediaJobs, artifacts }: QueuedMediaParts, key: MediaJobKey): Promise<boolean> {
+export async function completeMedia(
+  { mediaJobs, artifacts }: QueuedMediaDependencies,
+  key: MediaJobKey,
+): Promise<boolean> {
   const job = await known(() => mediaJobs.find(key));
   if (job === null) throw notFound();
   if (job.state === 'queued' || job.state === 'running') return false;
@@ -122,7 +125,7 @@ export interface MediaName {
  */
 export async function keyOfMedia(
   services: Pick<InferenceServices, 'resolve' | 'limit'>,
-  exchange: LimitedExchange,
+  exchange: LimitedRequest,
   { model: name, queueId, types }: MediaName,
 ): Promise<MediaJobKey> {
   const { request } = exchange;

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { JobUsage } from '#common';
-import type { MailboxEvent } from '#queue';
-import type { OpenRequest } from '../admission.service.js';
+import type { ReplyEvent } from '#queue';
+import type { OpenRequest } from '../admission/admission.service.js';
 import type { InferenceServices } from './inference-services.js';
-import { type ExchangeEnds, JobExchange } from './job-exchange.js';
+import { type AbortSources, JobStream } from './job-stream.js';
 
 /** How long a job that can begin, still or again, waits for its model, in ms: longer than a worker takes to come back. */
 const queuedPatienceMs = 30_000;
@@ -12,12 +12,12 @@ const queuedPatienceMs = 30_000;
 const cancelWithinMs = 500;
 
 /** Opens the slot of a request before `admit` lets its job in, so that no event can be missed. Rejects as `admit` does. */
-export async function openExchange<Event extends MailboxEvent>(
+export async function openJobStream<Event extends ReplyEvent>(
   services: InferenceServices,
   requestId: string,
   admit: () => Promise<unknown>,
-): Promise<JobExchange<Event>> {
-  const slot = services.openSlot(requestId);
+): Promise<JobStream<Event>> {
+  const slot = services.openReplyStream(requestId);
   try {
     await admit();
   } catch (error) {
@@ -32,25 +32,25 @@ export async function openExchange<Event extends MailboxEvent>(
       await Promise.race([cancelled, sleep(cancelWithinMs, undefined, { ref: false })]);
     },
   };
-  return new JobExchange(slot, job, services.waitedMs(requestId));
+  return new JobStream(slot, job, services.waitedMs(requestId));
 }
 
 /** Who and what may end an exchange early. */
-export function exchangeEnds(
+export function abortSources(
   services: InferenceServices,
-  { modelId, gone, deadlineMs }: { modelId: string; gone: AbortSignal; deadlineMs: number },
-): ExchangeEnds {
+  { modelId, disconnected, deadlineMs }: { modelId: string; disconnected: AbortSignal; deadlineMs: number },
+): AbortSources {
   const watches = {
-    watchHolder: () => services.watchHolder(modelId),
-    watchQueue: () => services.watchHolder(modelId, queuedPatienceMs),
+    watchAvailability: () => services.watchAvailability(modelId),
+    watchQueue: () => services.watchAvailability(modelId, queuedPatienceMs),
   };
-  return { gone, stopping: services.stopping, ...watches, deadlineMs };
+  return { disconnected, stopping: services.stopping, ...watches, deadlineMs };
 }
 
 /** Who follows a request. */
-export interface RequestListeners<Event extends MailboxEvent> {
+export interface RequestListeners<Event extends ReplyEvent> {
   /** The caller's connection. */
-  gone: AbortSignal;
+  disconnected: AbortSignal;
   onEvent: (event: Event) => Promise<void> | void;
   /** The job began anew on another worker: all events so far are void. Without it such a job ends with an error. */
   onRepeat?: () => void;
@@ -58,17 +58,17 @@ export interface RequestListeners<Event extends MailboxEvent> {
 
 /**
  * One request from its admission to its last event, for slices whose answer is one body. Resolves with what it used;
- * rejects as `InferenceServices.admit` and `JobExchange.run` do.
+ * rejects as `InferenceServices.admit` and `JobStream.run` do.
  */
-export async function runRequest<Event extends MailboxEvent>(
+export async function runRequest<Event extends ReplyEvent>(
   services: InferenceServices,
   job: Omit<OpenRequest, 'replyTo' | 'stream'>,
-  { gone, onEvent, onRepeat }: RequestListeners<Event>,
+  { disconnected, onEvent, onRepeat }: RequestListeners<Event>,
 ): Promise<JobUsage> {
   const { requestId, modelId, definition } = job;
   const deadlineMs = job.deadlineMs ?? definition.policy.deadlineMs;
-  const exchange = await openExchange<Event>(services, requestId, () =>
+  const exchange = await openJobStream<Event>(services, requestId, () =>
     services.admit({ ...job, deadlineMs, replyTo: services.replyTo(), stream: false }),
   );
-  return await exchange.run(exchangeEnds(services, { modelId, gone, deadlineMs }), onEvent, onRepeat);
+  return await exchange.run(abortSources(services, { modelId, disconnected, deadlineMs }), onEvent, onRepeat);
 }

@@ -86,13 +86,13 @@ export async function* decodeAudio(
   const { durationSeconds } = layout ?? (await probeContainer(tools, source, signal));
   if (durationSeconds !== null && durationSeconds > maxSeconds) throw tooLong('recording', maxSeconds);
   const parts = layout ? decodeWav(source, layout, options) : decodeWithTool(tools, source, options);
-  const most = Math.ceil(maxSeconds * sampleRate);
+  const max = Math.ceil(maxSeconds * sampleRate);
   let samples = 0;
   for await (const part of parts) {
     signal?.throwIfAborted();
     samples += part.length;
     // Some headers do not say, and some lie.
-    if (samples > most) throw tooLong('recording', maxSeconds);
+    if (samples > max) throw tooLong('recording', maxSeconds);
     if (part.length > 0) yield part;
   }
   if (samples === 0) throw invalidMedia('recording', 'holds no sound');

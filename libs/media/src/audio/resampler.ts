@@ -5,7 +5,7 @@ const kaiserBeta = 9.6;
 /** Part of the lower rate's band that is kept whole. */
 const rolloff = 0.95;
 /** Fractions finer than this are rounded to it: odd pairs of rates only, some 72 dB below the signal. */
-const mostPhases = 4_096;
+const maxPhases = 4_096;
 const exactPhases = 1_024;
 
 /**
@@ -27,7 +27,7 @@ export class Resampler {
   constructor(private readonly rates: { from: number; to: number }) {
     const { from, to } = rates;
     const divisor = gcd(from, to);
-    this.phases = to / divisor <= exactPhases ? to / divisor : mostPhases;
+    this.phases = to / divisor <= exactPhases ? to / divisor : maxPhases;
     this.step = from / to;
     this.cutoff = Math.min(1, to / from) * rolloff;
     this.halfWidth = Math.ceil((zeroCrossings * Math.max(1, from / to)) / rolloff);

@@ -15,7 +15,7 @@ export interface WavLayout {
 const knownBits = { integer: [8, 16, 24, 32], float: [32, 64] } as const;
 
 /** The sizes next to 2 GB, which recorders write into a pipe; no file that we are given is as large. */
-const openSizes = { least: 0x7fff0000, most: 0x80000000 };
+const openSizes = { min: 0x7fff0000, max: 0x80000000 };
 
 /**
  * Reads the header of a WAV file of `totalBytes` by hand from its first bytes. Null where ffmpeg is to read it: encodings
@@ -47,7 +47,7 @@ export function readWavHeader(head: Buffer, totalBytes: number): WavLayout | nul
 
 /** What programs write that do not know the size and cannot come back to write it; RF64 keeps it elsewhere. */
 function isOpenSize(size: number): boolean {
-  return size === 0 || size >= 0xfffffff0 || (size >= openSizes.least && size <= openSizes.most);
+  return size === 0 || size >= 0xfffffff0 || (size >= openSizes.min && size <= openSizes.max);
 }
 
 function readFormat(chunk: Buffer): Omit<WavLayout, 'dataOffset' | 'claimedBytes'> | null {

@@ -20,7 +20,7 @@ export interface VideoTrack {
   /** As the container counts them; null where it does not say. */
   frames: number | null;
   /** How long the pictures alone are said to play; null where nobody says. */
-  pictureSeconds: number | null;
+  imageSeconds: number | null;
   /** Width over height of a pixel, as shown; null where pixels are square. */
   pixelAspect: Fraction | null;
   /** How colours are written, as ffmpeg calls it (`bt709`); null where nobody says. */
@@ -45,7 +45,7 @@ export interface MediaProbe {
 }
 
 const probeTimeoutMs = 10_000;
-const mostOutputBytes = 262_144;
+const maxOutputBytes = 262_144;
 
 /**
  * Reads headers alone. Throws `INVALID_AUDIO_FORMAT` or `INVALID_VIDEO_FORMAT` (by `noun`) for an unknown container or
@@ -113,7 +113,7 @@ async function readAll(tool: ToolProcess): Promise<string> {
   let text = '';
   for await (const chunk of tool.output as AsyncIterable<Buffer>) {
     text += chunk.toString('utf8');
-    if (text.length > mostOutputBytes) tool.kill();
+    if (text.length > maxOutputBytes) tool.kill();
   }
   return text;
 }
@@ -146,7 +146,7 @@ function describeVideo(stream: ProbeStream, startSeconds: number): VideoTrack {
     height: isOnItsSide ? width : height,
     fps: fraction(stream.avg_frame_rate) ?? fraction(stream.r_frame_rate) ?? { numerator: 0, denominator: 1 },
     frames: Number.isInteger(frames) ? frames : null,
-    pictureSeconds: pictureSecondsOf(stream, startSeconds),
+    imageSeconds: imageSecondsOf(stream, startSeconds),
     pixelAspect: pixelAspectOf(stream, isOnItsSide),
     colorSpace: named(stream.color_space),
     colorTransfer: named(stream.color_transfer),
@@ -154,19 +154,19 @@ function describeVideo(stream: ProbeStream, startSeconds: number): VideoTrack {
 }
 
 /** From the start of the whole: what plays before the first picture shows that one, and counts. */
-function pictureSecondsOf({ duration, start_time }: ProbeStream, startSeconds: number): number | null {
+function imageSecondsOf({ duration, start_time }: ProbeStream, startSeconds: number): number | null {
   const late = Number(start_time ?? 0) - startSeconds;
   return Number(duration) > 0 ? Number(duration) + Math.max(0, late || 0) : null;
 }
 
 /** The most that pixels are longer one way than the other; more is a slip of the pen, or worse. */
-const mostPixelAspect = 10;
+const maxPixelAspect = 10;
 
 function pixelAspectOf({ sample_aspect_ratio: text }: ProbeStream, isOnItsSide: boolean): Fraction | null {
   const aspect = fraction(text?.replace(':', '/'));
   if (aspect === null || aspect.numerator === aspect.denominator) return null;
   const ratio = aspect.numerator / aspect.denominator;
-  if (Math.max(ratio, 1 / ratio) > mostPixelAspect) return null;
+  if (Math.max(ratio, 1 / ratio) > maxPixelAspect) return null;
   return isOnItsSide ? { numerator: aspect.denominator, denominator: aspect.numerator } : aspect;
 }
 

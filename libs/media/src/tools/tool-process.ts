@@ -37,7 +37,7 @@ export class ToolFailure extends Error {
 }
 
 /** Words a tool may leave us with; the rest of a flood of warnings is dropped. */
-const mostWords = 2_000;
+const maxWords = 2_000;
 /** Timers hold no more; a tool that may take longer may take as long as it likes. */
 const longestTimerMs = 2 ** 31 - 1;
 
@@ -66,7 +66,7 @@ export class ToolProcess {
     // Writing to a tool that has ended fails here; how it ended says more.
     child.stdin.on('error', () => undefined);
     child.stderr.on('data', (chunk: Buffer) => {
-      if (this.words.length < mostWords) this.words += chunk.toString('utf8').slice(0, mostWords);
+      if (this.words.length < maxWords) this.words += chunk.toString('utf8').slice(0, maxWords);
     });
     const timer = setTimeout(
       () => {

@@ -41,7 +41,7 @@ describe('ffmpeg', () => {
   }
 
   const tone = ['-f', 'lavfi', '-i', 'sine=frequency=440:sample_rate=44100:duration=2'];
-  const film = ['-f', 'lavfi', '-i', 'testsrc=size=64x48:rate=10:duration=2'];
+  const video = ['-f', 'lavfi', '-i', 'testsrc=size=64x48:rate=10:duration=2'];
   const decode = (path: string) => decodeWholeAudio(tools, { path }, { sampleRate, maxSeconds: 60 });
 
   it.each([
@@ -77,9 +77,9 @@ describe('ffmpeg', () => {
   });
 
   it('takes the sound of a film, and no film for sound', async () => {
-    const both = await made('both.mp4', ...film, ...tone, '-c:v', 'libx264', '-c:a', 'aac');
+    const both = await made('both.mp4', ...video, ...tone, '-c:v', 'libx264', '-c:a', 'aac');
     expect((await decode(both)).length).toBeGreaterThan(30_000);
-    const silent = await made('silent.mp4', ...film, '-c:v', 'libx264');
+    const silent = await made('silent.mp4', ...video, '-c:v', 'libx264');
     await expect(decode(silent)).rejects.toMatchObject({ code: 'INVALID_AUDIO_FORMAT' });
     const song = await made('song.mp3', ...tone);
     await expect(probeVideo(tools, { path: song }, { maxSeconds: 60 })).rejects.toMatchObject({
@@ -200,11 +200,11 @@ describe('ffmpeg', () => {
     const script = '#!/bin/sh\n[ "$1" = -version ] || kill -9 $$\n';
     for (const name of ['ffmpeg', 'ffprobe']) await writeFile(join(place, name), script, { mode: 0o755 });
     const song = await readFile(await made('killed.flac', ...tone));
-    const wish = { sampleRate, maxSeconds: 60 };
-    const read = (found: MediaTools) => decodeWholeAudio(found, song, wish);
+    const options = { sampleRate, maxSeconds: 60 };
+    const read = (found: MediaTools) => decodeWholeAudio(found, song, options);
     const write = async (found: MediaTools) => {
-      const sound = [new Float32Array(48_000)];
-      for await (const part of encodeAudio(found, sound, { format: 'mp3', sampleRate })) void part;
+      const audio = [new Float32Array(48_000)];
+      for await (const part of encodeAudio(found, audio, { format: 'mp3', sampleRate })) void part;
     };
     for (const lostToolCode of ['SERVICE_UNAVAILABLE', 'DEVICE_LOST'] as const) {
       const found = await MediaTools.find({ ffmpeg, temporaryFolder, lostToolCode });
@@ -233,7 +233,7 @@ describe('ffmpeg', () => {
   });
 
   it('reads frames of a film whose name and place say nothing', async () => {
-    const path = await made('film.webm', ...film, '-c:v', 'libvpx');
+    const path = await made('film.webm', ...video, '-c:v', 'libvpx');
     const frames = [];
     for await (const frame of readFrames(tools, await readFile(path), { limits: { maxSeconds: 10 } })) {
       frames.push(frame.index);

@@ -38,7 +38,7 @@ export async function probeVideo(
   const { container, video, audio, ...whole } = await probeMedia(tools, source, { noun: 'video', signal });
   if (!containers.has(container) || video === null) throw invalidMedia('video', 'holds no moving pictures');
   if (whole.durationSeconds === null) throw invalidMedia('video', 'does not say how long it is');
-  const durationSeconds = Math.min(whole.durationSeconds, video.pictureSeconds ?? Number.POSITIVE_INFINITY);
+  const durationSeconds = Math.min(whole.durationSeconds, video.imageSeconds ?? Number.POSITIVE_INFINITY);
   if (durationSeconds > maxSeconds) throw tooLong('video', maxSeconds);
   const { width, height, fps } = video;
   if (width < 1 || height < 1) throw invalidMedia('video', 'has no size');
@@ -101,9 +101,9 @@ export async function* readFrames(
   ];
   // As they are, frames come at no rate that tells their time.
   const openEnd = { frames: Number.POSITIVE_INFINITY, seconds: limits.maxSeconds };
-  const most = fps === undefined ? openEnd : mostOf(claimedSeconds, fps);
+  const max = fps === undefined ? openEnd : maxOf(claimedSeconds, fps);
   // Enough of it to show that there is more.
-  const length = ['-t', String(most.seconds + 1)];
+  const length = ['-t', String(max.seconds + 1)];
   const output = ['-map', '0:V:0', '-vf', filters.join(','), '-fps_mode', fps === undefined ? 'passthrough' : 'cfr'];
   const args = [...quietly, '-nostdin', ...inputArgs(container, file.path), ...length, ...output, ...rawVideo];
   const tool = new ToolProcess({ program: ffmpeg, args, signal, timeoutMs });
@@ -112,7 +112,7 @@ export async function* readFrames(
     for await (const data of framesOf(tool.output as AsyncIterable<Buffer>, width * height * 3)) {
       signal?.throwIfAborted();
       // Some headers lie, and what was claimed is what is paid for.
-      if (index >= most.frames) throw invalidMedia('video', 'plays for longer than its header says');
+      if (index >= max.frames) throw invalidMedia('video', 'plays for longer than its header says');
       yield { index, width, height, data };
       index += 1;
     }
@@ -136,7 +136,7 @@ function matrixOf({ colorSpace, width, height }: VideoTrack): string {
  * What a video may hold that claims a length. Honest headers are off by a frame or two, by some tenths of a second, or by
  * a hundredth of it all; but what claims next to nothing gets next to nothing for it.
  */
-function mostOf(claimedSeconds: number, fps: number): { frames: number; seconds: number } {
+function maxOf(claimedSeconds: number, fps: number): { frames: number; seconds: number } {
   const tolerance = Math.min(claimedSeconds / 4, Math.max(0.5, claimedSeconds / 50));
   const frames = Math.ceil((claimedSeconds + tolerance) * fps) + 2;
   return { frames, seconds: (frames + 1) / fps };

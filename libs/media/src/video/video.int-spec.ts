@@ -34,9 +34,12 @@ describe('video', () => {
     return path;
   }
 
-  async function redsOf(path: string, wish: { width?: number; height?: number; fps?: number } = {}): Promise<number[]> {
+  async function redsOf(
+    path: string,
+    options: { width?: number; height?: number; fps?: number } = {},
+  ): Promise<number[]> {
     const reds: number[] = [];
-    for await (const frame of readFrames(tools, { path }, { limits, ...wish })) {
+    for await (const frame of readFrames(tools, { path }, { limits, ...options })) {
       expect(frame.data).toHaveLength(frame.width * frame.height * 3);
       reds.push(frame.data[0] ?? 0);
     }
@@ -66,8 +69,8 @@ describe('video', () => {
     const size = { width: 32, height: 32 };
     for (const seconds of [0.2, 5]) {
       const path = join(folder, `sound-${seconds}.mp4`);
-      const sound = new Float32Array(16_000 * seconds);
-      const audio = await encodeWholeAudio(tools, sound, { format: 'flac', sampleRate: 16_000 });
+      const samples = new Float32Array(16_000 * seconds);
+      const audio = await encodeWholeAudio(tools, samples, { format: 'flac', sampleRate: 16_000 });
       await writeVideo(tools, path, reddening(24, size), { ...size, fps, audio });
       expect(await redsOf(path)).toHaveLength(24);
       const { durationSeconds } = await probeVideo(tools, { path }, limits);
@@ -79,8 +82,8 @@ describe('video', () => {
 
   it('takes its sound from another video, and none where that has none', async () => {
     const size = { width: 32, height: 32 };
-    const film = ['-f', 'lavfi', '-i', 'testsrc=size=64x48:rate=10:duration=1'];
-    const silent = await made('silent.mp4', ...film, '-c:v', 'libx264');
+    const video = ['-f', 'lavfi', '-i', 'testsrc=size=64x48:rate=10:duration=1'];
+    const silent = await made('silent.mp4', ...video, '-c:v', 'libx264');
     const path = join(folder, 'from-silent.mp4');
     await writeVideo(tools, path, reddening(24, size), { ...size, fps, audio: { path: silent } });
     expect(await probeVideo(tools, { path }, limits)).toMatchObject({ audio: null, frames: 24 });
@@ -169,8 +172,8 @@ describe('video', () => {
   });
 
   it('keeps the shape of its pixels, also when it lies on its side', async () => {
-    const film = ['-f', 'lavfi', '-i', 'testsrc=size=72x58:rate=10:duration=0.5', '-vf', 'setsar=16/11'];
-    const wide = await made('wide.mp4', ...film, '-c:v', 'libx264');
+    const video = ['-f', 'lavfi', '-i', 'testsrc=size=72x58:rate=10:duration=0.5', '-vf', 'setsar=16/11'];
+    const wide = await made('wide.mp4', ...video, '-c:v', 'libx264');
     const turned = await made('wide-turned.mp4', '-i', wide, '-c', 'copy', '-metadata:s:v:0', 'rotate=90');
     for (const [path, aspect] of [
       [wide, { numerator: 16, denominator: 11 }],
@@ -188,7 +191,7 @@ describe('video', () => {
   });
 
   it('is itself, not the picture on its cover', async () => {
-    const film = await made(
+    const video = await made(
       'film.mp4',
       '-f',
       'lavfi',
@@ -199,7 +202,7 @@ describe('video', () => {
     );
     const cover = await made('cover.png', '-f', 'lavfi', '-i', 'color=c=red:size=32x32', '-frames:v', '1');
     const maps = ['-map', '1:v', '-map', '0:v', '-c', 'copy', '-disposition:v:0', 'attached_pic'];
-    const covered = await made('covered.mp4', '-i', film, '-i', cover, ...maps);
+    const covered = await made('covered.mp4', '-i', video, '-i', cover, ...maps);
     const bytes = withTagsFirst(await readFile(covered));
     expect(await probeVideo(tools, bytes, limits)).toMatchObject({ width: 64, height: 48 });
     let frames = 0;
@@ -233,16 +236,16 @@ describe('video', () => {
   }
 
   it('is as long as its pictures, however long its sound is', async () => {
-    const film = ['-f', 'lavfi', '-i', 'testsrc=size=64x48:rate=10:duration=1'];
-    const sound = ['-f', 'lavfi', '-i', 'sine=duration=20'];
-    const path = await made('sounds-on.mp4', ...film, ...sound, '-c:v', 'libx264', '-c:a', 'aac');
+    const video = ['-f', 'lavfi', '-i', 'testsrc=size=64x48:rate=10:duration=1'];
+    const audio = ['-f', 'lavfi', '-i', 'sine=duration=20'];
+    const path = await made('sounds-on.mp4', ...video, ...audio, '-c:v', 'libx264', '-c:a', 'aac');
     expect((await probeVideo(tools, { path }, { maxSeconds: 5 })).durationSeconds).toBeCloseTo(1, 1);
   });
 
   it('counts what plays before its first picture, as a cut without new encoding leaves it', async () => {
-    const sound = ['-f', 'lavfi', '-i', 'sine=duration=4'];
-    const pictures = ['-itsoffset', '2', '-f', 'lavfi', '-i', 'testsrc=size=64x48:rate=10:duration=2'];
-    const path = await made('late.mp4', ...sound, ...pictures, '-map', '1:v', '-map', '0:a', '-c:v', 'libx264');
+    const audio = ['-f', 'lavfi', '-i', 'sine=duration=4'];
+    const images = ['-itsoffset', '2', '-f', 'lavfi', '-i', 'testsrc=size=64x48:rate=10:duration=2'];
+    const path = await made('late.mp4', ...audio, ...images, '-map', '1:v', '-map', '0:a', '-c:v', 'libx264');
     const { durationSeconds } = await probeVideo(tools, { path }, limits);
     expect(durationSeconds).toBeCloseTo(4, 0);
     const reds = await redsOf(path, { fps: 10 });
@@ -250,23 +253,23 @@ describe('video', () => {
   });
 
   it('is as long as all of it where it comes in pieces', async () => {
-    const film = ['-f', 'lavfi', '-i', 'testsrc=size=64x48:rate=10:duration=6', '-c:v', 'libx264', '-g', '10'];
+    const video = ['-f', 'lavfi', '-i', 'testsrc=size=64x48:rate=10:duration=6', '-c:v', 'libx264', '-g', '10'];
     const flags = 'frag_keyframe+empty_moov+default_base_moof';
-    const path = await made('pieces.mp4', ...film, '-movflags', flags);
+    const path = await made('pieces.mp4', ...video, '-movflags', flags);
     expect((await probeVideo(tools, { path }, limits)).durationSeconds).toBeCloseTo(6, 1);
     expect(await redsOf(path, { fps: 10 })).toHaveLength(60);
   });
 
   it.each(['smpte2084', 'arib-std-b67'])('is refused in a range that would come out grey: %s', async (curve) => {
-    const film = ['-f', 'lavfi', '-i', 'testsrc=size=64x48:rate=10:duration=0.5', '-c:v', 'libx264'];
+    const video = ['-f', 'lavfi', '-i', 'testsrc=size=64x48:rate=10:duration=0.5', '-c:v', 'libx264'];
     const tags = ['-color_trc', curve, '-color_primaries', 'bt2020', '-colorspace', 'bt2020nc'];
-    const path = await made(`${curve}.mp4`, ...film, ...tags);
+    const path = await made(`${curve}.mp4`, ...video, ...tags);
     const refused = { code: 'INVALID_VIDEO_FORMAT', message: expect.stringContaining('HDR') as string };
     await expect(probeVideo(tools, { path }, limits)).rejects.toMatchObject(refused);
   });
 
   it('is refused by its header when it is too long, too large or too fast', async () => {
-    const film = (rate: number) => [
+    const video = (rate: number) => [
       '-f',
       'lavfi',
       '-i',
@@ -274,8 +277,8 @@ describe('video', () => {
       '-c:v',
       'libx264',
     ];
-    const source = { path: await made('three.mp4', ...film(10)) };
-    const probe = (wish: object) => probeVideo(tools, source, { ...limits, ...wish });
+    const source = { path: await made('three.mp4', ...video(10)) };
+    const probe = (options: object) => probeVideo(tools, source, { ...limits, ...options });
     await expect(probe({ maxSeconds: 2 })).rejects.toMatchObject({ code: 'VIDEO_DURATION_TOO_LONG' });
     await expect(probe({ maxSide: 300 })).rejects.toMatchObject({ code: 'INVALID_VIDEO_FORMAT' });
     await expect(probe({ maxFps: 9 })).rejects.toMatchObject({ code: 'INVALID_VIDEO_FORMAT' });
@@ -308,8 +311,8 @@ describe('video', () => {
 
   it('ends with its signal, its bounds and the error of its frames', async () => {
     const size = { width: 64, height: 48 };
-    const write = (frames: Iterable<Uint8Array> | AsyncIterable<Uint8Array>, wish: object = {}) =>
-      writeVideo(tools, join(folder, 'ended.mp4'), frames, { ...size, fps, ...wish });
+    const write = (frames: Iterable<Uint8Array> | AsyncIterable<Uint8Array>, options: object = {}) =>
+      writeVideo(tools, join(folder, 'ended.mp4'), frames, { ...size, fps, ...options });
     const stop = new AbortController();
     async function* stopping() {
       yield* reddening(2, size);

@@ -47,9 +47,9 @@ export async function writeVideo(
   const { ffmpeg } = tools.require();
   const container = audio === undefined ? null : sniffContainer((await headOf(audio)).head);
   if (audio !== undefined && container === null) throw invalidMedia('recording', 'is of an unknown format');
-  const sound = audio === undefined ? null : await lendFile(tools, audio);
-  const soundArgs = sound === null || container === null ? [] : inputArgs(container, sound.path);
-  const args = [...quietly, ...frameInput(options), ...soundArgs, ...videoOutput(options, sound !== null, path)];
+  const audioFile = audio === undefined ? null : await lendFile(tools, audio);
+  const audioArgs = audioFile === null || container === null ? [] : inputArgs(container, audioFile.path);
+  const args = [...quietly, ...frameInput(options), ...audioArgs, ...videoOutput(options, audioFile !== null, path)];
   const tool = new ToolProcess({ program: ffmpeg, args, signal, timeoutMs });
   try {
     tool.output.resume();
@@ -62,7 +62,7 @@ export async function writeVideo(
     throw encodeFailure(tools, error);
   } finally {
     await tool.dispose();
-    await sound?.release();
+    await audioFile?.release();
   }
 }
 
@@ -73,11 +73,11 @@ function frameInput({ width, height, fps }: WriteVideoOptions): string[] {
 
 function videoOutput(
   { crf = 18, maxBytes = defaultMaxBytes, pixelAspect }: WriteVideoOptions,
-  hasSound: boolean,
+  hasAudio: boolean,
   path: string,
 ): string[] {
   // The end of the frames is the end of the video: longer sound is cut, shorter is followed by silence.
-  const sound = hasSound ? ['-map', '1:a:0?', '-c:a', 'aac', '-b:a', '160k', '-af', 'apad', '-shortest'] : [];
+  const audio = hasAudio ? ['-map', '1:a:0?', '-c:a', 'aac', '-b:a', '160k', '-af', 'apad', '-shortest'] : [];
   const { numerator, denominator } = pixelAspect ?? { numerator: 1, denominator: 1 };
   const filters = [
     'crop=trunc(iw/2)*2:trunc(ih/2)*2',
@@ -86,9 +86,9 @@ function videoOutput(
     'setparams=range=tv:color_primaries=bt709:color_trc=bt709:colorspace=bt709',
     `setsar=sar=${numerator}/${denominator}:max=65535`,
   ];
-  const picture = ['-map', '0:v:0', '-vf', filters.join(','), ...bt709, '-c:v', 'libx264', '-preset', 'veryfast'];
+  const image = ['-map', '0:v:0', '-vf', filters.join(','), ...bt709, '-c:v', 'libx264', '-preset', 'veryfast'];
   const form = ['-crf', String(crf), '-pix_fmt', 'yuv420p', '-movflags', '+faststart', '-map_metadata', '-1'];
-  return [...picture, ...form, ...sound, '-fs', String(maxBytes), '-f', 'mp4', '-y', `file:${path}`];
+  return [...image, ...form, ...audio, '-fs', String(maxBytes), '-f', 'mp4', '-y', `file:${path}`];
 }
 
 /** Players that are not told guess, by the size or by their maker's taste, and colours shift. */

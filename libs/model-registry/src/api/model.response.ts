@@ -12,8 +12,8 @@ import { flag, listOf, number, type Schema, text } from './openapi-schema.js';
 /** A member that an entry may lack. */
 function Optional(schema: Schema, description?: string): PropertyDecorator {
   // A nested object's own list of required members stays; that the member itself may lack is `selfRequired`.
-  const presence = schema['type'] === 'object' ? { selfRequired: false } : { required: false };
-  return ApiProperty({ ...schema, ...presence, ...(description ? { description } : {}) } as ApiPropertyOptions);
+  const membership = schema['type'] === 'object' ? { selfRequired: false } : { required: false };
+  return ApiProperty({ ...schema, ...membership, ...(description ? { description } : {}) } as ApiPropertyOptions);
 }
 
 /** `model_spec` of an entry: common members, then those of one kind of model. */

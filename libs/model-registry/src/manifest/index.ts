@@ -3,7 +3,7 @@ export * from './manifest-folder.js';
 export * from './manifest-selection.js';
 export { fingerprintManifest } from './manifest-fingerprint.js';
 export * from './model.presenter.js';
-export * from './picture-tier.js';
+export * from './image-tier.js';
 export { builtCapabilities } from './built-capabilities.js';
 export { noCapabilities, quantizations, reasoningEfforts } from './capabilities.schema.js';
 export { modelIdPattern } from './manifest.schema.js';

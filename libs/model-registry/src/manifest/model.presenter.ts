@@ -2,7 +2,7 @@ import { builtCapabilities } from './built-capabilities.js';
 import type { ModelManifest } from './manifest.js';
 
 /** What the manifest cannot know. */
-export interface ModelPresence {
+export interface ModelMembership {
   /** True until a worker holds the model. */
   offline: boolean;
   /** Traits that mean this model now; absent: those of the manifest. */
@@ -12,7 +12,7 @@ export interface ModelPresence {
 export type PresentedModel = ReturnType<typeof presentModel>;
 
 /** One entry of `GET /models`, in the exact shape of the contract (section 9.1). Absent members stay absent. */
-export function presentModel(manifest: ModelManifest, presence: ModelPresence) {
+export function presentModel(manifest: ModelManifest, membership: ModelMembership) {
   return {
     id: manifest.id,
     object: 'model' as const,
@@ -20,11 +20,11 @@ export function presentModel(manifest: ModelManifest, presence: ModelPresence) {
     owned_by: manifest.ownedBy,
     type: manifest.type,
     ...(manifest.type === 'text' ? defined({ context_length: manifest.contextLength }) : {}),
-    model_spec: presentSpec(manifest, presence),
+    model_spec: presentSpec(manifest, membership),
   };
 }
 
-function presentSpec(manifest: ModelManifest, { offline, traits }: ModelPresence) {
+function presentSpec(manifest: ModelManifest, { offline, traits }: ModelMembership) {
   return {
     name: manifest.name,
     description: manifest.description,

@@ -23,10 +23,10 @@ interface Shapes {
 
 export function pricingProblems(manifest: ModelManifest): ManifestProblem[] {
   if (manifest.pricing === undefined) return [];
-  return [...holesOf(manifest), ...unevenPrices(manifest.pricing, 'pricing'), ...unbilledPrices(manifest)];
+  return [...gapsOf(manifest), ...unevenPrices(manifest.pricing, 'pricing'), ...unbilledPrices(manifest)];
 }
 
-function holesOf(manifest: ModelManifest): ManifestProblem[] {
+function gapsOf(manifest: ModelManifest): ManifestProblem[] {
   if (manifest.type === 'video') return videoHoles(manifest as unknown as Shapes);
   return manifest.type === 'image' ? imageHoles(manifest as unknown as Shapes) : [];
 }

@@ -1,6 +1,6 @@
 import type { ModelManifest } from './manifest.js';
 import type { ManifestProblem } from './manifest-problem.js';
-import { readPictureTier } from './picture-tier.js';
+import { readImageTier } from './image-tier.js';
 
 interface Tiers {
   constraints?: { resolutions?: string[]; defaultResolution?: string };
@@ -20,6 +20,6 @@ export function tierProblems(manifest: ModelManifest): ManifestProblem[] {
     ),
   ];
   return named
-    .filter(({ tier }) => readPictureTier(tier) === null)
+    .filter(({ tier }) => readImageTier(tier) === null)
     .map(({ path, tier }) => ({ path, message: `must mean a size, as 1K, 1.5K or 720p do, and ${tier} does not` }));
 }

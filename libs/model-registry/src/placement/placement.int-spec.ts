@@ -6,7 +6,7 @@ import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
 import { ModelRegistryService } from '../registry/model-registry.service.js';
 import { noOnlineModels } from '../registry/online-models.js';
 import type { DesiredState, ModelPlacement } from './placement.js';
-import { PlacementKeeper, type WorkerBeatLike } from './placement-keeper.js';
+import { PlacementPublisher, type WorkerHeartbeatLike } from './placement-publisher.js';
 import { PlacementRepository } from './placement.repository.js';
 import { PlacementService } from './placement.service.js';
 
@@ -57,7 +57,7 @@ function worker(
   cpu: number,
   pools = ['text'],
 ): Parameters<PlacementRepository['noteHoldings']>[0][0] {
-  return { processId, pools, budgets: { cpu }, models: [], unheld: [] };
+  return { processId, pools, budgets: { cpu }, models: [], withoutReplica: [] };
 }
 
 describe('placements', () => {
@@ -153,19 +153,19 @@ async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
 describe('the keeper of placements', () => {
   const logger = createLogger('ops', { level: 'silent' });
   let channel: PaperChannel;
-  let beats: WorkerBeatLike[];
-  let keeper: PlacementKeeper;
+  let heartbeats: WorkerHeartbeatLike[];
+  let assigner: PlacementPublisher;
 
   function start(everyMs: number): void {
-    keeper = new PlacementKeeper({ repository, channel, beats: () => beats, logger, everyMs });
-    keeper.start();
+    assigner = new PlacementPublisher({ repository, channel, heartbeats: () => heartbeats, logger, everyMs });
+    assigner.start();
   }
 
   beforeEach(() => {
     channel = new PaperChannel();
-    beats = [];
+    heartbeats = [];
   });
-  afterEach(() => keeper.close());
+  afterEach(() => assigner.close());
 
   it('tells what is placed when it starts, when it changes, and when somebody asks', async () => {
     await service.place(placed('small'));
@@ -174,7 +174,7 @@ describe('the keeper of placements', () => {
     expect(channel.told[0]?.placements).toEqual([placed('small')]);
     await service.place(placed('small', { pinned: true }));
     await until(() => channel.told.at(-1)?.placements[0]?.pinned === true);
-    await keeper.close();
+    await assigner.close();
     channel.told.length = 0;
     // Too slow to say anything a second time by itself.
     start(60_000);
@@ -196,10 +196,10 @@ describe('the keeper of placements', () => {
     const said = {
       pools: ['text'],
       budgets: { cpu: 5 },
-      unheld: [{ modelId: 'b', cause: 'too-large', reason: 'why' }],
+      withoutReplica: [{ modelId: 'b', cause: 'too-large', reason: 'why' }],
     };
     const held = { modelId: 'a', state: 'ready', provider: 'cpu', memory: { cpu: 3 } };
-    beats = [
+    heartbeats = [
       { processId: 'api-1', role: 'api', models: [] },
       // A worker of an earlier version says nothing of itself.
       { processId: 'old', role: 'worker', models: [{ modelId: 'a', state: 'loading', provider: '' }] },
@@ -213,13 +213,13 @@ describe('the keeper of placements', () => {
         processId: 'old',
         pools: [],
         budgets: {},
-        unheld: [],
+        withoutReplica: [],
         models: [{ modelId: 'a', state: 'loading', provider: '' }],
         seenAt,
       },
       { processId: 'w1', models: [held], ...said, seenAt },
     ]);
-    beats = [];
+    heartbeats = [];
     await prisma.$executeRaw`UPDATE worker_holdings SET seen_at = now() - interval '30 seconds'`;
     expect(await service.workers()).toEqual([]);
     await prisma.$executeRaw`UPDATE worker_holdings SET seen_at = now() - interval '2 minutes'`;

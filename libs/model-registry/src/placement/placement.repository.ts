@@ -50,8 +50,8 @@ export class PlacementRepository {
   async noteHoldings(workers: readonly Omit<WorkerHoldings, 'seenAt'>[]): Promise<void> {
     if (workers.length === 0) return;
     const ids = workers.map(({ processId }) => processId);
-    const texts = workers.map(({ pools, budgets, models, unheld }) =>
-      JSON.stringify({ pools, budgets, models, unheld }),
+    const texts = workers.map(({ pools, budgets, models, withoutReplica }) =>
+      JSON.stringify({ pools, budgets, models, withoutReplica }),
     );
     await this.prisma.$executeRaw`
       INSERT INTO worker_holdings (process_id, holdings, seen_at)

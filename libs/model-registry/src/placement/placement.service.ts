@@ -7,7 +7,7 @@ import { PlacementRepository } from './placement.repository.js';
 /** A worker whose holdings are older has gone, or ops has; ops writes them every 10 s. In ms. */
 const freshMs = 20_000;
 
-const mostReplicas = 10_000;
+const maxReplicas = 10_000;
 
 /** What operators do with placements. */
 export class PlacementService {
@@ -27,8 +27,8 @@ export class PlacementService {
   async place(placement: ModelPlacement): Promise<WorkerHoldings[]> {
     const { modelId, pool, replicas } = placement;
     assertPool(pool);
-    if (replicas !== null && !(Number.isInteger(replicas) && replicas >= 1 && replicas <= mostReplicas)) {
-      throw new PlatformError('INVALID_REQUEST', `Replicas must be a whole number from 1 to ${mostReplicas}.`);
+    if (replicas !== null && !(Number.isInteger(replicas) && replicas >= 1 && replicas <= maxReplicas)) {
+      throw new PlatformError('INVALID_REQUEST', `Replicas must be a whole number from 1 to ${maxReplicas}.`);
     }
     const manifest = await this.registry.find(modelId);
     const isInternal = manifest === null && (await this.isRegistered(modelId));

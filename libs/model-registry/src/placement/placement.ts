@@ -20,7 +20,7 @@ export interface DesiredState {
 }
 
 /** A model as a worker says that it holds it. */
-export interface HeldByWorker {
+export interface ServedByWorker {
   modelId: string;
   state: string;
   provider: string;
@@ -34,9 +34,9 @@ export interface WorkerHoldings {
   pools: readonly string[];
   /** Bytes that models may take, by device. */
   budgets: Readonly<Record<string, number>>;
-  models: readonly HeldByWorker[];
+  models: readonly ServedByWorker[];
   /** What it should hold and does not. */
-  unheld: readonly { modelId: string; cause: string; reason: string }[];
+  withoutReplica: readonly { modelId: string; cause: string; reason: string }[];
   seenAt: Date;
 }
 

@@ -4,7 +4,7 @@ import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
 import { ModelsController } from '../api/models.controller.js';
 import { bundledManifestFolder, loadManifestFolder, selectManifests } from '../manifest/index.js';
 import { ModelRegistryService } from './model-registry.service.js';
-import { PresenceOnlineModels } from './online-models.js';
+import { MembershipOnlineModels } from './online-models.js';
 import { exampleEmbeddingManifest, exampleManifest } from '#test/example-manifest';
 
 let database: TestDatabase;
@@ -29,7 +29,7 @@ afterAll(async () => {
 beforeEach(async () => {
   await prisma.model.deleteMany();
   held = [];
-  registry = new ModelRegistryService(prisma, new PresenceOnlineModels(() => [{ models: held }]));
+  registry = new ModelRegistryService(prisma, new MembershipOnlineModels(() => [{ models: held }]));
   controller = new ModelsController(registry);
 });
 
@@ -53,11 +53,11 @@ describe('ModelRegistryService', () => {
   });
 
   it('gives a manifest back as it was written', async () => {
-    const story = starters.find(({ id }) => id === 'stories-15m');
+    const scenario = starters.find(({ id }) => id === 'stories-15m');
     await registry.upsert(starters);
-    held = [{ modelId: story?.id ?? '', state: 'ready' }];
+    held = [{ modelId: scenario?.id ?? '', state: 'ready' }];
     const resolved = await registry.resolve({ name: 'stories', type: 'text' });
-    expect(resolved.manifest).toEqual(story);
+    expect(resolved.manifest).toEqual(scenario);
   });
 
   it('points the default trait to the story model until the chat model is ready', async () => {

@@ -121,7 +121,7 @@ function matches(manifest: ModelManifest, filter: ModelFilter): boolean {
 
 /** The traits that mean this model now, not those it would like to have. */
 function traitsOf(snapshot: RegistrySnapshot, { id, type }: ModelManifest): string[] {
-  return [...snapshot.namesOf('trait', type)].filter(([, holder]) => holder.id === id).map(([name]) => name);
+  return [...snapshot.namesOf('trait', type)].filter(([, replica]) => replica.id === id).map(([name]) => name);
 }
 
 function notFound(id: string): PlatformError {

@@ -49,14 +49,14 @@ export class RegistrySnapshot {
    * highest rank. A retired model's traits move to its replacement. Its aliases stay with it where no other model has them:
    * they are other names of that one model, and what becomes of such a request is decided as for its id.
    */
-  holderOf(kind: NameKind, type: ModelType, name: string): ModelManifest | null {
-    const holders = this.names
+  replicaOf(kind: NameKind, type: ModelType, name: string): ModelManifest | null {
+    const replicas = this.names
       .filter((row) => row.kind === kind && row.type === type && row.name === name)
       .sort((left, right) => right.rank - left.rank || (left.modelId < right.modelId ? -1 : 1))
       .map(({ modelId }) => (kind === 'trait' ? this.successorOf(modelId) : this.find(modelId)))
       .filter((manifest) => manifest !== null);
-    const listed = holders.filter((manifest) => !isRetired(manifest, this.nowMs));
-    return listed.find(({ id }) => !this.isOffline(id)) ?? listed[0] ?? holders[0] ?? null;
+    const listed = replicas.filter((manifest) => !isRetired(manifest, this.nowMs));
+    return listed.find(({ id }) => !this.isOffline(id)) ?? listed[0] ?? replicas[0] ?? null;
   }
 
   /** Every trait or alias of a kind of models, with the model that answers to it now, by name. */
@@ -64,8 +64,8 @@ export class RegistrySnapshot {
     const names = this.names.filter((row) => row.kind === kind && row.type === type).map(({ name }) => name);
     const found = new Map<string, ModelManifest>();
     for (const name of [...new Set(names)].sort()) {
-      const holder = this.holderOf(kind, type, name);
-      const answering = holder && this.answererFor(holder);
+      const replica = this.replicaOf(kind, type, name);
+      const answering = replica && this.answererFor(replica);
       if (answering) found.set(name, answering);
     }
     return found;

@@ -30,7 +30,7 @@ function resolve(world: World, name: string, options: Partial<ResolveRequest> = 
 const failure = (code: ErrorCode, text = '') =>
   expect.objectContaining({ code, param: 'model', message: expect.stringContaining(text) });
 
-const story = exampleManifest({ id: 'story', traits: { default: 10 }, aliases: ['tales'] });
+const scenario = exampleManifest({ id: 'story', traits: { default: 10 }, aliases: ['tales'] });
 const chat = exampleManifest({ id: 'chat', traits: { default: 20 } });
 const embedding = exampleEmbeddingManifest({ traits: { default: 5 } });
 
@@ -38,7 +38,7 @@ describe('internal models', () => {
   const hidden = exampleManifest({ id: 'hidden', internal: true, traits: { default: 99 }, aliases: ['secret'] });
 
   it('are neither listed nor found, by no name of theirs', () => {
-    const models = [hidden, story];
+    const models = [hidden, scenario];
     expect(
       snapshotOf({ models })
         .listed()
@@ -52,39 +52,42 @@ describe('internal models', () => {
 
 describe('resolveModel by name', () => {
   it('takes registry ids, aliases and traits', () => {
-    expect(resolve({ models: [story] }, 'story')).toMatchObject({ manifest: { id: 'story' }, resolvedBy: 'id' });
-    expect(resolve({ models: [story] }, 'tales')).toMatchObject({ manifest: { id: 'story' }, resolvedBy: 'alias' });
-    expect(resolve({ models: [story] }, 'default')).toMatchObject({ manifest: { id: 'story' }, resolvedBy: 'trait' });
+    expect(resolve({ models: [scenario] }, 'story')).toMatchObject({ manifest: { id: 'story' }, resolvedBy: 'id' });
+    expect(resolve({ models: [scenario] }, 'tales')).toMatchObject({ manifest: { id: 'story' }, resolvedBy: 'alias' });
+    expect(resolve({ models: [scenario] }, 'default')).toMatchObject({
+      manifest: { id: 'story' },
+      resolvedBy: 'trait',
+    });
   });
 
   it('gives the pairs of a suffix on', () => {
-    expect(resolve({ models: [story] }, 'tales:enable_web_search=on&x=y')).toMatchObject({
+    expect(resolve({ models: [scenario] }, 'tales:enable_web_search=on&x=y')).toMatchObject({
       manifest: { id: 'story' },
       suffix: { enable_web_search: 'on', x: 'y' },
     });
   });
 
   it('answers 404 for an unknown name, and shows no more than a piece of it', () => {
-    expect(() => resolve({ models: [story] }, 'stori')).toThrow(failure('MODEL_NOT_FOUND', 'stori'));
-    expect(() => resolve({ models: [story] }, 'x'.repeat(5_000))).toThrow(
+    expect(() => resolve({ models: [scenario] }, 'stori')).toThrow(failure('MODEL_NOT_FOUND', 'stori'));
+    expect(() => resolve({ models: [scenario] }, 'x'.repeat(5_000))).toThrow(
       expect.objectContaining({ message: `The model ${'x'.repeat(80)}… does not exist.` }),
     );
   });
 
   it('does not take names of the object prototype for models', () => {
-    expect(() => resolve({ models: [story] }, 'constructor')).toThrow(failure('MODEL_NOT_FOUND'));
-    expect(() => resolve({ models: [story] }, '__proto__')).toThrow(failure('MODEL_NOT_FOUND'));
+    expect(() => resolve({ models: [scenario] }, 'constructor')).toThrow(failure('MODEL_NOT_FOUND'));
+    expect(() => resolve({ models: [scenario] }, '__proto__')).toThrow(failure('MODEL_NOT_FOUND'));
   });
 
   it('refuses a model of another kind, and looks traits up in its own kind', () => {
-    const models = [story, embedding];
+    const models = [scenario, embedding];
     expect(() => resolve({ models }, 'example-embedding')).toThrow(failure('INVALID_MODEL', 'embedding'));
     expect(resolve({ models }, 'default', { type: 'embedding' }).manifest.id).toBe('example-embedding');
   });
 });
 
 describe('resolveModel and what is online', () => {
-  const models = [story, chat];
+  const models = [scenario, chat];
 
   it('points a trait to the highest rank that is online', () => {
     expect(resolve({ models }, 'default').manifest.id).toBe('chat');

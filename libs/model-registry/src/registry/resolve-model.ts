@@ -62,7 +62,7 @@ function lookUp(
   const byId = snapshot.find(name);
   if (byId) return { manifest: byId, by: 'id' };
   for (const by of ['trait', 'alias'] as const) {
-    const manifest = snapshot.holderOf(by, type, name);
+    const manifest = snapshot.replicaOf(by, type, name);
     if (manifest) return { manifest, by };
   }
   // A caller's own text goes back to it, bounded: it may be megabytes.

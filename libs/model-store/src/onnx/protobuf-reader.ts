@@ -19,7 +19,7 @@ export interface RandomAccess {
 const windowBytes = 64 * 1024;
 
 /** Longest key and length of a field. */
-const mostHeaderBytes = 20;
+const maxHeaderBytes = 20;
 
 /** A message in memory. */
 export function memoryAccess(bytes: Uint8Array): RandomAccess {
@@ -41,7 +41,7 @@ export async function* readFields(
   let window: Uint8Array = new Uint8Array(0);
   let windowStart = start;
   for (let position = start; position < end;) {
-    if (position + mostHeaderBytes > windowStart + window.length) {
+    if (position + maxHeaderBytes > windowStart + window.length) {
       windowStart = position;
       window = await source.read(position, Math.min(windowBytes, end - position));
     }

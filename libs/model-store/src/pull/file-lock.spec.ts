@@ -21,15 +21,15 @@ const deadPid = 2 ** 30;
 describe('withFileLock', () => {
   it('lets one in at a time', async () => {
     let inside = 0;
-    let most = 0;
+    let max = 0;
     const visit = () =>
       withFileLock({ path, heartbeatMs: 5 }, async () => {
-        most = Math.max(most, ++inside);
+        max = Math.max(max, ++inside);
         await new Promise((resolve) => setTimeout(resolve, 5));
         inside--;
       });
     await Promise.all(Array.from({ length: 8 }, visit));
-    expect(most).toBe(1);
+    expect(max).toBe(1);
     expect(existsSync(path)).toBe(false);
   });
 
@@ -101,8 +101,8 @@ describe('withFileLock', () => {
   });
 
   it('waits for a living holder, says so, and can be stopped', async () => {
-    const holder = { pid: process.pid, host: hostname(), token: 'other' };
-    await writeFile(path, JSON.stringify(holder));
+    const replica = { pid: process.pid, host: hostname(), token: 'other' };
+    await writeFile(path, JSON.stringify(replica));
     const stop = new AbortController();
     const waiting = withFileLock(
       { path, signal: stop.signal, onWait: (owner) => stop.abort(new Error(`waited for ${owner.token}`)) },
@@ -110,6 +110,6 @@ describe('withFileLock', () => {
     );
     await expect(waiting).rejects.toThrow();
     expect(stop.signal.reason).toMatchObject({ message: 'waited for other' });
-    expect(JSON.parse(await readFile(path, 'utf8'))).toEqual(holder);
+    expect(JSON.parse(await readFile(path, 'utf8'))).toEqual(replica);
   });
 });

@@ -18,7 +18,7 @@ export interface FileLockOptions {
  * How many renewals a lock may miss before it counts as abandoned. A process that is gone from here may live in
  * another container of the same host name; one that lives may be busy, or have the number of one that died.
  */
-const missedBeats: Record<Whereabouts, number> = { goneHere: 3, elsewhere: 8, aliveHere: 300 };
+const missedHeartbeats: Record<Whereabouts, number> = { goneHere: 3, elsewhere: 8, aliveHere: 300 };
 
 /** A removal of an abandoned lock that takes longer than this was itself abandoned, in ms. */
 const guardMs = 10_000;
@@ -71,12 +71,12 @@ async function acquire(options: FileLockOptions, owner: LockOwner): Promise<void
   await mkdir(dirname(options.path), { recursive: true });
   for (let told = false; !(await tryCreate(options.path, owner));) {
     options.signal?.throwIfAborted();
-    const holder = await readOwner(options.path);
-    if (await isAbandoned(options, holder)) {
+    const replica = await readOwner(options.path);
+    if (await isAbandoned(options, replica)) {
       if (await takeAway(options)) continue;
-    } else if (!told && holder) {
+    } else if (!told && replica) {
       told = true;
-      options.onWait?.(holder, whereabouts(holder));
+      options.onWait?.(replica, whereabouts(replica));
     }
     await delay(Math.min(options.heartbeatMs ?? 2_000, 250), undefined, { signal: options.signal });
   }
@@ -104,17 +104,17 @@ async function readOwner(path: string): Promise<LockOwner | null> {
   }
 }
 
-async function isAbandoned(options: FileLockOptions, holder: LockOwner | null): Promise<boolean> {
+async function isAbandoned(options: FileLockOptions, replica: LockOwner | null): Promise<boolean> {
   const age = await ageMs(options.path);
   if (age === null) return false;
-  return age > missedBeats[whereabouts(holder)] * (options.heartbeatMs ?? 2_000);
+  return age > missedHeartbeats[whereabouts(replica)] * (options.heartbeatMs ?? 2_000);
 }
 
-function whereabouts(holder: LockOwner | null): Whereabouts {
-  if (holder?.host !== hostname()) return 'elsewhere';
+function whereabouts(replica: LockOwner | null): Whereabouts {
+  if (replica?.host !== hostname()) return 'elsewhere';
   // A container that is started again has the same name and hands out the same numbers: this is the killed one's lock.
-  if (holder.pid === process.pid) return ownTokens.has(holder.token) ? 'aliveHere' : 'goneHere';
-  return isProcessAlive(holder.pid) ? 'aliveHere' : 'goneHere';
+  if (replica.pid === process.pid) return ownTokens.has(replica.token) ? 'aliveHere' : 'goneHere';
+  return isProcessAlive(replica.pid) ? 'aliveHere' : 'goneHere';
 }
 
 async function ageMs(path: string): Promise<number | null> {

@@ -15,7 +15,7 @@ export function createProgressReporter(options: ProgressReporterOptions = {}): P
   return stream.isTTY ? new BarReporter(stream, now) : new LineReporter(stream, now);
 }
 
-const stageWords = { download: 'downloading', verify: 'verifying', convert: 'converting' };
+const stageText = { download: 'downloading', verify: 'verifying', convert: 'converting' };
 
 /** Rate since the first sight of one line, and what is left at that rate. */
 class Pace {
@@ -168,7 +168,7 @@ function isDue({ shownMs, shownPercent }: PlainLine, percent: number, nowMs: num
 }
 
 function labelOf({ modelId, file, stage }: PullProgress): string {
-  return `${modelId}: ${stageWords[stage]} ${file}`;
+  return `${modelId}: ${stageText[stage]} ${file}`;
 }
 
 function amountOf({ done, total }: PullProgress): string {

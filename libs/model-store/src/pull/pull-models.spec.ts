@@ -82,9 +82,9 @@ const modelEntries = async () => (await readdir(modelsFolder(home))).sort();
 const installedFile = (path: string) => readFile(join(modelFolder(home, 'tiny'), path));
 
 async function failureOf(manifest: ModelManifest): Promise<Error> {
-  const [outcome] = await pull(manifest);
-  if (outcome?.status !== 'failed') throw new Error(`the pull ended with ${outcome?.status ?? 'nothing'}`);
-  return outcome.error;
+  const [result] = await pull(manifest);
+  if (result?.status !== 'failed') throw new Error(`the pull ended with ${result?.status ?? 'nothing'}`);
+  return result.error;
 }
 
 describe('pulling from npm', () => {
@@ -219,9 +219,9 @@ describe('pulling from npm', () => {
     const { manifest, path } = await publish();
     const notes: string[] = [];
     const reporter = { ...silentReporter, note: (text: string) => void notes.push(text) };
-    const outcomes = await Promise.all([pull(manifest, { reporter }), pull(manifest, { reporter })]);
+    const results = await Promise.all([pull(manifest, { reporter }), pull(manifest, { reporter })]);
     expect(
-      outcomes
+      results
         .flat()
         .map(({ status }) => status)
         .sort(),
@@ -389,8 +389,8 @@ describe('pulling from the web and from the disk', () => {
       installedBytes: 1,
     });
     const ready: string[] = [];
-    const outcomes = await pull(good, { manifests: [good, bad], onInstalled: (id) => void ready.push(id) });
-    expect(outcomes.map(({ modelId, status }) => `${modelId} ${status}`)).toEqual(['bad failed', 'tiny installed']);
+    const results = await pull(good, { manifests: [good, bad], onInstalled: (id) => void ready.push(id) });
+    expect(results.map(({ modelId, status }) => `${modelId} ${status}`)).toEqual(['bad failed', 'tiny installed']);
     expect(ready).toEqual(['tiny']);
   });
 });

@@ -26,14 +26,14 @@ export type PullOutcome =
  * others: it is in the outcomes. Rejects only when `signal` aborts, with its reason.
  */
 export async function pullModels(options: PullModelsOptions): Promise<PullOutcome[]> {
-  const outcomes: PullOutcome[] = [];
+  const results: PullOutcome[] = [];
   for (const manifest of smallestFirst(options.manifests)) {
     options.signal?.throwIfAborted();
-    const outcome = await pullOne(manifest, options);
-    if (outcome.status !== 'failed') await options.onInstalled?.(manifest.id);
-    outcomes.push(outcome);
+    const result = await pullOne(manifest, options);
+    if (result.status !== 'failed') await options.onInstalled?.(manifest.id);
+    results.push(result);
   }
-  return outcomes;
+  return results;
 }
 
 async function pullOne(manifest: ModelManifest, options: PullModelsOptions): Promise<PullOutcome> {

@@ -3,8 +3,8 @@ import { Validate, ValidatorConstraint, type ValidatorConstraintInterface } from
 import { DatabaseConfig } from './base.config.js';
 import { BooleanVariable, IntegerVariable, ListVariable } from './variable.js';
 
-const mostRequests = 1_000_000_000;
-const mostTokens = 1_000_000_000_000;
+const maxRequests = 1_000_000_000;
+const maxTokens = 1_000_000_000_000;
 const tenMinutesMs = 600_000;
 
 /** An address, with or without the bits of its network; a network of everybody would let every caller name itself. */
@@ -34,7 +34,7 @@ export class LimitsConfig extends DatabaseConfig {
     about: 'Requests per minute of an account that run no model, such as lists of models and keys.',
     default: 1_000,
     min: 0,
-    max: mostRequests,
+    max: maxRequests,
   })
   plainRequestsPerMinute!: number;
 
@@ -42,7 +42,7 @@ export class LimitsConfig extends DatabaseConfig {
     about: 'Requests per minute of one API key, over all models; default: no such limit.',
     optional: true,
     min: 0,
-    max: mostRequests,
+    max: maxRequests,
   })
   keyRequestsPerMinute?: number;
 
@@ -50,7 +50,7 @@ export class LimitsConfig extends DatabaseConfig {
     about: 'Tokens per minute of one API key, over all text models; default: no such limit.',
     optional: true,
     min: 0,
-    max: mostTokens,
+    max: maxTokens,
   })
   keyTokensPerMinute?: number;
 
@@ -58,7 +58,7 @@ export class LimitsConfig extends DatabaseConfig {
     about: 'Requests per minute of the whole installation; default: no such limit.',
     optional: true,
     min: 0,
-    max: mostRequests,
+    max: maxRequests,
   })
   globalRequestsPerMinute?: number;
 
@@ -66,7 +66,7 @@ export class LimitsConfig extends DatabaseConfig {
     about: 'Tokens per minute of the whole installation; default: no such limit.',
     optional: true,
     min: 0,
-    max: mostTokens,
+    max: maxTokens,
   })
   globalTokensPerMinute?: number;
 

@@ -6,7 +6,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { answersAsOurs, clearLeftOverServer } from './left-over-server.js';
+import { respondsAsOurs, clearLeftOverServer } from './left-over-server.js';
 
 const login = { user: 'sluice', password: 'secret' };
 
@@ -54,7 +54,7 @@ describe.runIf(process.platform === 'linux')('clearLeftOverServer', () => {
   });
 });
 
-describe('answersAsOurs', () => {
+describe('respondsAsOurs', () => {
   it.each([
     ['starts or stops', '57P03', true],
     ['has no connection left', '53300', true],
@@ -70,7 +70,7 @@ describe('answersAsOurs', () => {
     }).listen(0, '127.0.0.1');
     await once(server, 'listening');
     const { port } = server.address() as AddressInfo;
-    expect(await answersAsOurs({ ...login, port })).toBe(expected);
+    expect(await respondsAsOurs({ ...login, port })).toBe(expected);
     server.close();
   });
 });

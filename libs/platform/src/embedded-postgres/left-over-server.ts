@@ -20,7 +20,7 @@ export async function clearLeftOverServer(dataFolder: string, user: string, pass
   const port = Number(lines[3]);
   const isId = Number.isSafeInteger(pid) && pid > 1;
   if (isId && isProcessAlive(pid)) {
-    const isOurs = (await servesFolder(pid, dataFolder)) ?? (await answersAsOurs({ port, user, password }));
+    const isOurs = (await servesFolder(pid, dataFolder)) ?? (await respondsAsOurs({ port, user, password }));
     if (isOurs) await stopServer(pid);
   }
   await rm(file, { force: true });
@@ -47,7 +47,7 @@ async function servesFolder(pid: number, dataFolder: string): Promise<boolean | 
 const busy = new Set(['57P03', '53300']);
 
 /** Only the server of this very folder knows this password; one that is too busy to ask for it counts as it. */
-export async function answersAsOurs(login: { port: number; user: string; password: string }): Promise<boolean> {
+export async function respondsAsOurs(login: { port: number; user: string; password: string }): Promise<boolean> {
   const client = new pg.Client({ ...login, host: '127.0.0.1', database: 'postgres', connectionTimeoutMillis: 2_000 });
   client.on('error', () => undefined);
   try {

@@ -47,7 +47,7 @@ export class Readiness {
 
   async report(): Promise<ReadinessReport> {
     const results = await Promise.all(
-      this.checks.map(async ({ name, check }) => [name, await answersInTime(check)] as const),
+      this.checks.map(async ({ name, check }) => [name, await respondsInTime(check)] as const),
     );
     for (const [name, { ok, error }] of results) this.note(name, ok ? null : error);
     const needed = new Set(this.checks.filter(({ isPartial }) => !isPartial).map(({ name }) => name));
@@ -79,7 +79,7 @@ interface Answer {
   error: unknown;
 }
 
-async function answersInTime(check: () => Promise<void>): Promise<Answer> {
+async function respondsInTime(check: () => Promise<void>): Promise<Answer> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<Answer>((resolve) => {
     const error = new PlatformError('SERVICE_UNAVAILABLE', `No answer within ${checkTimeoutMs} ms.`);

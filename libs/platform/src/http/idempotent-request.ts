@@ -10,7 +10,7 @@ declare module 'fastify' {
     /** Of a billed route: parsers add what they read of the body. */
     fingerprint: RequestFingerprint | null;
     /** Set while the first answer is made: whoever writes past Fastify puts it on tape as well. */
-    answerTape: AnswerTape | null;
+    responseTape: ResponseTape | null;
   }
 }
 
@@ -36,14 +36,14 @@ export class RequestFingerprint {
 }
 
 /** How an answer ended: whole; or after its status line with an error of ours. */
-export type AnswerEnding = 'whole' | 'failed';
+export type ResponseEnding = 'whole' | 'failed';
 
 /** Takes an answer down while it goes out, to the byte. What is too long to keep is no error: the tape forgets it. */
-export interface AnswerTape {
+export interface ResponseTape {
   begin(status: number, headers: Record<string, unknown>): void;
   add(bytes: string | Uint8Array): void;
   /** Resolves when the answer is kept, or cannot be; after a second at most. Without it the answer counts as cut off. */
-  end(ending: AnswerEnding): Promise<void>;
+  end(ending: ResponseEnding): Promise<void>;
 }
 
 /** Adds the body as it came in to the fingerprint of a request that has one. */

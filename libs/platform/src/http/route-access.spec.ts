@@ -6,13 +6,13 @@ import type { FastifyInstance } from 'fastify';
 import { describe, expect, it } from 'vitest';
 import { Access, Billed, type RouteSettings } from './route-access.js';
 
-const answerOfJob = ({ requestId }: { requestId: string }) => ({ id: requestId });
+const responseOfJob = ({ requestId }: { requestId: string }) => ({ id: requestId });
 
 @Controller()
 class Routes {
   @Post('both')
   @Access('admin')
-  @Billed({ answerOfJob })
+  @Billed({ responseOfJob })
   both(): void {}
 
   @Post('reversed')
@@ -35,7 +35,7 @@ describe('the settings of a route', () => {
     const settings = new Map<string, RouteSettings>();
     server.addHook('onRoute', ({ url, config }) => void settings.set(url, config as RouteSettings));
     await app.init();
-    expect(settings.get('/both')).toMatchObject({ access: 'admin', billed: true, answerOfJob });
+    expect(settings.get('/both')).toMatchObject({ access: 'admin', billed: true, responseOfJob });
     expect(settings.get('/reversed')).toMatchObject({ access: 'public', billed: true });
     expect(settings.get('/neither')?.billed).toBeUndefined();
     await app.close();

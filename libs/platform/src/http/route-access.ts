@@ -37,7 +37,7 @@ export function callerOf(request: FastifyRequest): RequestCaller {
 }
 
 /** How an answer that was lost can be made again from the job it was about; see `Billed`. */
-export type AnswerOfJob = (job: { requestId: string; queueId: string; modelId: string }) => object;
+export type ResponseOfJob = (job: { requestId: string; queueId: string; modelId: string }) => object;
 
 /** What a route says of itself; read by the hooks of the api before the body is. */
 export interface RouteSettings {
@@ -51,7 +51,7 @@ export interface RouteSettings {
   /** A route that is not billed and takes as much as one that is. */
   largeBody?: true;
   /** With `billed`, of routes that only start a job: their answer follows from the job's row alone. */
-  answerOfJob?: AnswerOfJob;
+  responseOfJob?: ResponseOfJob;
   /** A route that takes `multipart/form-data`; others refuse it. */
   multipart?: MultipartLimits;
 }
@@ -108,9 +108,9 @@ export function Multipart(limits: MultipartLimits): MethodDecorator {
  * answer and pays nothing, whatever the answer is, JSON, bytes or events. `answerOfJob` is for routes that only start a
  * job: where a replica died before it could answer, the answer is made again from the job.
  */
-export function Billed({ answerOfJob }: { answerOfJob?: AnswerOfJob } = {}): MethodDecorator {
+export function Billed({ responseOfJob }: { responseOfJob?: ResponseOfJob } = {}): MethodDecorator {
   return applyDecorators(
-    routeSettings(answerOfJob === undefined ? { billed: true } : { billed: true, answerOfJob }),
+    routeSettings(responseOfJob === undefined ? { billed: true } : { billed: true, responseOfJob }),
     ApiHeader({
       name: 'Idempotency-Key',
       required: false,

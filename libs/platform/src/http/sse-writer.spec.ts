@@ -17,7 +17,7 @@ async function exchange(
   options = { stalledMs: 60_000, keepAliveMs: 60_000 },
 ): Promise<IncomingMessage> {
   const own = createServer((_request, raw) => {
-    const request = { answerTape: null };
+    const request = { responseTape: null };
     const parts = { raw, request, hijack: () => undefined, getHeaders: () => ({ 'cf-ray': 'abc' }) };
     const reply = parts as unknown as FastifyReply;
     void serve(new SseWriter(reply, options));

@@ -1,6 +1,6 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { FastifyReply } from 'fastify';
-import type { AnswerEnding, AnswerTape } from './idempotent-request.js';
+import type { ResponseEnding, ResponseTape } from './idempotent-request.js';
 
 export interface SseWriterOptions {
   /** How long one write may wait for a reader that takes nothing, in ms. */
@@ -19,7 +19,7 @@ export type SseWriteResult = 'written' | 'gone' | 'stalled';
  */
 export class SseWriter {
   private readonly raw: ServerResponse;
-  private readonly tape: AnswerTape | null;
+  private readonly tape: ResponseTape | null;
   private keepAlive: NodeJS.Timeout | undefined;
 
   constructor(
@@ -27,7 +27,7 @@ export class SseWriter {
     private readonly options: SseWriterOptions,
   ) {
     this.raw = reply.raw;
-    this.tape = reply.request.answerTape;
+    this.tape = reply.request.responseTape;
   }
 
   /** True once the status line is on its way; errors are frames from then on. */
@@ -51,7 +51,7 @@ export class SseWriter {
   }
 
   /** Ends the answer, whole or after an error frame; harmless when the client has left. */
-  end(ending: AnswerEnding = 'whole'): void {
+  end(ending: ResponseEnding = 'whole'): void {
     clearInterval(this.keepAlive);
     if (!this.started || !this.writable) return;
     if (this.tape === null) this.raw.end();

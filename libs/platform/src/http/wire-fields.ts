@@ -43,7 +43,7 @@ interface RangeOptions extends FieldOptions {
   default?: number;
 }
 
-function presence(options: FieldOptions): PropertyDecorator {
+function membership(options: FieldOptions): PropertyDecorator {
   return options.required === true ? IsDefined({ message: '$property is required' }) : IsOptional();
 }
 
@@ -69,7 +69,7 @@ function rangeSchema(options: RangeOptions): Record<string, unknown> {
 
 export function NumberField(options: Omit<RangeOptions, 'exclusiveMinimum'>): PropertyDecorator {
   return applyDecorators(
-    presence(options),
+    membership(options),
     IsNumber(),
     ...rangeRules(options),
     documented(options, { type: 'number', ...rangeSchema(options) }),
@@ -78,7 +78,7 @@ export function NumberField(options: Omit<RangeOptions, 'exclusiveMinimum'>): Pr
 
 export function IntegerField(options: RangeOptions): PropertyDecorator {
   return applyDecorators(
-    presence(options),
+    membership(options),
     IsInt(),
     ...rangeRules(options),
     documented(options, { type: 'integer', ...rangeSchema(options) }),
@@ -87,7 +87,7 @@ export function IntegerField(options: RangeOptions): PropertyDecorator {
 
 export function BooleanField(options: FieldOptions & { default?: boolean }): PropertyDecorator {
   return applyDecorators(
-    presence(options),
+    membership(options),
     IsBoolean(),
     documented(options, { type: 'boolean', default: options.default }),
   );
@@ -98,7 +98,7 @@ export function TextField(
 ): PropertyDecorator {
   const { minLength, maxLength, format } = options;
   return applyDecorators(
-    presence(options),
+    membership(options),
     IsString(),
     ...(minLength === undefined ? [] : [MinLength(minLength)]),
     ...(maxLength === undefined ? [] : [MaxLength(maxLength)]),
@@ -111,7 +111,7 @@ export function ChoiceField(
   options: FieldOptions & { default?: string },
 ): PropertyDecorator {
   return applyDecorators(
-    presence(options),
+    membership(options),
     IsIn([...values], { message: `$property must be one of: ${values.join(', ')}` }),
     documented(options, { type: 'string', enum: [...values], default: options.default }),
   );
@@ -124,7 +124,7 @@ interface ListOptions extends FieldOptions {
 
 function listRules(options: ListOptions): PropertyDecorator[] {
   return [
-    presence(options),
+    membership(options),
     IsArray(),
     ...(options.minItems === undefined ? [] : [ArrayMinSize(options.minItems)]),
     ...(options.maxItems === undefined ? [] : [ArrayMaxSize(options.maxItems)]),
@@ -168,7 +168,7 @@ function documentedModels(models: NewableClass[]): PropertyDecorator {
 
 export function ObjectField(model: NewableClass, options: FieldOptions): PropertyDecorator {
   return applyDecorators(
-    presence(options),
+    membership(options),
     IsObject(),
     nest(() => model),
     documentedModels([model]),
@@ -184,7 +184,7 @@ export function ObjectField(model: NewableClass, options: FieldOptions): Propert
 /** An object whose members are not ours to judge. */
 export function FreeObjectField(options: FieldOptions): PropertyDecorator {
   return applyDecorators(
-    presence(options),
+    membership(options),
     IsObject(),
     documented(options, { type: 'object', additionalProperties: { nullable: true } }),
   );
@@ -208,5 +208,5 @@ export function CheckedField(
       },
     });
   };
-  return applyDecorators(presence(options), rule, documented(options, options.schema));
+  return applyDecorators(membership(options), rule, documented(options, options.schema));
 }

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { Tally } from '#common';
+import { Histogram } from '#common';
 import { Metrics } from './metrics.js';
 import { registerQueueGauges } from './standard-gauges.js';
 
@@ -35,13 +35,13 @@ describe('Metrics', () => {
 
   it('shows totals and tallies of others in their own types', async () => {
     const metrics = new Metrics('worker', { processMetrics: false });
-    const tally = new Tally([0.1, 1]);
-    for (const seconds of [0.05, 0.5, 5]) tally.add(seconds);
+    const histogram = new Histogram([0.1, 1]);
+    for (const seconds of [0.05, 0.5, 5]) histogram.add(seconds);
     metrics.observedHistogram({
       name: 'sluice_step_seconds',
       help: 'Steps.',
       labelNames: ['model'],
-      read: (observe) => observe({ model: 'a' }, tally),
+      read: (observe) => observe({ model: 'a' }, histogram),
     });
     metrics.observedCounter({
       name: 'sluice_steps_total',
@@ -83,7 +83,7 @@ describe('Metrics', () => {
     const metrics = new Metrics('ops', { processMetrics: false });
     const answers: (() => void)[] = [];
     metrics.observedGauge({
-      name: 'sluice_kept',
+      name: 'sluice_sticky_jobs',
       help: 'Kept.',
       labelNames: ['of'],
       read: async (observe) => {
@@ -99,8 +99,8 @@ describe('Metrics', () => {
     await vi.advanceTimersByTimeAsync(0);
     for (const answer of answers) answer();
     const text = await second;
-    expect(text).toContain('sluice_kept{of="scrape-1",app="ops"} 1');
+    expect(text).toContain('sluice_sticky_jobs{of="scrape-1",app="ops"} 1');
     expect(text).not.toContain('scrape-0');
-    expect(text).toContain('sluice_metrics_read_failures_total{metric="sluice_kept",app="ops"} 1');
+    expect(text).toContain('sluice_metrics_read_failures_total{metric="sluice_sticky_jobs",app="ops"} 1');
   });
 });

@@ -1,4 +1,4 @@
-import type { TallyReading } from '#common';
+import type { HistogramReading } from '#common';
 import { Histogram, type Registry } from 'prom-client';
 
 export interface ObservedHistogramOptions<Label extends string> {
@@ -6,7 +6,7 @@ export interface ObservedHistogramOptions<Label extends string> {
   help: string;
   labelNames: readonly Label[];
   /** Reports each current label set; called at every scrape. */
-  read: (observe: (labels: Record<Label, string>, tally: TallyReading) => void) => void;
+  read: (observe: (labels: Record<Label, string>, histogram: HistogramReading) => void) => void;
 }
 
 interface Sample {
@@ -32,12 +32,12 @@ export class ObservedHistogram<Label extends string> extends Histogram<Label> {
   async getForPromString() {
     const { name, help, read } = this.options;
     const values: Sample[] = [];
-    read((labels, tally) => values.push(...samplesOf(name, labels, tally)));
+    read((labels, histogram) => values.push(...samplesOf(name, labels, histogram)));
     return { name, help, type: 'histogram', aggregator: 'sum', values };
   }
 }
 
-function samplesOf(name: string, labels: Record<string, string>, { bounds, counts, sum }: TallyReading): Sample[] {
+function samplesOf(name: string, labels: Record<string, string>, { bounds, counts, sum }: HistogramReading): Sample[] {
   let total = 0;
   const buckets = counts.map((count, place) => {
     total += count;

@@ -87,24 +87,24 @@ describe('migrate', () => {
   it('gives way to whoever holds a lock, and tries again', async () => {
     await query('CREATE TABLE busy (id int)');
     await writeMigration('1_first', 'ALTER TABLE busy ADD COLUMN more int;');
-    const holder = new pg.Client(database.url);
-    await holder.connect();
+    const replica = new pg.Client(database.url);
+    await replica.connect();
     try {
-      await holder.query('BEGIN; SELECT * FROM busy');
+      await replica.query('BEGIN; SELECT * FROM busy');
       const locked: string[] = [];
       const onLocked = (name: string) => {
         locked.push(name);
-        if (locked.length === 2) void holder.query('COMMIT');
+        if (locked.length === 2) void replica.query('COMMIT');
       };
       const locks = { waitMs: 50, pauseMs: 50 };
       expect(await migrate({ url: database.url, folder, onLocked, locks })).toEqual(['1_first']);
       expect(locked.slice(0, 2)).toEqual(['1_first', '1_first']);
-      await holder.query('BEGIN; SELECT * FROM busy');
+      await replica.query('BEGIN; SELECT * FROM busy');
       await writeMigration('2_second', 'ALTER TABLE busy DROP COLUMN more;');
       const again = migrate({ url: database.url, folder, locks: { waitMs: 10, pauseMs: 1 } });
       await expect(again).rejects.toThrow(/2_second could not be applied: .*lock timeout/);
     } finally {
-      await holder.end();
+      await replica.end();
     }
     expect(await migrate({ url: database.url, folder })).toEqual(['2_second']);
   });

@@ -23,7 +23,7 @@ export interface MigrateOptions {
  * tries again.
  */
 const usualLocks = { waitMs: 5_000, pauseMs: 3_000 };
-const mostTries = 10;
+const maxAttempts = 10;
 const lockNotAvailable = '55P03';
 
 /** A database that must not be migrated further; the message says what a person should do. */
@@ -81,7 +81,7 @@ export async function migrate(options: MigrateOptions): Promise<string[]> {
     await client.query(createBookkeeping);
     const missing = await missingMigrations(client, files);
     for (const file of missing) {
-      await applyPatiently(client, file, options);
+      await applyWhenReady(client, file, options);
       options.onApplied?.(file.name);
     }
     return missing.map((file) => file.name);
@@ -140,14 +140,14 @@ function checkHistory(row: AppliedRow, files: MigrationFile[]): void {
   }
 }
 
-async function applyPatiently(client: pg.Client, file: MigrationFile, options: MigrateOptions): Promise<void> {
+async function applyWhenReady(client: pg.Client, file: MigrationFile, options: MigrateOptions): Promise<void> {
   const { locks = usualLocks, onLocked } = options;
   for (let tries = 1; ; tries += 1) {
     try {
       return await apply(client, file, locks.waitMs);
     } catch (error) {
       const cause = error instanceof Error ? error.cause : null;
-      if (!(cause instanceof pg.DatabaseError) || cause.code !== lockNotAvailable || tries === mostTries) throw error;
+      if (!(cause instanceof pg.DatabaseError) || cause.code !== lockNotAvailable || tries === maxAttempts) throw error;
       onLocked?.(file.name);
       await sleep(locks.pauseMs);
     }

@@ -4,7 +4,7 @@ import { Sql } from './generated/internal/prismaNamespace.js';
 import type { RawQueries, WholeTransaction } from './raw-queries.js';
 
 /** Statements that a connection keeps prepared; further ones are run as they come. */
-const mostPrepared = 200;
+const maxPrepared = 200;
 
 /** As Prisma reads them: 8-byte integers are bigints. */
 const types: pg.CustomTypesConfig = {
@@ -20,7 +20,7 @@ const texts = new WeakMap<TemplateStringsArray, string>();
 
 function nameOf(text: string): string | undefined {
   const known = names.get(text);
-  if (known !== undefined || names.size >= mostPrepared) return known;
+  if (known !== undefined || names.size >= maxPrepared) return known;
   const name = `sluice_${names.size}`;
   names.set(text, name);
   return name;

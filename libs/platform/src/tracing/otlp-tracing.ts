@@ -17,7 +17,7 @@ import type { SpanEnd, SpanStart, Tracing } from './tracing.js';
 const kinds = { server: SpanKind.SERVER, consumer: SpanKind.CONSUMER, internal: SpanKind.INTERNAL } as const;
 
 /** Spans kept open at most: one that is never ended must not be kept for ever. */
-const mostOpen = 20_000;
+const maxOpen = 20_000;
 /** Less than what a worker gives a host that leaves (`leaveWithinMs`). */
 const flushWithinMs = 2_000;
 
@@ -51,7 +51,7 @@ export class OtlpTracing implements Tracing {
     this.open.get(id)?.end();
     this.open.set(id, this.tracer.startSpan(name, { kind: kinds[kind], attributes }, context));
     const [oldest] = this.open.keys();
-    if (this.open.size > mostOpen && oldest !== undefined) this.end(oldest);
+    if (this.open.size > maxOpen && oldest !== undefined) this.end(oldest);
   }
 
   parentFor(id: string): string | undefined {

@@ -21,7 +21,7 @@ const issueCodes: Record<string, string> = {
 };
 
 /** Findings reported at most; a body of a million wrong messages must not become a million lines. */
-const mostIssues = 20;
+const maxIssues = 20;
 
 function wirePath(path: (string | number)[]): string {
   return path.reduce<string>(
@@ -70,7 +70,7 @@ function checkNested(
   if (nested === undefined || value === undefined || value === null) return;
   if (Array.isArray(value)) {
     for (const [position, item] of value.entries()) {
-      if (issues.length >= mostIssues) return;
+      if (issues.length >= maxIssues) return;
       checkObject(item, nested, [...path, position], issues);
     }
     return;
@@ -90,7 +90,7 @@ function checkObject(value: unknown, choose: NestedClass, path: (string | number
     return;
   }
   for (const field of compile(type)) {
-    if (issues.length >= mostIssues) return;
+    if (issues.length >= maxIssues) return;
     checkProperty(value, field, path, issues);
   }
 }

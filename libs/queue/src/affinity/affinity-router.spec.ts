@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import type { JobEnvelope } from '../job-definition.js';
-import type { HeldModel, PresenceBeat } from '../presence-beat.js';
+import type { JobEnvelope } from '../jobs/job-definition.js';
+import type { ServedModelState, Heartbeat } from '../heartbeats/heartbeat.js';
 import { AffinityRouter } from './affinity-router.js';
 
-function held(parts: Partial<HeldModel> = {}): HeldModel {
+function held(parts: Partial<ServedModelState> = {}): ServedModelState {
   return { modelId: 'm', modalities: ['chat'], state: 'ready', slots: 4, running: 0, provider: 'cpu', ...parts };
 }
 
-function worker(processId: string, model = held(), claims: string[] | undefined = ['chat.m']): PresenceBeat {
-  return { processId, role: 'worker', mailboxAddress: null, models: [model], claims, alive: true };
+function worker(processId: string, model = held(), claims: string[] | undefined = ['chat.m']): Heartbeat {
+  return { processId, role: 'worker', replyAddress: null, models: [model], claims, alive: true };
 }
 
 function envelope(requestId: string): JobEnvelope {
@@ -62,17 +62,21 @@ describe('AffinityRouter', () => {
   it('believes a heartbeat that tells of more than its own', () => {
     const idle = [worker('w1'), worker('w2')];
     const first = chosenOf(new AffinityRouter(() => idle));
-    const busy = idle.map((beat) => (beat.processId === first ? worker(first, held({ running: 4 })) : beat));
+    const busy = idle.map((heartbeat) =>
+      heartbeat.processId === first ? worker(first, held({ running: 4 })) : heartbeat,
+    );
     expect(chosenOf(new AffinityRouter(() => busy))).not.toBe(first);
   });
 
   it('does not count what was its own when a heartbeat left, and has ended since', () => {
-    let beats = [worker('w1'), worker('w2')];
-    const router = new AffinityRouter(() => beats);
+    let heartbeats = [worker('w1'), worker('w2')];
+    const router = new AffinityRouter(() => heartbeats);
     const first = chosenOf(router) ?? '';
     for (const requestId of ['a', 'b', 'c']) router.began(envelope(requestId), first);
-    beats = beats.map((beat) => (beat.processId === first ? worker(first, held({ running: 3 })) : beat));
-    for (const beat of beats) router.note(beat);
+    heartbeats = heartbeats.map((heartbeat) =>
+      heartbeat.processId === first ? worker(first, held({ running: 3 })) : heartbeat,
+    );
+    for (const heartbeat of heartbeats) router.note(heartbeat);
     expect(chosenOf(router)).not.toBe(first);
     for (const requestId of ['a', 'b', 'c']) router.ended(requestId);
     expect(chosenOf(router)).toBe(first);

@@ -1,9 +1,9 @@
-import { type JobEnvelope, queueName } from '../job-definition.js';
-import type { PresenceBeat } from '../presence-beat.js';
+import { type JobEnvelope, queueName } from '../jobs/job-definition.js';
+import type { Heartbeat } from '../heartbeats/heartbeat.js';
 import { type Candidate, type Choice, chooseWorker } from './worker-choice.js';
 
 /** Requests whose worker is remembered; more than these are open nowhere. */
-const mostOpen = 50_000;
+const maxOpen = 50_000;
 
 /**
  * Chooses who is to have a job, from heartbeats and from what this process itself has under way: no two replicas need
@@ -14,10 +14,10 @@ export class AffinityRouter {
   private readonly open = new Map<string, string>();
   private readonly loads = new Map<string, number>();
   /** What of a beat's `running` was ours, by place, when it came. */
-  private readonly ownThen = new WeakMap<PresenceBeat, ReadonlyMap<string, number>>();
+  private readonly ownThen = new WeakMap<Heartbeat, ReadonlyMap<string, number>>();
 
   /** `workers` gives the processes that were heard of so lately that a job may be kept for them. */
-  constructor(private readonly workers: () => readonly PresenceBeat[]) {}
+  constructor(private readonly workers: () => readonly Heartbeat[]) {}
 
   /** `routeKey` is called only when there is a choice. */
   choose(envelope: JobEnvelope, routeKey: () => string): Choice {
@@ -27,15 +27,15 @@ export class AffinityRouter {
   }
 
   /** Looks at a beat when it comes: what is ours in it must not be counted twice, nor when it has ended. */
-  note(beat: PresenceBeat): void {
-    if (beat.models.length > 0) this.ownThen.set(beat, new Map(this.loads));
+  note(heartbeat: Heartbeat): void {
+    if (heartbeat.models.length > 0) this.ownThen.set(heartbeat, new Map(this.loads));
   }
 
   /** Counts a request as the load of a worker until `ended`. */
   began(envelope: JobEnvelope, workerId: string): void {
     const place = placeOf(envelope, workerId);
     this.ended(envelope.requestId);
-    if (this.open.size >= mostOpen) return;
+    if (this.open.size >= maxOpen) return;
     this.open.set(envelope.requestId, place);
     this.loads.set(place, (this.loads.get(place) ?? 0) + 1);
   }
@@ -53,14 +53,14 @@ export class AffinityRouter {
   private candidates(envelope: JobEnvelope): Candidate[] {
     const queue = queueName(envelope.modality, envelope.modelId);
     const found: Candidate[] = [];
-    for (const beat of this.workers()) {
-      const { processId, models, claims } = beat;
+    for (const heartbeat of this.workers()) {
+      const { processId, models, claims } = heartbeat;
       if (claims?.includes(queue) !== true) continue;
       const held = models.find(({ modelId, state }) => modelId === envelope.modelId && state === 'ready');
       if (held === undefined) continue;
       const place = placeOf(envelope, processId);
       const load = this.loads.get(place) ?? 0;
-      const others = Math.max(0, held.running - (this.ownThen.get(beat)?.get(place) ?? 0));
+      const others = Math.max(0, held.running - (this.ownThen.get(heartbeat)?.get(place) ?? 0));
       found.push({ workerId: processId, room: held.slots - others - load, load });
     }
     return found;

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { MessageBus } from '../store.js';
+import type { MessageBus } from '../backends/store.js';
 
 interface ClaimCall {
   queue: string;

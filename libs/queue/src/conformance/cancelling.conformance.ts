@@ -5,13 +5,13 @@ import {
   usage,
   done,
   echoJob,
-  beat,
+  heartbeat,
   codeOfLast,
   readAll,
   deferred,
   until,
 } from './echo-job.conformance.js';
-import { type World, envelopeFor, consume, collectOutcomes } from './world.conformance.js';
+import { type World, envelopeFor, consume, collectResults } from './fixture.conformance.js';
 
 export function describeCancelling(world: () => World): void {
   describe('cancelling', () => {
@@ -25,24 +25,22 @@ export function describeCancelling(world: () => World): void {
 
     it('stops a running job and reports its usage', async () => {
       const { api, worker } = await world().openPair();
-      const outcomes = await collectOutcomes(api);
+      const results = await collectResults(api);
       await consume(worker, untilAborted);
       const envelope = envelopeFor(api);
-      const slot = api.mailbox.open(envelope.requestId);
+      const slot = api.replies.open(envelope.requestId);
       const reader = slot[Symbol.asyncIterator]();
       await api.producer.enqueue(echoJob(), envelope);
       expect((await reader.next()).value).toEqual({ type: 'job-started' });
       await api.cancelBus.cancel(envelope.requestId);
       expect((await reader.next()).value).toMatchObject({ type: 'job-failed', error: { code: 'JOB_CANCELLED' } });
-      await until(() => outcomes.length > 0);
-      expect(outcomes).toMatchObject([
-        { status: 'cancelled', error: { code: 'JOB_CANCELLED' }, usage, executionMs: 7 },
-      ]);
+      await until(() => results.length > 0);
+      expect(results).toMatchObject([{ status: 'cancelled', error: { code: 'JOB_CANCELLED' }, usage, executionMs: 7 }]);
     });
 
     it('keeps a job from running when the cancel came before its pickup', async () => {
       const { api, worker } = await world().openPair();
-      const outcomes = await collectOutcomes(api);
+      const results = await collectResults(api);
       const envelope = envelopeFor(api);
       let heard = false;
       worker.cancelBus.subscribe(() => {
@@ -56,52 +54,52 @@ export function describeCancelling(world: () => World): void {
         ran = true;
         return done;
       });
-      await until(() => outcomes.length > 0);
-      expect(outcomes).toMatchObject([{ status: 'cancelled', usage: null }]);
+      await until(() => results.length > 0);
+      expect(results).toMatchObject([{ status: 'cancelled', usage: null }]);
       expect(ran).toBe(false);
     });
 
     it('happens by itself at the deadline, with the usage so far', async () => {
       const { api, worker } = await world().openPair();
-      const outcomes = await collectOutcomes(api);
+      const results = await collectResults(api);
       await consume(worker, untilAborted);
       const envelope = envelopeFor(api, { deadlineAtMs: Date.now() + 400 });
-      const slot = api.mailbox.open(envelope.requestId);
+      const slot = api.replies.open(envelope.requestId);
       await api.producer.enqueue(echoJob(), envelope);
       expect(codeOfLast(await readAll(slot))).toBe('REQUEST_TIMEOUT');
-      await until(() => outcomes.length > 0);
-      expect(outcomes).toMatchObject([{ status: 'failed', error: { code: 'REQUEST_TIMEOUT' }, usage }]);
+      await until(() => results.length > 0);
+      expect(results).toMatchObject([{ status: 'failed', error: { code: 'REQUEST_TIMEOUT' }, usage }]);
     });
 
     it('happens by itself when the api that waits is gone, running or queued', async () => {
       const { api, worker } = await world().openPair();
-      const outcomes = await collectOutcomes(worker);
+      const results = await collectResults(worker);
       const { transport: lost, wire } = await world().openMortal('api-2');
-      await lost.mailbox.start();
-      await lost.presence.join(() => beat('api-2', lost.mailbox.address));
-      await until(() => worker.presence.list().some(({ processId }) => processId === 'api-2'));
+      await lost.replies.start();
+      await lost.membership.join(() => heartbeat('api-2', lost.replies.address));
+      await until(() => worker.membership.list().some(({ processId }) => processId === 'api-2'));
       await worker.consume({ definition: echoJob(), modelId: 'tiny-1.5', handler: untilAborted, concurrency: 1 });
       const envelopes = [envelopeFor(lost), envelopeFor(lost)];
       await api.producer.enqueueBulk(echoJob(), envelopes);
       await until(async () => (await api.producer.counts('echo', 'tiny-1.5')).active === 1);
       wire.break({ isReset: true });
-      await until(() => outcomes.length === 2);
-      expect(outcomes).toMatchObject([{ status: 'cancelled' }, { status: 'cancelled' }]);
+      await until(() => results.length === 2);
+      expect(results).toMatchObject([{ status: 'cancelled' }, { status: 'cancelled' }]);
     });
 
     it('gives running jobs back as MODEL_AT_CAPACITY when the worker stops and its grace is over', async () => {
       const { api, worker } = await world().openPair();
-      const outcomes = await collectOutcomes(api);
+      const results = await collectResults(api);
       const consumer = await consume(worker, untilAborted);
       const envelope = envelopeFor(api);
-      const slot = api.mailbox.open(envelope.requestId);
+      const slot = api.replies.open(envelope.requestId);
       const reader = slot[Symbol.asyncIterator]();
       await api.producer.enqueue(echoJob(), envelope);
       await reader.next();
       await consumer.close(50);
       expect((await reader.next()).value).toMatchObject({ error: { code: 'MODEL_AT_CAPACITY' } });
-      await until(() => outcomes.length > 0);
-      expect(outcomes).toMatchObject([{ status: 'failed', usage }]);
+      await until(() => results.length > 0);
+      expect(results).toMatchObject([{ status: 'failed', usage }]);
     });
 
     it('is not needed when running jobs end within the grace, and no further job is taken', async () => {
@@ -118,7 +116,7 @@ export function describeCancelling(world: () => World): void {
         },
       });
       const envelopes = [envelopeFor(api), envelopeFor(api)];
-      const [first, second] = envelopes.map(({ requestId }) => api.mailbox.open(requestId));
+      const [first, second] = envelopes.map(({ requestId }) => api.replies.open(requestId));
       await api.producer.enqueueBulk(echoJob(), envelopes);
       await until(() => runs.length === 1);
       const closing = consumer.close(10_000);

@@ -1,7 +1,7 @@
 import { IsInt, IsString } from 'class-validator';
-import { defineJob, type JobEnvelope, type JobPolicy } from '../job-definition.js';
-import type { PresenceBeat } from '../presence-beat.js';
-import type { ConsumerOptions, JobReport, MailboxEvent, MailboxSlot, QueueTransport } from '../transport.js';
+import { defineJob, type JobEnvelope, type JobPolicy } from '../jobs/job-definition.js';
+import type { Heartbeat } from '../heartbeats/heartbeat.js';
+import type { ConsumerOptions, JobReport, ReplyEvent, ReplyStream, QueueTransport } from '../transport.js';
 
 export class EchoPayload {
   @IsString() text!: string;
@@ -10,7 +10,7 @@ export class EchoPayload {
 
 export class EchoResult {}
 
-export interface DeltaEvent extends MailboxEvent {
+export interface DeltaEvent extends ReplyEvent {
   type: 'text-delta';
   text: string;
 }
@@ -19,7 +19,7 @@ export type EchoHandler = ConsumerOptions<EchoPayload, EchoResult>['handler'];
 
 export const usage = { promptTokens: 3, cachedTokens: 0, completionTokens: 5, reasoningTokens: 0 };
 export const done: JobReport = { usage, cancelled: false, executionMs: 1 };
-export const presence = { beatMs: 100, lostAfterMs: 1_500 };
+export const membership = { heartbeatMs: 100, lostAfterMs: 1_500 };
 
 export function echoJob(policy: Partial<JobPolicy> = {}) {
   return defineJob({
@@ -38,17 +38,17 @@ export function numbered(count: number): DeltaEvent[] {
   return Array.from({ length: count }, (_value, index) => delta(`${index}`));
 }
 
-export function beat(processId: string, mailboxAddress: string | null): Omit<PresenceBeat, 'alive'> {
-  return { processId, role: mailboxAddress === null ? 'worker' : 'api', mailboxAddress, models: [] };
+export function heartbeat(processId: string, replyAddress: string | null): Omit<Heartbeat, 'alive'> {
+  return { processId, role: replyAddress === null ? 'worker' : 'api', replyAddress, models: [] };
 }
 
-export function codeOfLast(events: MailboxEvent[]): string | undefined {
+export function codeOfLast(events: ReplyEvent[]): string | undefined {
   const last = events.at(-1) as { error?: { code: string } } | undefined;
   return last?.error?.code;
 }
 
-export async function readAll(slot: MailboxSlot | undefined): Promise<MailboxEvent[]> {
-  const events: MailboxEvent[] = [];
+export async function readAll(slot: ReplyStream | undefined): Promise<ReplyEvent[]> {
+  const events: ReplyEvent[] = [];
   for await (const event of slot ?? []) events.push(event);
   return events;
 }

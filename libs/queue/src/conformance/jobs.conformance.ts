@@ -1,14 +1,14 @@
 import { describe, expect, it, vi } from 'vitest';
 import { PlatformError } from '#common';
 import { ClaimBus } from '../affinity/claim-bus.js';
-import type { JobEnvelope } from '../job-definition.js';
+import type { JobEnvelope } from '../jobs/job-definition.js';
 import type { JobReport } from '../transport.js';
 import {
   EchoPayload,
   type EchoHandler,
   usage,
   done,
-  beat,
+  heartbeat,
   echoJob,
   delta,
   codeOfLast,
@@ -18,22 +18,22 @@ import {
   sleep,
   until,
 } from './echo-job.conformance.js';
-import { type World, envelopeFor, consume, collectOutcomes, introduce } from './world.conformance.js';
+import { type World, envelopeFor, consume, collectResults, introduce } from './fixture.conformance.js';
 
 export function describeJobs(world: () => World): void {
   describe('jobs', () => {
     it('run with their payload, send events in order, and leave one outcome and nothing in the queue', async () => {
       const { api, worker } = await world().openPair();
       await introduce({ api, worker });
-      const outcomes = await collectOutcomes(api);
-      await consume(worker, async ({ envelope, mailbox }) => {
+      const results = await collectResults(api);
+      await consume(worker, async ({ envelope, replies }) => {
         for (let index = 0; index < envelope.payload.count; index += 1) {
-          mailbox.send(delta(`${envelope.payload.text}${index}`));
+          replies.send(delta(`${envelope.payload.text}${index}`));
         }
         return done;
       });
       const envelope = envelopeFor(api, { payload: { text: 'x', count: 3 }, attempt: 4 });
-      const slot = api.mailbox.open(envelope.requestId);
+      const slot = api.replies.open(envelope.requestId);
       await api.producer.enqueue(echoJob(), envelope);
 
       expect(await readAll(slot)).toEqual([
@@ -43,8 +43,8 @@ export function describeJobs(world: () => World): void {
         delta('x2'),
         { type: 'job-finished', usage },
       ]);
-      await until(() => outcomes.length > 0);
-      expect(outcomes).toEqual([
+      await until(() => results.length > 0);
+      expect(results).toEqual([
         {
           requestId: envelope.requestId,
           attempt: 4,
@@ -72,18 +72,18 @@ export function describeJobs(world: () => World): void {
       await api.producer.enqueue(echoJob(), envelope);
       await api.producer.enqueueBulk(echoJob(), [envelope]);
       expect((await api.producer.counts('echo', 'tiny-1.5')).waiting).toBe(1);
-      const outcomes = await collectOutcomes(api);
+      const results = await collectResults(api);
       await consume(worker, async () => done);
-      await until(() => outcomes.length > 0);
+      await until(() => results.length > 0);
       await until(async () => !(await holds(api, envelope)));
-      expect(outcomes).toHaveLength(1);
+      expect(results).toHaveLength(1);
     });
 
     it('are shared by two consumers, each running in one', async () => {
       const { api, worker } = await world().openPair();
       const second = await world().open('worker-2');
       const runs: string[] = [];
-      const outcomes = await collectOutcomes(api);
+      const results = await collectResults(api);
       const handler: EchoHandler = async ({ envelope }) => {
         runs.push(envelope.requestId);
         await sleep(2);
@@ -93,22 +93,22 @@ export function describeJobs(world: () => World): void {
       await consume(second, handler);
       const envelopes = Array.from({ length: 100 }, () => envelopeFor(api, { replyTo: null }));
       await api.producer.enqueueBulk(echoJob(), envelopes);
-      await until(() => outcomes.length === 100);
+      await until(() => results.length === 100);
       expect(runs.toSorted()).toEqual(envelopes.map(({ requestId }) => requestId).toSorted());
     });
 
     it('are not taken by a consumer whose start failed halfway, nor by one that was closed', async () => {
       const { api, worker } = await world().openPair();
-      await worker.presence.join(() => beat('worker', null));
+      await worker.membership.join(() => heartbeat('worker', null));
       const takers: string[] = [];
       const taking = (name: string) => async () => (takers.push(name), done);
       const hear = vi.spyOn(ClaimBus.prototype, 'hear').mockRejectedValueOnce(new Error('the store is away'));
       await expect(consume(worker, taking('half'))).rejects.toThrow('away');
       hear.mockRestore();
       const second = await consume(worker, taking('second'));
-      const outcomes = await collectOutcomes(api);
+      const results = await collectResults(api);
       for (let job = 0; job < 5; job += 1) await api.producer.enqueue(echoJob(), envelopeFor(api));
-      await until(() => outcomes.length === 5);
+      await until(() => results.length === 5);
       await second.close(0);
       await api.producer.enqueue(echoJob(), envelopeFor(api));
       await sleep(300);
@@ -118,7 +118,7 @@ export function describeJobs(world: () => World): void {
 
     it('are not taken while their consumer is paused, nor when it was closed so, and what it runs goes on', async () => {
       const { api, worker } = await world().openPair();
-      const outcomes = await collectOutcomes(api);
+      const results = await collectResults(api);
       const release = deferred<null>();
       const taken: string[] = [];
       const consumer = await consume(worker, async ({ envelope }) => {
@@ -138,11 +138,11 @@ export function describeJobs(world: () => World): void {
       await sleep(300);
       expect(taken).toEqual(['slow']);
       release.resolve(null);
-      await until(() => outcomes.length === 1);
+      await until(() => results.length === 1);
       consumer.resume();
       consumer.resume();
-      await until(() => outcomes.length === 2);
-      expect(outcomes.map(({ status }) => status)).toEqual(['succeeded', 'succeeded']);
+      await until(() => results.length === 2);
+      expect(results.map(({ status }) => status)).toEqual(['succeeded', 'succeeded']);
       consumer.pause();
       await consumer.close(0);
       consumer.resume();
@@ -153,9 +153,9 @@ export function describeJobs(world: () => World): void {
 
     it('are dropped with REQUEST_TIMEOUT when they expired in the queue', async () => {
       const { api, worker } = await world().openPair();
-      const outcomes = await collectOutcomes(api);
+      const results = await collectResults(api);
       const envelope = envelopeFor(api, { deadlineAtMs: Date.now() - 1 });
-      const slot = api.mailbox.open(envelope.requestId);
+      const slot = api.replies.open(envelope.requestId);
       await api.producer.enqueue(echoJob(), envelope);
       let ran = false;
       await consume(worker, async () => {
@@ -163,8 +163,8 @@ export function describeJobs(world: () => World): void {
         return done;
       });
       expect(codeOfLast(await readAll(slot))).toBe('REQUEST_TIMEOUT');
-      await until(() => outcomes.length > 0);
-      expect(outcomes[0]).toMatchObject({ status: 'failed', error: { code: 'REQUEST_TIMEOUT' }, usage: null });
+      await until(() => results.length > 0);
+      expect(results[0]).toMatchObject({ status: 'failed', error: { code: 'REQUEST_TIMEOUT' }, usage: null });
       expect(ran).toBe(false);
     });
 
@@ -172,7 +172,7 @@ export function describeJobs(world: () => World): void {
       const { api, worker } = await world().openPair();
       const payload = { text: 5, count: 1 } as unknown as EchoPayload;
       const envelope = envelopeFor(api, { payload });
-      const slot = api.mailbox.open(envelope.requestId);
+      const slot = api.replies.open(envelope.requestId);
       await consume(worker, async () => done);
       await api.producer.enqueue(echoJob(), envelope);
       const events = await readAll(slot);
@@ -181,7 +181,7 @@ export function describeJobs(world: () => World): void {
 
     it('fail for good when their error says never, and hide errors that are not ours', async () => {
       const { api, worker } = await world().openPair();
-      const outcomes = await collectOutcomes(api);
+      const results = await collectResults(api);
       let runs = 0;
       await consume(
         worker,
@@ -192,12 +192,12 @@ export function describeJobs(world: () => World): void {
         { attempts: 3 },
       );
       const envelope = envelopeFor(api);
-      const slot = api.mailbox.open(envelope.requestId);
+      const slot = api.replies.open(envelope.requestId);
       await api.producer.enqueue(echoJob({ attempts: 3 }), envelope);
       const events = await readAll(slot);
       expect(codeOfLast(events)).toBe('INFERENCE_FAILED');
       expect(JSON.stringify(events)).not.toContain('secret');
-      await until(() => outcomes.length > 0);
+      await until(() => results.length > 0);
       await until(async () => !(await holds(api, envelope)));
       expect(runs).toBe(1);
     });
@@ -205,39 +205,39 @@ export function describeJobs(world: () => World): void {
     it('run again while attempts remain when their error says same job, and report once', async () => {
       const { api, worker } = await world().openPair();
       await introduce({ api, worker });
-      const outcomes = await collectOutcomes(api);
+      const results = await collectResults(api);
       let runs = 0;
-      const handler: EchoHandler = async ({ mailbox }) => {
+      const handler: EchoHandler = async ({ replies }) => {
         runs += 1;
-        mailbox.send(delta(`run ${runs}`));
+        replies.send(delta(`run ${runs}`));
         if (runs < 3) throw new PlatformError('MODEL_AT_CAPACITY', 'No slot is free.');
         return done;
       };
       await consume(worker, handler);
       const envelope = envelopeFor(api, { attempt: 2 });
-      const slot = api.mailbox.open(envelope.requestId);
+      const slot = api.replies.open(envelope.requestId);
       await api.producer.enqueue(echoJob({ attempts: 3 }), envelope);
       expect((await readAll(slot)).at(-1)).toEqual({ type: 'job-finished', usage });
-      await until(() => outcomes.length > 0);
-      expect(outcomes).toMatchObject([{ attempt: 2, retries: 2, status: 'succeeded' }]);
+      await until(() => results.length > 0);
+      expect(results).toMatchObject([{ attempt: 2, retries: 2, status: 'succeeded' }]);
     });
 
     it('fail after the last attempt with the error of that attempt', async () => {
       const { api, worker } = await world().openPair();
-      const outcomes = await collectOutcomes(api);
+      const results = await collectResults(api);
       let runs = 0;
       await consume(worker, async () => {
         runs += 1;
         throw new PlatformError('DEVICE_LOST', 'The model host ended.');
       });
       const envelope = envelopeFor(api);
-      const slot = api.mailbox.open(envelope.requestId);
+      const slot = api.replies.open(envelope.requestId);
       // `same-job-once`: two runs, however many attempts the policy would allow.
       await api.producer.enqueue(echoJob({ attempts: 5 }), envelope);
       expect(codeOfLast(await readAll(slot))).toBe('DEVICE_LOST');
-      await until(() => outcomes.length > 0);
+      await until(() => results.length > 0);
       expect(runs).toBe(2);
-      expect(outcomes).toMatchObject([{ attempt: 1, retries: 1, status: 'failed', error: { code: 'DEVICE_LOST' } }]);
+      expect(results).toMatchObject([{ attempt: 1, retries: 1, status: 'failed', error: { code: 'DEVICE_LOST' } }]);
     });
 
     it('are removed while they wait, and not once they run', async () => {
@@ -266,7 +266,7 @@ export function describeJobs(world: () => World): void {
 
     it('of a worker that fell silent fail with DEVICE_LOST, and what the zombie says later counts for nothing', async () => {
       const { api } = await world().openPair();
-      const outcomes = await collectOutcomes(api);
+      const results = await collectResults(api);
       const mortal = await world().openMortal('worker-2');
       const release = deferred<JobReport>();
       let ended = false;
@@ -282,7 +282,7 @@ export function describeJobs(world: () => World): void {
         { lockMs: 600 },
       );
       const envelope = envelopeFor(api);
-      const slot = api.mailbox.open(envelope.requestId);
+      const slot = api.replies.open(envelope.requestId);
       await api.producer.enqueue(echoJob(), envelope);
       await until(() => started);
       mortal.wire.break({ isReset: true });
@@ -293,7 +293,7 @@ export function describeJobs(world: () => World): void {
       release.resolve(done);
       await until(() => ended);
       await mortal.transport.close();
-      expect(outcomes).toMatchObject([{ attempt: 1, status: 'failed', error: { code: 'DEVICE_LOST' } }]);
+      expect(results).toMatchObject([{ attempt: 1, status: 'failed', error: { code: 'DEVICE_LOST' } }]);
     });
 
     describe('of a lost worker that may be done once more', () => {
@@ -302,17 +302,17 @@ export function describeJobs(world: () => World): void {
       /** An api that is known to live, and a job that has sent something when its worker is cut off for good. */
       async function lose(parts: Partial<JobEnvelope<EchoPayload>> = {}) {
         const { api } = await world().openPair();
-        await api.presence.join(() => beat('api-1', api.mailbox.address));
-        const outcomes = await collectOutcomes(api);
+        await api.membership.join(() => heartbeat('api-1', api.replies.address));
+        const results = await collectResults(api);
         const mortal = await world().openMortal('worker-2');
         const release = deferred<JobReport>();
         const envelope = envelopeFor(api, parts);
-        const slot = api.mailbox.open(envelope.requestId);
+        const slot = api.replies.open(envelope.requestId);
         let started = false;
         await consume(
           mortal.transport,
-          async ({ mailbox }) => {
-            mailbox.send(delta('first'));
+          async ({ replies }) => {
+            replies.send(delta('first'));
             started = true;
             return release.promise;
           },
@@ -321,29 +321,29 @@ export function describeJobs(world: () => World): void {
         await api.producer.enqueue(echoJob(policy), envelope);
         await until(() => started);
         const second = await world().open('worker-3');
-        await until(() => second.presence.list().length > 0);
+        await until(() => second.membership.list().length > 0);
         mortal.wire.break({ isReset: true });
-        return { api, second, mortal, release, envelope, slot, outcomes };
+        return { api, second, mortal, release, envelope, slot, results };
       }
 
-      const handler: EchoHandler = async ({ mailbox }) => {
-        mailbox.send(delta('second'));
+      const handler: EchoHandler = async ({ replies }) => {
+        replies.send(delta('second'));
         return done;
       };
 
       it('run again where nobody reads a part of the answer, and what the zombie says later counts for nothing', async () => {
-        const { second, mortal, release, slot, outcomes } = await lose();
+        const { second, mortal, release, slot, results } = await lose();
         await consume(second, handler, policy);
         const events = await readAll(slot);
         expect(events.slice(-3)).toEqual([{ type: 'job-started' }, delta('second'), { type: 'job-finished', usage }]);
         await world().mend();
         release.resolve(done);
         await mortal.transport.close();
-        expect(outcomes).toMatchObject([{ attempt: 1, status: 'succeeded' }]);
+        expect(results).toMatchObject([{ attempt: 1, status: 'succeeded' }]);
       });
 
       it('fail with DEVICE_LOST where a part of the answer has been read', async () => {
-        const { second, release, slot, outcomes } = await lose({ stream: true });
+        const { second, release, slot, results } = await lose({ stream: true });
         let runs = 0;
         const counting: EchoHandler = async () => {
           runs += 1;
@@ -351,17 +351,17 @@ export function describeJobs(world: () => World): void {
         };
         await consume(second, counting, policy);
         expect(codeOfLast(await readAll(slot))).toBe('DEVICE_LOST');
-        await until(() => outcomes.length > 0);
-        expect({ runs, outcomes }).toMatchObject({ runs: 0, outcomes: [{ usage: null }] });
+        await until(() => results.length > 0);
+        expect({ runs, results }).toMatchObject({ runs: 0, results: [{ usage: null }] });
         release.resolve(done);
       });
 
       it('are dropped as cancelled when they were withdrawn, also by a worker that has not heard of it', async () => {
-        const { api, second, release, envelope, outcomes } = await lose();
+        const { api, second, release, envelope, results } = await lose();
         await api.producer.withdraw(envelope.modality, envelope.modelId, envelope.requestId);
         await consume(second, handler, policy);
-        await until(() => outcomes.length > 0);
-        expect(outcomes).toMatchObject([{ status: 'cancelled', usage: null }]);
+        await until(() => results.length > 0);
+        expect(results).toMatchObject([{ status: 'cancelled', usage: null }]);
         release.resolve(done);
       });
     });

@@ -2,23 +2,23 @@ import { describe, expect, it } from 'vitest';
 import {
   usage,
   done,
-  presence,
+  membership,
   echoJob,
   delta,
   numbered,
-  beat,
+  heartbeat,
   readAll,
   settled,
   sleep,
   until,
 } from './echo-job.conformance.js';
-import { type World, envelopeFor, consume, collectOutcomes } from './world.conformance.js';
+import { type World, envelopeFor, consume, collectResults } from './fixture.conformance.js';
 
 export function describeOutages(world: () => World): void {
   describe('when the store goes away', () => {
     it('answers SERVICE_UNAVAILABLE soon, and serves again once it is back', async () => {
       const { api, worker } = await world().openPair();
-      const outcomes = await collectOutcomes(api);
+      const results = await collectResults(api);
       await consume(worker, async () => done);
       await api.ping();
       await world().store.stop();
@@ -36,15 +36,15 @@ export function describeOutages(world: () => World): void {
       }
       await until(() => settled(api.ping()), 10_000);
       const envelope = envelopeFor(api);
-      const slot = api.mailbox.open(envelope.requestId);
+      const slot = api.replies.open(envelope.requestId);
       await until(() => settled(api.producer.enqueue(echoJob(), envelope)), 10_000);
       expect((await readAll(slot)).at(-1)).toEqual({ type: 'job-finished', usage });
-      await until(() => outcomes.some(({ requestId }) => requestId === envelope.requestId), 10_000);
+      await until(() => results.some(({ requestId }) => requestId === envelope.requestId), 10_000);
     });
 
     it('loses no accepted job and no outcome over restarts', async () => {
-      const { api, worker } = await world().openPair({ outcomeLockMs: 2_000 });
-      const outcomes = await collectOutcomes(api);
+      const { api, worker } = await world().openPair({ resultLockMs: 2_000 });
+      const results = await collectResults(api);
       await consume(worker, async () => done, { stalledMax: 5, lockMs: 3_000 });
       const accepted: string[] = [];
       for (let round = 1; round <= 2; round += 1) {
@@ -60,15 +60,15 @@ export function describeOutages(world: () => World): void {
         });
         await restarting;
       }
-      const seen = () => new Set(outcomes.map(({ requestId }) => requestId));
+      const seen = () => new Set(results.map(({ requestId }) => requestId));
       await until(() => accepted.every((requestId) => seen().has(requestId)), 40_000);
       expect(accepted.length).toBeGreaterThanOrEqual(40);
     });
 
     it('carries the events of a stream over a restart', async () => {
       const { api, worker } = await world().openPair();
-      const reading = readAll(api.mailbox.open('stream'));
-      const writer = worker.mailbox.writer(api.mailbox.address, 'stream');
+      const reading = readAll(api.replies.open('stream'));
+      const writer = worker.replies.writer(api.replies.address, 'stream');
       let restart: Promise<void> | null = null;
       for (let index = 0; index < 300; index += 1) {
         if (index === 100)
@@ -85,14 +85,14 @@ export function describeOutages(world: () => World): void {
 
     it('keeps presence: nobody is lost because nobody could be heard', async () => {
       const { api, worker } = await world().openPair();
-      await worker.presence.join(() => beat('w1', null));
-      await until(() => api.presence.list().length === 1);
+      await worker.membership.join(() => heartbeat('w1', null));
+      await until(() => api.membership.list().length === 1);
       await world().store.stop();
       await world().store.start();
       await until(() => settled(api.ping()), 10_000);
       await until(() => settled(worker.ping()), 10_000);
-      await sleep(presence.lostAfterMs * 2);
-      expect(api.presence.list().map(({ processId }) => processId)).toEqual(['w1']);
+      await sleep(membership.lostAfterMs * 2);
+      expect(api.membership.list().map(({ processId }) => processId)).toEqual(['w1']);
     });
   });
 }

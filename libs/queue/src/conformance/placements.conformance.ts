@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import type { DesiredPlacements } from '../desired-placements.js';
+import type { DesiredPlacements } from '../heartbeats/desired-placements.js';
 import { until } from './echo-job.conformance.js';
-import { type World } from './world.conformance.js';
+import { type World } from './fixture.conformance.js';
 
 export function describePlacements(world: () => World): void {
   describe('placements', () => {
     it('reach every worker that is there, and one that comes later when it asks', async () => {
-      const { api: keeper, worker } = await world().openPair();
+      const { api: assigner, worker } = await world().openPair();
       // More than one message of the smaller bus holds.
       const placements = Array.from({ length: 300 }, (_, index) => ({
         modelId: `model-${index}`,
@@ -16,15 +16,15 @@ export function describePlacements(world: () => World): void {
       }));
       const desired: DesiredPlacements = { revision: 7, placements };
       let asked = 0;
-      keeper.placements.subscribe({
+      assigner.placements.subscribe({
         onAsk: () => {
           asked += 1;
-          void keeper.placements.announce(desired);
+          void assigner.placements.announce(desired);
         },
       });
       const heard: DesiredPlacements[] = [];
       worker.placements.subscribe({ onDesired: (told) => heard.push(told) });
-      await keeper.placements.announce(desired);
+      await assigner.placements.announce(desired);
       await until(() => heard.length === 1);
       expect(heard[0]).toEqual(desired);
       const late = await world().open('worker-2');
@@ -37,9 +37,9 @@ export function describePlacements(world: () => World): void {
     });
 
     it('are asked for again by a worker that was cut off', async () => {
-      const { api: keeper } = await world().openPair();
+      const { api: assigner } = await world().openPair();
       let asked = 0;
-      keeper.placements.subscribe({ onAsk: () => (asked += 1) });
+      assigner.placements.subscribe({ onAsk: () => (asked += 1) });
       const { transport, wire } = await world().openMortal('worker-2');
       transport.placements.ask();
       await until(() => asked === 1);

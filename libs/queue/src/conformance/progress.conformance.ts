@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { JobProgress } from '../transport.js';
 import { deferred, done, echoJob, until } from './echo-job.conformance.js';
-import { collectOutcomes, consume, envelopeFor, type World } from './world.conformance.js';
+import { collectResults, consume, envelopeFor, type World } from './fixture.conformance.js';
 
 export function describeProgress(world: () => World): void {
   describe('progress', () => {
@@ -28,13 +28,13 @@ export function describeProgress(world: () => World): void {
       const { api, worker } = await world().openPair();
       const told: JobProgress[] = [];
       api.progress.subscribe((progress) => told.push(progress));
-      const outcomes = await collectOutcomes(api);
+      const results = await collectResults(api);
       await consume(worker, async ({ progress }) => {
         progress(10);
         return done;
       });
-      await enqueue(api, api.mailbox.address);
-      await until(() => outcomes.length === 1);
+      await enqueue(api, api.replies.address);
+      await until(() => results.length === 1);
       const { requestId } = await enqueue(api, null);
       await until(() => told.length === 1);
       expect(told).toMatchObject([{ requestId }]);
@@ -42,11 +42,11 @@ export function describeProgress(world: () => World): void {
 
     it('ends with the artifacts in the outcome', async () => {
       const { api, worker } = await world().openPair();
-      const outcomes = await collectOutcomes(api);
+      const results = await collectResults(api);
       await consume(worker, async () => ({ ...done, artifacts: ['r1-a', 'r1-b'] }));
       await enqueue(api, null);
-      await until(() => outcomes.length === 1);
-      expect(outcomes).toMatchObject([{ status: 'succeeded', artifacts: ['r1-a', 'r1-b'] }]);
+      await until(() => results.length === 1);
+      expect(results).toMatchObject([{ status: 'succeeded', artifacts: ['r1-a', 'r1-b'] }]);
     });
 
     async function enqueue(api: Parameters<typeof envelopeFor>[0], replyTo: string | null) {

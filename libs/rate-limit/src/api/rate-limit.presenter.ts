@@ -1,6 +1,6 @@
 import type { Limits, LimitTier } from '../limits/limit-table.js';
 import type { StoredRefusal } from '../log/refusal-log.repository.js';
-import type { LimitAmount, RateLimitLogAnswer, RateLimitsAnswer } from './rate-limit.response.js';
+import type { LimitAmount, RateLimitLogResponse, RateLimitsResponse } from './rate-limit.response.js';
 import type { LimitOverview } from './rate-limits.service.js';
 
 function amounts({ requests, tokens }: Limits): LimitAmount[] {
@@ -11,7 +11,7 @@ function amounts({ requests, tokens }: Limits): LimitAmount[] {
   return both.flatMap(({ type, amount }) => (amount === null ? [] : [{ amount, type }]));
 }
 
-export function presentLimits(tier: LimitTier, overview: LimitOverview): RateLimitsAnswer {
+export function presentLimits(tier: LimitTier, overview: LimitOverview): RateLimitsResponse {
   const { balances, keyExpiration, nextEpochBegins, models } = overview;
   return {
     data: {
@@ -25,7 +25,7 @@ export function presentLimits(tier: LimitTier, overview: LimitOverview): RateLim
   };
 }
 
-export function presentRefusals(refusals: StoredRefusal[]): RateLimitLogAnswer {
+export function presentRefusals(refusals: StoredRefusal[]): RateLimitLogResponse {
   return {
     object: 'list',
     data: refusals.map(({ apiKeyId, modelId, tier, type, createdAt }) => ({

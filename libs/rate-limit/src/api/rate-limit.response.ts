@@ -34,7 +34,7 @@ export class RateLimits {
   @ApiProperty({ type: () => ModelLimits, isArray: true }) rateLimits!: ModelLimits[];
 }
 
-export class RateLimitsAnswer {
+export class RateLimitsResponse {
   @ApiProperty({ type: () => RateLimits }) data!: RateLimits;
 }
 
@@ -50,7 +50,7 @@ export class RefusalLine {
   @ApiProperty({ type: 'string', example: '2026-11-21T12:00:00.000Z' }) timestamp!: string;
 }
 
-export class RateLimitLogAnswer {
+export class RateLimitLogResponse {
   @ApiProperty({ type: 'string', enum: ['list'] }) object!: 'list';
   @ApiProperty({ type: () => RefusalLine, isArray: true }) data!: RefusalLine[];
 }

@@ -3,14 +3,14 @@ import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { FastifyRequest } from 'fastify';
 import { ApiErrors, callerOf } from '#platform/http';
 import { presentLimits, presentRefusals } from './rate-limit.presenter.js';
-import { RateLimitLogAnswer, RateLimitsAnswer } from './rate-limit.response.js';
+import { RateLimitLogResponse, RateLimitsResponse } from './rate-limit.response.js';
 import { RateLimitsService } from './rate-limits.service.js';
 
 /** Both paths of the log. */
 function LogDocument(operationId: string): MethodDecorator {
   return applyDecorators(
     ApiOperation({ operationId, summary: 'List the last 50 requests of the account that a limit refused' }),
-    ApiOkResponse({ type: RateLimitLogAnswer }),
+    ApiOkResponse({ type: RateLimitLogResponse }),
     ApiErrors('standard', [401, 429, 500]),
   );
 }
@@ -23,26 +23,26 @@ export class RateLimitsController {
 
   @Get('rate_limits')
   @ApiOperation({ operationId: 'getApiKeyRateLimits', summary: 'Show the limits and the balances of the caller' })
-  @ApiOkResponse({ type: RateLimitsAnswer })
+  @ApiOkResponse({ type: RateLimitsResponse })
   @ApiErrors('standard', [401, 429, 500])
-  async show(@Req() request: FastifyRequest): Promise<RateLimitsAnswer> {
+  async show(@Req() request: FastifyRequest): Promise<RateLimitsResponse> {
     const caller = callerOf(request);
     return presentLimits(caller.tier, await this.limits.overview(caller));
   }
 
   @Get('rate_limits/log')
   @LogDocument('getApiKeyRateLimitLogs')
-  async log(@Req() request: FastifyRequest): Promise<RateLimitLogAnswer> {
+  async log(@Req() request: FastifyRequest): Promise<RateLimitLogResponse> {
     return await this.lines(request);
   }
 
   @Get('rate_limit_logs')
   @LogDocument('getApiKeyRateLimitLogsAlias')
-  async logs(@Req() request: FastifyRequest): Promise<RateLimitLogAnswer> {
+  async logs(@Req() request: FastifyRequest): Promise<RateLimitLogResponse> {
     return await this.lines(request);
   }
 
-  private async lines(request: FastifyRequest): Promise<RateLimitLogAnswer> {
+  private async lines(request: FastifyRequest): Promise<RateLimitLogResponse> {
     return presentRefusals(await this.limits.refusals(callerOf(request).accountId));
   }
 }

@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from '#common';
 import type { ModelManifest } from '#model-registry/manifest';
-import type { LimitBook } from '../limits/limit-book.js';
+import type { LimitConfig } from '../limits/limit-config.js';
 import { limitClassOf, type Limits } from '../limits/limit-table.js';
 import type { RefusalLog } from '../log/refusal-log.js';
 import type { RefusalLogRepository, StoredRefusal } from '../log/refusal-log.repository.js';
@@ -28,7 +28,7 @@ const dayMs = 86_400_000;
 export class RateLimitsService {
   constructor(
     private readonly options: {
-      book: LimitBook;
+      limitConfig: LimitConfig;
       facts: LimitFacts;
       log: RefusalLog;
       lines: Pick<RefusalLogRepository, 'last'>;
@@ -37,9 +37,9 @@ export class RateLimitsService {
   ) {}
 
   async overview(caller: LimitedCaller): Promise<LimitOverview> {
-    const { book, facts, clock = systemClock } = this.options;
+    const { limitConfig, facts, clock = systemClock } = this.options;
     const [page, balances, keyExpiration, models] = await Promise.all([
-      book.page(),
+      limitConfig.page(),
       facts.balances(caller.accountId),
       facts.keyExpiration(caller),
       facts.models(),

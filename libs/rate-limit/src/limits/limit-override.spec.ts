@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { checkOverride, type LimitOverride, mostRequests, mostTokens } from './limit-override.js';
+import { checkOverride, type LimitOverride, maxRequests, maxTokens } from './limit-override.js';
 
 const good: LimitOverride = { accountId: 'a', apiKeyId: null, target: '*', requests: 1, tokens: null };
 const refusal = (changes: Partial<LimitOverride>): string | null => {
@@ -15,7 +15,7 @@ describe('checkOverride', () => {
   it.each([
     {},
     { requests: 0 },
-    { requests: mostRequests, tokens: mostTokens },
+    { requests: maxRequests, tokens: maxTokens },
     { requests: null, tokens: 5 },
     { target: 'XS' },
     { target: 'retrieve' },
@@ -33,8 +33,8 @@ describe('checkOverride', () => {
     { requests: 1.5 },
     { requests: NaN },
     { requests: Infinity },
-    { requests: mostRequests + 1 },
-    { tokens: mostTokens + 1 },
+    { requests: maxRequests + 1 },
+    { tokens: maxTokens + 1 },
     { target: 'XXL' },
     { target: 'model:' },
     { accountId: null, apiKeyId: 'k', target: 'XS' },

@@ -20,16 +20,16 @@ export const everything = '*';
 /** Requests of an account that run no model. */
 export const plainRequests = 'other';
 
-export const mostRequests = 1_000_000_000;
-export const mostTokens = 1_000_000_000_000;
+export const maxRequests = 1_000_000_000;
+export const maxTokens = 1_000_000_000_000;
 
 export const targetOfModel = (modelId: string): string => `model:${modelId}`;
 
 /** Throws `INVALID_REQUEST` for what no window could hold to. */
 export function checkOverride({ accountId, target, requests, tokens }: LimitOverride): void {
   if (requests === null && tokens === null) refuse('Name a limit: requests, tokens or both.');
-  if (requests !== null) checkAmount('requests', requests, mostRequests);
-  if (tokens !== null) checkAmount('tokens', tokens, mostTokens);
+  if (requests !== null) checkAmount('requests', requests, maxRequests);
+  if (tokens !== null) checkAmount('tokens', tokens, maxTokens);
   if (accountId === null) {
     if (target !== everything) refuse('Only the limits of an account can be those of one model or class.');
   } else if (
@@ -46,9 +46,9 @@ function isClass(target: string): target is LimitClass {
   return (limitClasses as readonly string[]).includes(target);
 }
 
-function checkAmount(what: string, amount: number, most: number): void {
-  if (Number.isInteger(amount) && amount >= 0 && amount <= most) return;
-  refuse(`The limit of ${what} must be a whole number from 0 to ${most}.`);
+function checkAmount(what: string, amount: number, max: number): void {
+  if (Number.isInteger(amount) && amount >= 0 && amount <= max) return;
+  refuse(`The limit of ${what} must be a whole number from 0 to ${max}.`);
 }
 
 function refuse(message: string): never {

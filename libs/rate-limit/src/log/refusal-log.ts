@@ -19,7 +19,7 @@ export const keptRefusals = 50;
 
 const flushAfterMs = 250;
 /** Accounts that may wait for a flush; more are refused all the same, without a line. */
-const mostAccounts = 10_000;
+const maxAccounts = 10_000;
 
 /**
  * Collects refusals and writes them together: however many requests of an account are refused, a flush writes its last
@@ -39,7 +39,7 @@ export class RefusalLog {
   note(refusal: LoggedRefusal): void {
     const { accountId } = refusal;
     const known = this.waiting.get(accountId);
-    if (known === undefined && this.waiting.size >= mostAccounts) return;
+    if (known === undefined && this.waiting.size >= maxAccounts) return;
     const lines = known ?? [];
     this.waiting.set(accountId, lines);
     lines.push(refusal);

@@ -200,7 +200,7 @@ export function describeLimitStore(name: string, start: () => Promise<StoreUnder
     });
 
     describe('failures', () => {
-      const rule: FailureRule = { most: 5, window: shortWindow, blockMs: 1_000 };
+      const rule: FailureRule = { max: 5, window: shortWindow, blockMs: 1_000 };
 
       it('block a guard once, for as long as the rule says, on every replica', async () => {
         const caller = randomUUID();

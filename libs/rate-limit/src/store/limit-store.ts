@@ -47,7 +47,7 @@ export interface TakeAnswer {
 /** When a guard is blocked, and for how long. */
 export interface FailureRule {
   /** Failures that pass in a window; the next one blocks. */
-  most: number;
+  max: number;
   window: LimitWindow;
   blockMs: number;
 }

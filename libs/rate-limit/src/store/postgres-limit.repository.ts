@@ -32,20 +32,20 @@ export class PostgresLimitStore implements LimitStore {
     );
   }
 
-  async fail(guard: string, { most, window, blockMs }: FailureRule): Promise<FailAnswer> {
+  async fail(guard: string, { max, window, blockMs }: FailureRule): Promise<FailAnswer> {
     return await this.call<FailAnswer>(
       this.prisma.$queryRaw`
-        SELECT rate_limit_fail(${guard}, ${most}::bigint, ${window.lengthMs}::bigint, ${window.slotMs}::bigint,
+        SELECT rate_limit_fail(${guard}, ${max}::bigint, ${window.lengthMs}::bigint, ${window.slotMs}::bigint,
           ${blockMs}::bigint) AS answer`,
     );
   }
 
   /** Drops windows that nobody has used for an hour, up to so many; resolves to how many. */
-  async forget(most: number): Promise<number> {
+  async forget(max: number): Promise<number> {
     return await this.prisma.$executeRaw`
       DELETE FROM rate_limit_windows WHERE key = ANY (ARRAY(
         SELECT key FROM rate_limit_windows WHERE touched_at < now() - ${forgottenAfterSeconds}::int * interval '1 second'
-          LIMIT ${most}::int FOR UPDATE SKIP LOCKED))`;
+          LIMIT ${max}::int FOR UPDATE SKIP LOCKED))`;
   }
 
   async ping(): Promise<void> {

@@ -83,10 +83,10 @@ export class RedisLimitStore implements LimitStore {
     await this.run(correct, names, [slot, change]);
   }
 
-  async fail(guard: string, { most, window, blockMs }: FailureRule): Promise<FailAnswer> {
+  async fail(guard: string, { max, window, blockMs }: FailureRule): Promise<FailAnswer> {
     const keys = [this.windowKey(guard), this.blockKey(guard)];
     const span = window.lengthMs / window.slotMs;
-    const [blockedMs = 0, began = 0, nowMs = 0] = await this.run(fail, keys, [most, span, window.slotMs, blockMs]);
+    const [blockedMs = 0, began = 0, nowMs = 0] = await this.run(fail, keys, [max, span, window.slotMs, blockMs]);
     return { blockedMs, began: began === 1, nowMs };
   }
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startS3, type TestS3 } from '#test/s3';
-import { ArtifactClerk } from '../artifact-clerk.js';
+import { ArtifactIdFactory } from '../artifact-id-factory.js';
 import { describeArtifactStore, MovableClock } from '../artifact-store.conformance.js';
 import { createArtifactStore } from '../create-store.js';
 import { Bucket, type S3Settings } from './bucket.js';
@@ -17,7 +17,7 @@ describeArtifactStore('a bucket', async () => {
   const clock = new MovableClock();
   const bucket = new Bucket('sluice-test', server.storage.s3 as S3Settings);
   return {
-    store: new S3Store(bucket, 'media/', new ArtifactClerk(undefined, clock)),
+    store: new S3Store(bucket, 'media/', new ArtifactIdFactory(undefined, clock)),
     clock,
     count: () => countObjects(bucket, 'media/'),
     close: async () => {

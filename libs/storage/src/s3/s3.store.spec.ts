@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { TemporaryFolder } from '#platform/files';
-import { ArtifactClerk } from '../artifact-clerk.js';
+import { ArtifactIdFactory } from '../artifact-id-factory.js';
 import { artifactPath, newArtifactId } from '../artifact.js';
 import { MovableClock } from '../artifact-store.conformance.js';
 import type { Bucket, OpenUpload, Upload } from './bucket.js';
@@ -38,21 +38,21 @@ describe('a store in a bucket', () => {
       openUploads: () => Promise.resolve(uploads),
       abortUpload: ({ key }: Upload) => Promise.resolve(void ended.push(key)),
     } as unknown as Bucket;
-    await new S3Store(bucket, 'media/', new ArtifactClerk(undefined, clock)).sweep();
+    await new S3Store(bucket, 'media/', new ArtifactIdFactory(undefined, clock)).sweep();
     expect(ended).toEqual([`media/${path}`]);
   });
 
   it('lends files where the next start finds what a killed process left', async () => {
     const place = await mkdtemp(join(tmpdir(), 'sluice-lent-'));
     try {
-      const clerk = new ArtifactClerk();
-      const id = clerk.newId('input');
-      const record = clerk.record(id, { contentType: 'a/b', bytes: 1, sha256: await sha256('x') });
+      const artifactIds = new ArtifactIdFactory();
+      const id = artifactIds.newId('input');
+      const record = artifactIds.record(id, { contentType: 'a/b', bytes: 1, sha256: await sha256('x') });
       const bucket = {
         get: (key: string) =>
           Promise.resolve(Readable.from([Buffer.from(key.endsWith('.json') ? JSON.stringify(record) : 'x')])),
       } as unknown as Bucket;
-      const store = new S3Store(bucket, '', clerk, new TemporaryFolder(place));
+      const store = new S3Store(bucket, '', artifactIds, new TemporaryFolder(place));
       const lent = await store.withFile(id, (path) => Promise.resolve(dirname(path)));
       expect(lent.startsWith(join(place, `${process.pid}-`))).toBe(true);
     } finally {

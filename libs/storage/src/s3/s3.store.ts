@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { pipeline as pipe, type Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { TemporaryFolder } from '#platform/files';
-import type { ArtifactClerk } from '../artifact-clerk.js';
+import type { ArtifactIdFactory } from '../artifact-id-factory.js';
 import { type ArtifactKind, artifactPath, type ArtifactRecord, hourOf, parseArtifactId } from '../artifact.js';
 import type {
   ArtifactContent,
@@ -20,7 +20,7 @@ import { uploadContent } from './s3-upload.js';
 
 const recordType = 'application/json';
 /** A record is a few hundred bytes; anything larger is not ours. */
-const mostRecordBytes = 16_384;
+const maxRecordBytes = 16_384;
 /** Age at which an upload in parts belongs to nobody: its writer was killed. */
 const abandonedMs = 3_600_000;
 
@@ -33,12 +33,12 @@ export class S3Store implements ArtifactStore {
     private readonly bucket: Bucket,
     /** Empty, or ends in `/`. */
     private readonly prefix: string,
-    private readonly clerk: ArtifactClerk,
+    private readonly artifactIds: ArtifactIdFactory,
     private readonly temporary = new TemporaryFolder(),
   ) {}
 
   reserve(kind: ArtifactKind, lifetimeMs?: number): string {
-    return this.clerk.newId(kind, lifetimeMs);
+    return this.artifactIds.newId(kind, lifetimeMs);
   }
 
   async put(content: ArtifactContent, options: NewArtifactOptions): Promise<ArtifactRecord> {
@@ -46,16 +46,16 @@ export class S3Store implements ArtifactStore {
   }
 
   async putReserved(id: string, content: ArtifactContent, options: PutOptions): Promise<ArtifactRecord> {
-    const key = this.keyOf(id, this.clerk.expiryOf(id));
+    const key = this.keyOf(id, this.artifactIds.expiryOf(id));
     const measured = await uploadContent(this.bucket, key, content, options);
-    return await this.keep(this.clerk.record(id, { contentType: options.contentType, ...measured }));
+    return await this.keep(this.artifactIds.record(id, { contentType: options.contentType, ...measured }));
   }
 
   async find(id: string): Promise<ArtifactRecord | null> {
     const parsed = parseArtifactId(id);
-    if (parsed === null || parsed.expiresAtMs <= this.clerk.clock.nowMs()) return null;
+    if (parsed === null || parsed.expiresAtMs <= this.artifactIds.clock.nowMs()) return null;
     const body = await this.bucket.get(`${this.keyOf(id, parsed.expiresAtMs)}.json`);
-    return body && (JSON.parse((await collect(body, mostRecordBytes)).toString('utf8')) as ArtifactRecord);
+    return body && (JSON.parse((await collect(body, maxRecordBytes)).toString('utf8')) as ArtifactRecord);
   }
 
   async open(id: string, range?: ByteRange): Promise<OpenArtifact> {
@@ -94,7 +94,7 @@ export class S3Store implements ArtifactStore {
 
   async copy(id: string, options: { kind: ArtifactKind; lifetimeMs?: number }): Promise<ArtifactRecord> {
     const { record, key } = await this.locate(id);
-    const copy = this.clerk.record(this.reserve(options.kind, options.lifetimeMs), record);
+    const copy = this.artifactIds.record(this.reserve(options.kind, options.lifetimeMs), record);
     if (!(await this.bucket.copy(key, this.keyOf(copy.id, copy.expiresAtMs)))) throw mediaNotFound();
     return await this.keep(copy);
   }
@@ -108,7 +108,7 @@ export class S3Store implements ArtifactStore {
   }
 
   async sweep(): Promise<number> {
-    const nowMs = this.clerk.clock.nowMs();
+    const nowMs = this.artifactIds.clock.nowMs();
     let deleted = 0;
     for await (const folder of this.bucket.list(this.prefix)) {
       const hour = folder.slice(this.prefix.length, -1);

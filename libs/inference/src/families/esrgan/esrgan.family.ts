@@ -2,8 +2,8 @@ import { join } from 'node:path';
 import { PlatformError } from '#common';
 import { QueuedTaskEngine, type TaskContext } from '../../engines/queued-task.engine.js';
 import type { EngineLoader } from '../../host/loaded-engine.js';
-import type { PictureOutput, UpscaleInput } from '../../pictures/picture-tasks.js';
-import { emptyPicture } from '../../pictures/pixel-grid.js';
+import type { ImageOutput, UpscaleInput } from '../../images/image-tasks.js';
+import { emptyImage } from '../../images/pixel-grid.js';
 import { OrtSession } from '../../runtime/ort-session.js';
 import { upscaleTiles } from './upscale-tiles.js';
 
@@ -25,11 +25,11 @@ export const loadEsrganFamily: EngineLoader = async (options, sink) => {
     sessions.set(scale, await OrtSession.open({ modelPath, providers, intraOpThreads, spinning: false }));
   }
 
-  const upscale = async ({ picture, scale }: UpscaleInput, context: TaskContext): Promise<PictureOutput> => {
+  const upscale = async ({ image, scale }: UpscaleInput, context: TaskContext): Promise<ImageOutput> => {
     const session = sessions.get(scale);
     if (session === undefined)
       throw new PlatformError('INVALID_REQUEST', `This model does not upscale ${scale} times.`);
-    return { picture: await upscaleTiles(session, { picture, scale, margin: Number(margin), context }) };
+    return { image: await upscaleTiles(session, { image, scale, margin: Number(margin), context }) };
   };
   const engine = new QueuedTaskEngine({
     handlers: { upscale },
@@ -40,6 +40,6 @@ export const loadEsrganFamily: EngineLoader = async (options, sink) => {
   });
   const [first] = sessions.values();
   const { provider = 'cpu', providerNote = null } = first ?? {};
-  const warmUp = { task: 'upscale', input: { picture: emptyPicture(64, 64), scale: 2 } };
+  const warmUp = { task: 'upscale', input: { image: emptyImage(64, 64), scale: 2 } };
   return { engine, provider, providerNote, slots: 1, warmUp };
 };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { TaskContext } from '../../engines/queued-task.engine.js';
-import { emptyPicture } from '../../pictures/pixel-grid.js';
+import { emptyImage } from '../../images/pixel-grid.js';
 import type { GraphSession, GraphTensor } from '../../runtime/graph-session.js';
 import { upscaleTiles } from './upscale-tiles.js';
 
@@ -40,36 +40,36 @@ function contextOf(told: number[]): TaskContext {
   return {
     part: () => undefined,
     progress: (fraction) => void told.push(fraction),
-    breathe: () => Promise.resolve(),
+    yieldToEventLoop: () => Promise.resolve(),
     measure: (run) => run(),
   };
 }
 
 describe('upscaling in tiles', () => {
-  const picture = emptyPicture(450, 210);
-  picture.data.forEach((_, index) => (picture.data[index] = (index * 7919) % 251));
+  const image = emptyImage(450, 210);
+  image.data.forEach((_, index) => (image.data[index] = (index * 7919) % 251));
 
   it('shows no seam: it is what one run over the whole picture gives', async () => {
     const [fed, told]: [number[][], number[]] = [[], []];
     const session = farSeeingSession(fed);
-    const tiled = await upscaleTiles(session, { picture, scale: 2, margin: reach, context: contextOf(told) });
+    const tiled = await upscaleTiles(session, { image, scale: 2, margin: reach, context: contextOf(told) });
     expect(fed.length).toBe(6);
     expect(Math.max(...fed.flat())).toBe(192 + 2 * reach);
     expect(told).toEqual([1, 2, 3, 4, 5, 6].map((done) => done / 6));
     // One tile as large as the picture has no margin to leave out.
-    const whole = emptyPicture(900, 420);
+    const whole = emptyImage(900, 420);
     for (let y = 0; y < 420; y++) {
       for (let x = 0; x < 900; x++) {
         const [row, column] = [Math.floor(y / 2), Math.floor(x / 2)];
         for (let channel = 0; channel < 3; channel++) {
-          const at = (r: number, c: number) => (r < 0 || c < 0 ? 0 : (picture.data[(r * 450 + c) * 3 + channel] ?? 0));
+          const at = (r: number, c: number) => (r < 0 || c < 0 ? 0 : (image.data[(r * 450 + c) * 3 + channel] ?? 0));
           const expected = (at(row, column) + at(row - reach, column - reach)) / 2;
           whole.data[(y * 900 + x) * 3 + channel] = Math.floor(expected + 0.5);
         }
       }
     }
     const differences = tiled.data.reduce(
-      (most, value, index) => Math.max(most, Math.abs(value - (whole.data[index] ?? 0))),
+      (max, value, index) => Math.max(max, Math.abs(value - (whole.data[index] ?? 0))),
       0,
     );
     expect(differences).toBeLessThanOrEqual(1);
@@ -77,9 +77,9 @@ describe('upscaling in tiles', () => {
 
   it('shows one when the margin is too small: the test above can fail', async () => {
     const session = farSeeingSession([]);
-    const wish = { picture, scale: 2, context: contextOf([]) };
-    const right = await upscaleTiles(session, { ...wish, margin: reach });
-    const wrong = await upscaleTiles(session, { ...wish, margin: reach - 1 });
+    const options = { image, scale: 2, context: contextOf([]) };
+    const right = await upscaleTiles(session, { ...options, margin: reach });
+    const wrong = await upscaleTiles(session, { ...options, margin: reach - 1 });
     expect(wrong.data).not.toEqual(right.data);
   });
 });

@@ -1,10 +1,10 @@
 import type { TaskContext } from '../../engines/queued-task.engine.js';
-import { emptyPicture, planesOf, type RgbPixels, writePlanes } from '../../pictures/pixel-grid.js';
-import { tilesOf } from '../../pictures/tiles.js';
+import { emptyImage, planesOf, type RgbPixels, writePlanes } from '../../images/pixel-grid.js';
+import { tilesOf } from '../../images/tiles.js';
 import type { GraphSession } from '../../runtime/graph-session.js';
 
-export interface UpscaleWish {
-  picture: RgbPixels;
+export interface UpscaleOptions {
+  image: RgbPixels;
   scale: number;
   /** Pixels around it that an output pixel depends on. */
   margin: number;
@@ -15,15 +15,15 @@ export interface UpscaleWish {
 const tileSize = 192;
 
 /** Upscales tile by tile: memory is that of the two pictures and one tile, and no seam shows. */
-export async function upscaleTiles(session: GraphSession, wish: UpscaleWish): Promise<RgbPixels> {
-  const { picture, scale, margin, context } = wish;
-  const result = emptyPicture(picture.width * scale, picture.height * scale);
-  const tiles = [...tilesOf(picture, { size: tileSize, margin })];
+export async function upscaleTiles(session: GraphSession, options: UpscaleOptions): Promise<RgbPixels> {
+  const { image, scale, margin, context } = options;
+  const result = emptyImage(image.width * scale, image.height * scale);
+  const tiles = [...tilesOf(image, { size: tileSize, margin })];
   const [input] = session.inputs;
   const [output] = session.outputs;
   for (const [index, { area, kept }] of tiles.entries()) {
-    await context.breathe();
-    const planes = planesOf(picture, area, (sample) => sample / 255);
+    await context.yieldToEventLoop();
+    const planes = planesOf(image, area, (sample) => sample / 255);
     const feeds = { [input?.name ?? '']: session.tensor('float32', planes, [1, 3, area.height, area.width]) };
     const outputs = await context.measure(() => session.run(feeds, [output?.name ?? '']));
     const [upscaled] = Object.values(outputs);

@@ -4,8 +4,8 @@ import { type SpeakInput, speakTask } from '../../engines/speech.js';
 import type { EngineLoader } from '../../host/loaded-engine.js';
 import { OrtSession } from '../../runtime/ort-session.js';
 import { loadPronouncer } from '../../speech/load-pronouncer.js';
-import { speakHandler } from '../../speech/speaker.js';
-import { KokoroSpeaker } from './kokoro.speaker.js';
+import { speakHandler } from '../../speech/synthesizer.js';
+import { KokoroSynthesizer } from './kokoro.synthesizer.js';
 import { KokoroVoices } from './kokoro.voices.js';
 
 const publishedSampleRate = 24_000;
@@ -23,7 +23,7 @@ export const loadKokoroFamily: EngineLoader = async (options, sink) => {
     intraOpThreads: options.intraOpThreads,
   });
   const sampleRate = Number(familyOptions.sampleRate ?? publishedSampleRate);
-  const speaker = new KokoroSpeaker(session, voices, pronouncer, sampleRate);
+  const speaker = new KokoroSynthesizer(session, voices, pronouncer, sampleRate);
   const engine = new QueuedTaskEngine({
     handlers: { [speakTask]: speakHandler(speaker) },
     sink,

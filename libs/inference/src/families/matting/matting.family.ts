@@ -1,15 +1,15 @@
 import { join } from 'node:path';
 import { QueuedTaskEngine, type TaskContext } from '../../engines/queued-task.engine.js';
 import type { EngineLoader } from '../../host/loaded-engine.js';
-import type { MatteInput, MatteOutput } from '../../pictures/picture-tasks.js';
-import { emptyPicture } from '../../pictures/pixel-grid.js';
-import { type Planes, resizePlanes, samplePlanes } from '../../pictures/resize.js';
+import type { MatteInput, MatteOutput } from '../../images/image-tasks.js';
+import { emptyImage } from '../../images/pixel-grid.js';
+import { type Planes, resizePlanes, samplePlanes } from '../../images/resize.js';
 import { OrtSession } from '../../runtime/ort-session.js';
 import { modnetSize } from './modnet-size.js';
 
 /** What one network of this kind wants its picture to be like, and how its answer is read. */
 interface MattingNetwork {
-  sizeFor(picture: { width: number; height: number }): { width: number; height: number };
+  sizeFor(image: { width: number; height: number }): { width: number; height: number };
   mean: readonly [number, number, number];
   deviation: readonly [number, number, number];
   /** True where the answer's least and greatest value stand for background and foreground. */
@@ -43,23 +43,23 @@ function mattingLoader(network: MattingNetwork): EngineLoader {
     // U²-Net gives its side outputs too; the first is the one that joins them.
     const [output] = session.outputs;
 
-    const matte = async ({ picture }: MatteInput, context: TaskContext): Promise<MatteOutput> => {
-      const { width, height } = network.sizeFor(picture);
-      const planes = normalized(resizePlanes(samplePlanes(picture), width, height), network);
+    const matte = async ({ image }: MatteInput, context: TaskContext): Promise<MatteOutput> => {
+      const { width, height } = network.sizeFor(image);
+      const planes = normalized(resizePlanes(samplePlanes(image), width, height), network);
       const feeds = { [input?.name ?? '']: session.tensor('float32', planes.data, [1, 3, height, width]) };
-      await context.breathe();
+      await context.yieldToEventLoop();
       const outputs = await context.measure(() => session.run(feeds, [output?.name ?? '']));
       const values = Object.values(outputs)[0]?.data as Float32Array;
       const alpha = resizePlanes(
         { channels: 1, width, height, data: stretched(values, network) },
-        picture.width,
-        picture.height,
+        image.width,
+        image.height,
       );
-      return { width: picture.width, height: picture.height, alpha: toBytes(alpha.data) };
+      return { width: image.width, height: image.height, alpha: toBytes(alpha.data) };
     };
     const engine = new QueuedTaskEngine({ handlers: { matte }, sink, onClose: () => session.release() });
     const { provider, providerNote } = session;
-    const warmUp = { task: 'matte', input: { picture: emptyPicture(64, 64) } };
+    const warmUp = { task: 'matte', input: { image: emptyImage(64, 64) } };
     return { engine, provider, providerNote, slots: 1, warmUp };
   };
 }
@@ -75,14 +75,14 @@ function normalized({ channels, width, height, data }: Planes, { mean, deviation
 
 function stretched(values: Float32Array, network: MattingNetwork): Float32Array {
   if (!network.stretched) return values;
-  let [least, greatest] = [Infinity, -Infinity];
+  let [min, greatest] = [Infinity, -Infinity];
   for (const value of values) {
-    if (value < least) least = value;
+    if (value < min) min = value;
     if (value > greatest) greatest = value;
   }
-  const range = greatest - least;
+  const range = greatest - min;
   // A picture of one colour has no foreground.
-  return range > 0 ? values.map((value) => (value - least) / range) : new Float32Array(values.length);
+  return range > 0 ? values.map((value) => (value - min) / range) : new Float32Array(values.length);
 }
 
 function toBytes(values: Float32Array): Uint8Array {

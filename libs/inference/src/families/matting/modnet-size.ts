@@ -1,6 +1,6 @@
 const shortSide = 512;
 /** Four times the shorter: beyond any photo. A picture of a few hundred bytes can be thousands of times as long as wide. */
-const mostLongSide = 2_048;
+const maxLongSide = 2_048;
 const divisor = 32;
 
 /**
@@ -8,7 +8,7 @@ const divisor = 32;
  * multiples of 32.
  */
 export function modnetSize({ width, height }: { width: number; height: number }): { width: number; height: number } {
-  const scale = Math.min(shortSide / Math.min(width, height), mostLongSide / Math.max(width, height));
+  const scale = Math.min(shortSide / Math.min(width, height), maxLongSide / Math.max(width, height));
   const fit = (side: number): number => Math.max(divisor, Math.floor((side * scale) / divisor) * divisor);
   return { width: fit(width), height: fit(height) };
 }

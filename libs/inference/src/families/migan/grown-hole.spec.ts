@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { grownHole } from './grown-hole.js';
+import { grownGap } from './grown-hole.js';
 
 const drawn = (mask: Uint8Array, width: number): string[] =>
   Array.from({ length: mask.length / width }, (_, row) =>
@@ -10,12 +10,12 @@ const parsed = (rows: string[]): Uint8Array =>
 
 it('holes grow to all sides, and never around a corner of the picture', () => {
   const mask = parsed(['.......', '.......', '...#...', '.......', '......#']);
-  expect(drawn(grownHole(mask, 7, 1), 7)).toEqual(['.......', '..###..', '..###..', '..#####', '.....##']);
-  expect(drawn(grownHole(mask, 7, 2), 7)).toEqual(['.#####.', '.#####.', '.######', '.######', '.######']);
+  expect(drawn(grownGap(mask, 7, 1), 7)).toEqual(['.......', '..###..', '..###..', '..#####', '.....##']);
+  expect(drawn(grownGap(mask, 7, 2), 7)).toEqual(['.#####.', '.#####.', '.######', '.######', '.######']);
 });
 
 it('no hole stays none, and no reach leaves the mask as it is', () => {
-  expect(drawn(grownHole(new Uint8Array(12), 4, 3), 4)).toEqual(['....', '....', '....']);
+  expect(drawn(grownGap(new Uint8Array(12), 4, 3), 4)).toEqual(['....', '....', '....']);
   const mask = parsed(['#..', '..#']);
-  expect(drawn(grownHole(mask, 3, 0), 3)).toEqual(['#..', '..#']);
+  expect(drawn(grownGap(mask, 3, 0), 3)).toEqual(['#..', '..#']);
 });

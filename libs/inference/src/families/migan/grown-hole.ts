@@ -1,7 +1,7 @@
 /**
  * A mask (0 is kept) whose holes are larger by `reach` pixels on every side, diagonals included. Rows of `width` values.
  */
-export function grownHole(mask: Uint8Array, width: number, reach: number): Uint8Array {
+export function grownGap(mask: Uint8Array, width: number, reach: number): Uint8Array {
   const height = mask.length / width;
   const across = spread(mask, { lines: height, length: width, step: 1, lineStep: width, reach });
   return spread(across, { lines: width, length: height, step: width, lineStep: 1, reach });

@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import { QueuedTaskEngine, type TaskContext } from '../../engines/queued-task.engine.js';
 import type { EngineLoader } from '../../host/loaded-engine.js';
-import type { InpaintInput, PictureOutput } from '../../pictures/picture-tasks.js';
-import { emptyPicture, type RgbPixels } from '../../pictures/pixel-grid.js';
+import type { InpaintInput, ImageOutput } from '../../images/image-tasks.js';
+import { emptyImage, type RgbPixels } from '../../images/pixel-grid.js';
 import { OrtSession } from '../../runtime/ort-session.js';
-import { grownHole } from './grown-hole.js';
+import { grownGap } from './grown-hole.js';
 
 const keptSample = 255;
 /**
@@ -21,23 +21,23 @@ const blendReach = 3;
 export const loadMiganFamily: EngineLoader = async ({ directory, graphFile, providers, intraOpThreads }, sink) => {
   const session = await OrtSession.open({ modelPath: join(directory, graphFile), providers, intraOpThreads });
 
-  const inpaint = async ({ picture, mask }: InpaintInput, context: TaskContext): Promise<PictureOutput> => {
+  const inpaint = async ({ image, mask }: InpaintInput, context: TaskContext): Promise<ImageOutput> => {
     // Nothing to fill; the pipeline would look for a hole.
-    if (mask.every((value) => value === 0)) return { picture };
-    const { width, height } = picture;
-    const kept = grownHole(mask, width, blendReach).map((value) => (value === 0 ? keptSample : 0));
+    if (mask.every((value) => value === 0)) return { image };
+    const { width, height } = image;
+    const kept = grownGap(mask, width, blendReach).map((value) => (value === 0 ? keptSample : 0));
     const feeds = {
-      image: session.tensor('uint8', bytePlanes(picture), [1, 3, height, width]),
+      image: session.tensor('uint8', bytePlanes(image), [1, 3, height, width]),
       mask: session.tensor('uint8', kept, [1, 1, height, width]),
     };
-    await context.breathe();
+    await context.yieldToEventLoop();
     const { result } = await context.measure(() => session.run(feeds, ['result']));
-    return { picture: filled(picture, mask, result?.data as Uint8Array) };
+    return { image: filled(image, mask, result?.data as Uint8Array) };
   };
   const engine = new QueuedTaskEngine({ handlers: { inpaint }, sink, onClose: () => session.release() });
   const { provider, providerNote } = session;
   const mask = new Uint8Array(64 * 64).fill(1, 0, 512);
-  const warmUp = { task: 'inpaint', input: { picture: emptyPicture(64, 64), mask } };
+  const warmUp = { task: 'inpaint', input: { image: emptyImage(64, 64), mask } };
   return { engine, provider, providerNote, slots: 1, warmUp };
 };
 

@@ -7,7 +7,7 @@ import type { TextTokenizer } from '../../text/index.js';
 import { MoonshineRecognizer } from './moonshine.recognizer.js';
 
 const context = {
-  breathe: async () => undefined,
+  yieldToEventLoop: async () => undefined,
   measure: (run: () => Promise<unknown>) => run(),
 } as unknown as TaskContext;
 

@@ -9,7 +9,7 @@ import { Random } from '../../sampling/random.js';
 import type { TextTokenizer } from '../../text/index.js';
 
 /** Nobody says more in a second; the figure is the authors'. */
-const mostTokensPerSecond = 6.5;
+const maxTokensPerSecond = 6.5;
 /** What it was trained on is shorter; longer windows make it forget sentences. */
 const windowSeconds = 20;
 /** The graph's own filters need so much to hear anything. */
@@ -34,14 +34,14 @@ interface Written {
  * English. It tells no times; a segment is what was said without a long pause.
  */
 export class MoonshineRecognizer implements WindowRecognizer {
-  readonly mostSeconds = windowSeconds;
+  readonly maxSeconds = windowSeconds;
 
   constructor(private readonly parts: MoonshineParts) {}
 
   async recognize(window: SpeechWindow, context: TaskContext): Promise<WindowSpeech> {
     const { samples, isCut } = window;
     const duration = samples.length / recognitionSampleRate;
-    await context.breathe();
+    await context.yieldToEventLoop();
     const heard = await context.measure(() => this.encode(samples));
     const temperature = window.temperature ?? 0;
     const { tokens, avgLogprob } = await this.write(heard, { duration, temperature }, context);
@@ -75,11 +75,11 @@ export class MoonshineRecognizer implements WindowRecognizer {
     const text = decoder.begin(heard);
     // A fixed seed: the same recording gives the same text.
     const random = new Random(Math.round(temperature * 1_000));
-    const most = Math.ceil(duration * mostTokensPerSecond);
+    const max = Math.ceil(duration * maxTokensPerSecond);
     const tokens: number[] = [];
     let logprobs = 0;
-    while (tokens.length < most) {
-      await context.breathe();
+    while (tokens.length < max) {
+      await context.yieldToEventLoop();
       const { logits } = await context.measure(() => text.feed([tokens.at(-1) ?? startToken]));
       const { id, logprob } = chooseToken(logits, temperature, random);
       logprobs += logprob;

@@ -5,13 +5,13 @@ import { DelayedCodes } from './delayed-codes.js';
 import type { MusicgenConfig } from './musicgen.config.js';
 import type { PromptReader } from './prompt-states.js';
 
-export interface CodeWriterParts {
+export interface CodeWriterDependencies {
   config: MusicgenConfig;
   reader: PromptReader;
   decoder: MergedDecoder;
 }
 
-export interface CodesWish {
+export interface CodesOptions {
   prompt: string;
   frames: number;
   seed: number;
@@ -19,11 +19,11 @@ export interface CodesWish {
 
 /** Writes the codes of a piece, one step after the other, each compared with the one that no prompt would bring. */
 export class CodeWriter {
-  constructor(private readonly parts: CodeWriterParts) {}
+  constructor(private readonly parts: CodeWriterDependencies) {}
 
   /** `[codebooks, frames]`. `onStep` is told how many of how many steps are done. */
   async write(
-    { prompt, frames, seed }: CodesWish,
+    { prompt, frames, seed }: CodesOptions,
     { context, onStep }: { context: TaskContext; onStep: (done: number, all: number) => void },
   ): Promise<Int32Array> {
     const { config, reader, decoder } = this.parts;
@@ -34,7 +34,7 @@ export class CodeWriter {
     const codes = new DelayedCodes({ codebooks, frames, padId });
     const sampler = new TokenSampler({ temperature, topK, seed }, new Int32Array());
     for (let step = 0; step < codes.steps; step++) {
-      await context.breathe();
+      await context.yieldToEventLoop();
       const inputs = codes.inputsOf(step);
       const { logits } = await context.measure(() => text.feed(isCompared ? [...inputs, ...inputs] : inputs));
       const guided = isCompared ? this.guided(logits) : logits;

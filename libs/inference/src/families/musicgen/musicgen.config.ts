@@ -13,7 +13,7 @@ export interface MusicgenConfig {
   sampleRate: number;
   framesPerSecond: number;
   /** Longest piece that the model was made for. */
-  mostSeconds: number;
+  maxSeconds: number;
   /** How far the answer moves away from the one without a prompt; 1 and less: no comparison. */
   guidance: number;
   /** 0: always the likeliest code. */
@@ -35,7 +35,7 @@ interface GenerationFile {
 /** What the authors sample with; the published `generation_config.json` says nothing of it. */
 const publishedTopK = 250;
 const publishedGuidance = 3;
-const publishedMostSeconds = 30;
+const publishedMaxSeconds = 30;
 
 /**
  * Reads `config.json` and `generation_config.json`; `familyOptions` (`guidance`, `temperature`, `topK`, `mostSeconds`) goes
@@ -57,7 +57,7 @@ export async function readMusicgenConfig(
     padId: decoder.pad_token_id ?? 2_048,
     sampleRate,
     framesPerSecond: sampleRate / ratios.reduce((product, ratio) => product * ratio, 1),
-    mostSeconds: Number(familyOptions.mostSeconds ?? publishedMostSeconds),
+    maxSeconds: Number(familyOptions.maxSeconds ?? publishedMaxSeconds),
     guidance: Number(familyOptions.guidance ?? generation?.guidance_scale ?? publishedGuidance),
     temperature: Number(familyOptions.temperature ?? 1),
     topK: Number(familyOptions.topK ?? publishedTopK),

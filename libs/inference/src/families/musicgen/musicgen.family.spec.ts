@@ -9,7 +9,7 @@ import { OrtSession } from '../../runtime/ort-session.js';
 import { SentenceTokenizer } from '../../text/index.js';
 import fixture from './__fixtures__/tiny-musicgen.json' with { type: 'json' };
 import { CodeWriter } from './code-writer.js';
-import { MusicgenComposer } from './musicgen.composer.js';
+import { MusicgenGenerator } from './musicgen.generator.js';
 import { readMusicgenConfig } from './musicgen.config.js';
 import { loadMusicgenFamily } from './musicgen.family.js';
 import { PromptReader } from './prompt-states.js';
@@ -32,7 +32,7 @@ const options: HostLoadOptions = {
 const context: TaskContext = {
   part: () => undefined,
   progress: () => undefined,
-  breathe: () => Promise.resolve(),
+  yieldToEventLoop: () => Promise.resolve(),
   measure: (run) => run(),
 };
 
@@ -63,7 +63,7 @@ describe('a tiny MusicGen, always taking the likeliest code', () => {
     const decoder = new MergedDecoder(session, { vocabularySize: config.vocabularySize });
     const reader = new PromptReader({ tokenizer, encoder: await open('text_encoder'), decoder: session });
     const writer = new CodeWriter({ config, reader, decoder });
-    return { writer, composer: new MusicgenComposer({ config, writer, codec: await open('encodec_decode') }) };
+    return { writer, composer: new MusicgenGenerator({ config, writer, codec: await open('encodec_decode') }) };
   }
 
   afterAll(async () => {
@@ -84,7 +84,7 @@ describe('a tiny MusicGen, always taking the likeliest code', () => {
       const made = await composer.decode(written, frames);
       expect(made).toHaveLength(wanted.length);
       const differences = wanted.map((sample, index) => Math.abs(clamped(sample) - (made[index] ?? NaN)));
-      expect(differences.reduce((most, difference) => Math.max(most, difference))).toBeLessThan(1e-3);
+      expect(differences.reduce((max, difference) => Math.max(max, difference))).toBeLessThan(1e-3);
     },
   );
 
@@ -112,14 +112,14 @@ describe('the family musicgen', () => {
   const compose = async (id: string, input: ComposeInput) =>
     (await run.run({ id, task: 'compose', input })) as ComposeOutput;
 
-  const wish: ComposeInput = { prompt: 'a happy pop song', seconds: 1.01, seed: 4 };
+  const input: ComposeInput = { prompt: 'a happy pop song', seconds: 1.01, seed: 4 };
 
   it('makes sound as long as was asked for, the same of the same seed', async () => {
-    const piece = await compose('base', wish);
+    const piece = await compose('base', input);
     expect(piece.sampleRate).toBe(32_000);
     expect(piece.samples).toHaveLength(32_320);
-    expect(await compose('again', wish)).toEqual(piece);
-    expect(await compose('other', { ...wish, seed: 5 })).not.toEqual(piece);
+    expect(await compose('again', input)).toEqual(piece);
+    expect(await compose('other', { ...input, seed: 5 })).not.toEqual(piece);
   });
 
   it('tells how far it is every half second, and stops between two steps', async () => {
@@ -127,7 +127,7 @@ describe('the family musicgen', () => {
     expect(told).toHaveLength(3);
     expect(told.at(-1)).toBeCloseTo(0.95);
     const before = run.engine.stats().stepsTotal;
-    run.engine.submit({ id: 'long', task: 'compose', input: { ...wish, seconds: 4 } });
+    run.engine.submit({ id: 'long', task: 'compose', input: { ...input, seconds: 4 } });
     while (run.told('long').length === 0) await run.heard();
     run.engine.cancel('long');
     expect(await run.ended('long')).toMatchObject({ type: 'task-finished', cancelled: true });
@@ -135,7 +135,7 @@ describe('the family musicgen', () => {
   });
 
   it('refuses a piece longer than the model was made for', async () => {
-    run.engine.submit({ id: 'endless', task: 'compose', input: { ...wish, seconds: 31 } });
+    run.engine.submit({ id: 'endless', task: 'compose', input: { ...input, seconds: 31 } });
     expect(await run.ended('endless')).toMatchObject({
       type: 'failed',
       error: { code: 'INVALID_REQUEST', param: 'duration_seconds' },

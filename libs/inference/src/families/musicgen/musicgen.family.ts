@@ -6,7 +6,7 @@ import { MergedDecoder } from '../../recognition/merged-decoder.js';
 import { OrtSession } from '../../runtime/ort-session.js';
 import { SentenceTokenizer } from '../../text/index.js';
 import { CodeWriter } from './code-writer.js';
-import { MusicgenComposer } from './musicgen.composer.js';
+import { MusicgenGenerator } from './musicgen.generator.js';
 import { readMusicgenConfig } from './musicgen.config.js';
 import { PromptReader } from './prompt-states.js';
 
@@ -30,7 +30,7 @@ export const loadMusicgenFamily: EngineLoader = async (options, sink) => {
   const decoderSession = await open(graphFile);
   const decoder = new MergedDecoder(decoderSession, { vocabularySize: config.vocabularySize });
   const reader = new PromptReader({ tokenizer, encoder, decoder: decoderSession });
-  const composer = new MusicgenComposer({ config, writer: new CodeWriter({ config, reader, decoder }), codec });
+  const composer = new MusicgenGenerator({ config, writer: new CodeWriter({ config, reader, decoder }), codec });
   const engine = new QueuedTaskEngine({
     handlers: { [composeTask]: (input: ComposeInput, context) => composer.compose(input, context) },
     sink,

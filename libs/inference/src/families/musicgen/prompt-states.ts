@@ -5,7 +5,7 @@ import type { GraphSession, GraphTensor } from '../../runtime/graph-session.js';
 import type { SentenceTokenizer } from '../../text/index.js';
 
 /** Longest prompt in tokens. The encoder would take more, but it was trained on sentences. */
-const mostTokens = 2_000;
+const maxTokens = 2_000;
 
 /** A prompt as the decoder hears it. */
 export interface PromptStates {
@@ -23,9 +23,9 @@ export class PromptReader {
   /** Throws `INVALID_REQUEST` for a prompt that is too long. */
   async read(prompt: string, { isCompared, context }: { isCompared: boolean; context: TaskContext }) {
     const { tokenizer, encoder, decoder } = this.parts;
-    const encoded = tokenizer.encode(prompt, mostTokens);
+    const encoded = tokenizer.encode(prompt, maxTokens);
     if ('tooLong' in encoded) {
-      const message = `The prompt has ${encoded.tooLong} tokens; this model takes ${mostTokens}.`;
+      const message = `The prompt has ${encoded.tooLong} tokens; this model takes ${maxTokens}.`;
       throw new PlatformError('INVALID_REQUEST', message, 'prompt');
     }
     const ids = [...encoded.ids];

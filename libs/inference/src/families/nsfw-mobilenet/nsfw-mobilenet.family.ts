@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { QueuedTaskEngine, type TaskContext } from '../../engines/queued-task.engine.js';
 import type { EngineLoader } from '../../host/loaded-engine.js';
-import type { ClassifyInput, ClassifyOutput } from '../../pictures/picture-tasks.js';
-import { emptyPicture } from '../../pictures/pixel-grid.js';
-import { resizePlanes, samplePlanes } from '../../pictures/resize.js';
+import type { ClassifyInput, ClassifyOutput } from '../../images/image-tasks.js';
+import { emptyImage } from '../../images/pixel-grid.js';
+import { resizePlanes, samplePlanes } from '../../images/resize.js';
 import { OrtSession } from '../../runtime/ort-session.js';
 
 const side = 224;
@@ -15,16 +15,16 @@ export const loadNsfwMobilenetFamily: EngineLoader = async (options, sink) => {
   const { directory, graphFile, providers, intraOpThreads } = options;
   const session = await OrtSession.open({ modelPath: join(directory, graphFile), providers, intraOpThreads });
 
-  const classify = async ({ picture }: ClassifyInput, context: TaskContext): Promise<ClassifyOutput> => {
-    const samples = resizePlanes(samplePlanes(picture), side, side).data.map((sample) => sample / 255);
+  const classify = async ({ image }: ClassifyInput, context: TaskContext): Promise<ClassifyOutput> => {
+    const samples = resizePlanes(samplePlanes(image), side, side).data.map((sample) => sample / 255);
     const feeds = { input: session.tensor('float32', samples, [1, 3, side, side]) };
-    await context.breathe();
+    await context.yieldToEventLoop();
     const { output } = await context.measure(() => session.run(feeds, ['output']));
     const scores = output?.data as Float32Array;
     return { scores: Object.fromEntries(classes.map((name, index) => [name, scores[index] ?? 0])) };
   };
   const engine = new QueuedTaskEngine({ handlers: { classify }, sink, onClose: () => session.release() });
   const { provider, providerNote } = session;
-  const warmUp = { task: 'classify', input: { picture: emptyPicture(side, side) } };
+  const warmUp = { task: 'classify', input: { image: emptyImage(side, side) } };
   return { engine, provider, providerNote, slots: 1, warmUp };
 };

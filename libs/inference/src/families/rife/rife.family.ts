@@ -2,8 +2,8 @@ import { join } from 'node:path';
 import { PlatformError } from '#common';
 import { QueuedTaskEngine, type TaskContext } from '../../engines/queued-task.engine.js';
 import type { EngineLoader } from '../../host/loaded-engine.js';
-import type { InterpolateInput, PictureOutput } from '../../pictures/picture-tasks.js';
-import { emptyPicture, type RgbPixels, wholeArea, writePlanes } from '../../pictures/pixel-grid.js';
+import type { InterpolateInput, ImageOutput } from '../../images/image-tasks.js';
+import { emptyImage, type RgbPixels, wholeArea, writePlanes } from '../../images/pixel-grid.js';
 import { OrtSession } from '../../runtime/ort-session.js';
 
 /** The flow is found at a thirty-second of the size first, so both sides must be multiples. */
@@ -16,10 +16,7 @@ const divisor = 32;
 export const loadRifeFamily: EngineLoader = async ({ directory, graphFile, providers, intraOpThreads }, sink) => {
   const session = await OrtSession.open({ modelPath: join(directory, graphFile), providers, intraOpThreads });
 
-  const interpolate = async (
-    { first, last, moment }: InterpolateInput,
-    context: TaskContext,
-  ): Promise<PictureOutput> => {
+  const interpolate = async ({ first, last, moment }: InterpolateInput, context: TaskContext): Promise<ImageOutput> => {
     if (first.width !== last.width || first.height !== last.height) {
       throw new PlatformError('INVALID_REQUEST', 'Both frames must have the same size.');
     }
@@ -30,19 +27,19 @@ export const loadRifeFamily: EngineLoader = async ({ directory, graphFile, provi
       in1: session.tensor('float32', paddedPlanes(last, width, height), shape),
       in2: session.tensor('float32', new Float32Array(width * height).fill(moment), [1, 1, height, width]),
     };
-    await context.breathe();
+    await context.yieldToEventLoop();
     const { out } = await context.measure(() => session.run(feeds, ['out']));
-    const picture = emptyPicture(first.width, first.height);
+    const image = emptyImage(first.width, first.height);
     writePlanes({ data: out?.data as Float32Array, width, height }, wholeArea(first), {
-      pixels: picture,
+      pixels: image,
       left: 0,
       top: 0,
     });
-    return { picture };
+    return { image };
   };
   const engine = new QueuedTaskEngine({ handlers: { interpolate }, sink, onClose: () => session.release() });
   const { provider, providerNote } = session;
-  const frame = emptyPicture(64, 64);
+  const frame = emptyImage(64, 64);
   const warmUp = { task: 'interpolate', input: { first: frame, last: frame, moment: 0.5 } };
   return { engine, provider, providerNote, slots: 1, warmUp };
 };

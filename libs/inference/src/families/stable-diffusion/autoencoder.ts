@@ -1,5 +1,5 @@
 import { PlatformError } from '#common';
-import { emptyPicture, planesOf, type RgbPixels, wholeArea, writePlanes } from '../../pictures/pixel-grid.js';
+import { emptyImage, planesOf, type RgbPixels, wholeArea, writePlanes } from '../../images/pixel-grid.js';
 import { floatTensor, floatsOf } from '../../runtime/float-tensor.js';
 import type { GraphSession } from '../../runtime/graph-session.js';
 
@@ -28,27 +28,27 @@ export class Autoencoder {
     if (!values.every((value) => Number.isFinite(value))) {
       throw new PlatformError('INFERENCE_FAILED', 'The model made numbers that are no picture.');
     }
-    const picture = emptyPicture(columns, rows);
+    const image = emptyImage(columns, rows);
     // From -1 to 1.
     const samples = values.map((value) => value / 2 + 0.5);
-    writePlanes({ data: samples, width: columns, height: rows }, wholeArea(picture), {
-      pixels: picture,
+    writePlanes({ data: samples, width: columns, height: rows }, wholeArea(image), {
+      pixels: image,
       left: 0,
       top: 0,
     });
-    return picture;
+    return image;
   }
 
   /** The likeliest latents of a picture. */
-  async encode(picture: RgbPixels): Promise<Float32Array> {
+  async encode(image: RgbPixels): Promise<Float32Array> {
     const { encoder, scale } = this.parts;
     if (encoder === null)
       throw new PlatformError('INVALID_REQUEST', 'This model cannot begin from a picture.', 'image');
     const [input] = encoder.inputs;
     const [output] = encoder.outputs;
     const name = input?.name ?? '';
-    const samples = planesOf(picture, wholeArea(picture), (sample) => (sample / 255) * 2 - 1);
-    const dims = [1, 3, picture.height, picture.width];
+    const samples = planesOf(image, wholeArea(image), (sample) => (sample / 255) * 2 - 1);
+    const dims = [1, 3, image.height, image.width];
     const feeds = { [name]: floatTensor(encoder, { input: name, data: samples, dims }) };
     const outputs = await encoder.run(feeds, [output?.name ?? '']);
     const values = floatsOf(Object.values(outputs)[0]);

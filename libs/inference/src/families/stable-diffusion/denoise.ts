@@ -2,7 +2,7 @@ import type { DiffusionScheduler } from '../../diffusion/scheduler.js';
 import type { TaskContext } from '../../engines/queued-task.engine.js';
 import type { Denoiser } from './denoiser.js';
 
-export interface DenoiseParts {
+export interface DenoiseDependencies {
   scheduler: DiffusionScheduler;
   denoiser: Denoiser;
   /** As noisy as they are at the beginning of the first step. */
@@ -16,13 +16,13 @@ export interface DenoiseParts {
  * `context.breathe` throws when the task was cancelled: between two steps.
  */
 export async function denoise(
-  { scheduler, denoiser, latents: noisy, first }: DenoiseParts,
+  { scheduler, denoiser, latents: noisy, first }: DenoiseDependencies,
   context: TaskContext,
 ): Promise<Float32Array> {
   let latents = noisy;
   const { timesteps } = scheduler;
   for (let step = first; step < timesteps.length; step++) {
-    await context.breathe();
+    await context.yieldToEventLoop();
     const scaled = scheduler.scaleInput(latents, step);
     const answer = await context.measure(() => denoiser.run(scaled, timesteps[step] ?? 0));
     latents = scheduler.step(answer, latents, step);

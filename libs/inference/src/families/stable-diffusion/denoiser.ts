@@ -16,8 +16,8 @@ export interface DenoiserConditions {
   height: number;
   width: number;
   /** Size of the picture in pixels, for networks that were trained with it. */
-  pictureHeight: number;
-  pictureWidth: number;
+  imageHeight: number;
+  imageWidth: number;
   /** Numbers of the guidance embedding; null for networks without one. */
   guidanceDimensions: number | null;
 }
@@ -56,7 +56,7 @@ export class Denoiser {
   }
 
   private fixedInputs(): Record<string, GraphTensor> {
-    const { prompt, negative, pictureHeight, pictureWidth, guidanceDimensions, guidance } = this.conditions;
+    const { prompt, negative, imageHeight, imageWidth, guidanceDimensions, guidance } = this.conditions;
     // In the order of the samples: without the prompt, then with it.
     const prompts = negative === null ? [prompt] : [negative, prompt];
     const feeds: Record<string, GraphTensor> = {
@@ -72,7 +72,7 @@ export class Denoiser {
     }
     if (this.takes('time_ids')) {
       // Original size, where it was cropped, and the size that is wanted: all of one picture that was not cropped.
-      const sizes = Float32Array.of(pictureHeight, pictureWidth, 0, 0, pictureHeight, pictureWidth);
+      const sizes = Float32Array.of(imageHeight, imageWidth, 0, 0, imageHeight, imageWidth);
       feeds['time_ids'] = this.floats(
         'time_ids',
         prompts.map(() => sizes),

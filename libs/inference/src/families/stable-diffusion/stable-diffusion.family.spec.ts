@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { TaskEngineRun } from '#test/task-engine-run';
 import type { HostLoadOptions } from '../../host/host-protocol.js';
-import type { GenerateInput, PictureOutput } from '../../pictures/picture-tasks.js';
+import type { GenerateInput, ImageOutput } from '../../images/image-tasks.js';
 import fixture from './__fixtures__/tiny-diffusion.json' with { type: 'json' };
 import xlFixture from './__fixtures__/tiny-diffusion-xl.json' with { type: 'json' };
 import { ClipTokenizer } from './clip-tokenizer.js';
@@ -39,9 +39,17 @@ describe('a tiny Stable Diffusion', () => {
   afterAll(() => run.engine.close());
 
   const generate = async (id: string, input: GenerateInput) =>
-    (await run.run({ id, task: 'generate', input })) as PictureOutput;
+    (await run.run({ id, task: 'generate', input })) as ImageOutput;
 
-  const wishOf = ({ seed, guidance, width, height, steps, picture, strength }: (typeof fixture.cases)[number]) => ({
+  const optionsOf = ({
+    seed,
+    guidance,
+    width,
+    height,
+    steps,
+    picture: image,
+    strength,
+  }: (typeof fixture.cases)[number]) => ({
     prompt: fixture.prompt,
     negativePrompt: fixture.negative,
     seed,
@@ -49,7 +57,7 @@ describe('a tiny Stable Diffusion', () => {
     width,
     height,
     steps,
-    picture: picture === null ? null : { width, height, data: Uint8Array.from(picture) },
+    image: image === null ? null : { width, height, data: Uint8Array.from(image) },
     strength: strength ?? 1,
   });
 
@@ -62,28 +70,28 @@ describe('a tiny Stable Diffusion', () => {
         ] as const,
     ),
   )('makes the picture that the reference makes: %s', async (name, wanted) => {
-    const { picture } = await generate(name, wishOf(wanted));
-    expect([picture.width, picture.height]).toEqual([wanted.width, wanted.height]);
-    const differences = wanted.samples.map((sample, index) => Math.abs(sample - (picture.data[index] ?? NaN)));
+    const { image } = await generate(name, optionsOf(wanted));
+    expect([image.width, image.height]).toEqual([wanted.width, wanted.height]);
+    const differences = wanted.samples.map((sample, index) => Math.abs(sample - (image.data[index] ?? NaN)));
     expect(Math.max(...differences)).toBeLessThanOrEqual(2);
   });
 
   const first = fixture.cases[0] as (typeof fixture.cases)[number];
 
   it('makes another picture of another seed, another prompt and another negative prompt', async () => {
-    const wish = wishOf(first);
-    const base = await generate('base', wish);
-    expect(await generate('again', wish)).toEqual(base);
-    for (const change of [{ seed: wish.seed + 1 }, { prompt: 'a nest' }, { negativePrompt: '' }]) {
-      const other = await generate(JSON.stringify(change), { ...wish, ...change });
-      expect(other.picture.data).not.toEqual(base.picture.data);
+    const options = optionsOf(first);
+    const base = await generate('base', options);
+    expect(await generate('again', options)).toEqual(base);
+    for (const change of [{ seed: options.seed + 1 }, { prompt: 'a nest' }, { negativePrompt: '' }]) {
+      const other = await generate(JSON.stringify(change), { ...options, ...change });
+      expect(other.image.data).not.toEqual(base.image.data);
     }
   });
 
   it('tells how far it is after every step, and stops between two of them', async () => {
     expect(run.fractions('base')).toHaveLength(first.steps);
     const before = run.engine.stats().stepsTotal;
-    run.engine.submit({ id: 'long', task: 'generate', input: { ...wishOf(first), steps: 1_000 } });
+    run.engine.submit({ id: 'long', task: 'generate', input: { ...optionsOf(first), steps: 1_000 } });
     while (run.told('long').length < 2) await run.heard();
     run.engine.cancel('long');
     expect(await run.ended('long')).toMatchObject({ type: 'task-finished', cancelled: true });
@@ -91,7 +99,7 @@ describe('a tiny Stable Diffusion', () => {
   });
 
   it('refuses a size that latents cannot have', async () => {
-    run.engine.submit({ id: 'odd', task: 'generate', input: { ...wishOf(first), width: 17 } });
+    run.engine.submit({ id: 'odd', task: 'generate', input: { ...optionsOf(first), width: 17 } });
     expect(await run.ended('odd')).toMatchObject({
       type: 'failed',
       error: { code: 'INVALID_REQUEST', param: 'width' },
@@ -119,10 +127,10 @@ describe('a tiny Stable Diffusion XL, with two text encoders', () => {
         ] as const,
     ),
   )('makes the picture that the reference makes: %s', async (name, { samples, negative, ...wanted }) => {
-    const input = { ...wanted, prompt: xlFixture.prompt, negativePrompt: negative, picture: null, strength: 1 };
-    const { picture } = (await run.run({ id: name, task: 'generate', input })) as PictureOutput;
-    const differences = samples.map((sample, index) => Math.abs(sample - (picture.data[index] ?? NaN)));
-    expect(picture.data).toHaveLength(samples.length);
+    const input = { ...wanted, prompt: xlFixture.prompt, negativePrompt: negative, image: null, strength: 1 };
+    const { image } = (await run.run({ id: name, task: 'generate', input })) as ImageOutput;
+    const differences = samples.map((sample, index) => Math.abs(sample - (image.data[index] ?? NaN)));
+    expect(image.data).toHaveLength(samples.length);
     expect(Math.max(...differences)).toBeLessThanOrEqual(2);
   });
 });

@@ -2,10 +2,10 @@ import { access } from 'node:fs/promises';
 import { join } from 'node:path';
 import { QueuedTaskEngine } from '../../engines/queued-task.engine.js';
 import type { EngineLoader } from '../../host/loaded-engine.js';
-import type { GenerateInput } from '../../pictures/picture-tasks.js';
+import type { GenerateInput } from '../../images/image-tasks.js';
 import { Autoencoder } from './autoencoder.js';
 import { ClipTokenizer } from './clip-tokenizer.js';
-import { PictureMaker } from './picture-maker.js';
+import { ImageGenerator } from './image-generator.js';
 import { readPipelineConfig } from './pipeline-files.js';
 import { PipelineSessions } from './pipeline-sessions.js';
 import { PromptEncoder, type TextEncoder } from './prompt-encoder.js';
@@ -28,7 +28,7 @@ export const loadStableDiffusionFamily: EngineLoader = async (options, sink) => 
     const tokenizer = await ClipTokenizer.load(join(directory, `tokenizer${suffix}`));
     encoders.push({ tokenizer, session: await sessions.open(`text_encoder${suffix}`) });
   }
-  const maker = new PictureMaker({
+  const maker = new ImageGenerator({
     config,
     unet,
     encoder: new PromptEncoder(encoders, config.zerosForEmpty),

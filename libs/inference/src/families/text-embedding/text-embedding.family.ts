@@ -21,7 +21,7 @@ const offsetPositions: Record<string, number> = { roberta: 2, 'xlm-roberta': 2, 
  * run to end; one thread is slower with more than `thread`, whose activations its cache holds. A GPU wants many.
  */
 const batchTokens = { thread: 256, cpu: 512, device: 16_384 };
-const mostRows = { cpu: 64, device: 1_024 };
+const maxRows = { cpu: 64, device: 1_024 };
 
 const mixingNote = 'its quantised weights mix the texts of a batch: they run one by one, which is slower';
 
@@ -84,5 +84,5 @@ function batchLimits({ familyOptions, intraOpThreads }: HostLoadOptions, provide
   if (typeof tokens !== 'number' || !Number.isInteger(tokens) || tokens < 1) {
     throw new PlatformError('INVALID_MANIFEST', 'familyOptions.batchTokens must be a whole number.');
   }
-  return { tokens, rows: mostRows[kind] };
+  return { tokens, rows: maxRows[kind] };
 }

@@ -2,8 +2,8 @@ import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, it } from 'vitest';
 import { TaskEngineRun } from '#test/task-engine-run';
 import type { HostLoadOptions } from '../../host/host-protocol.js';
-import type { AnimateInput, AnimateOutput } from '../../pictures/film-tasks.js';
-import type { PictureOutput } from '../../pictures/picture-tasks.js';
+import type { AnimateInput, AnimateOutput } from '../../images/video-tasks.js';
+import type { ImageOutput } from '../../images/image-tasks.js';
 import fixture from './__fixtures__/tiny-text-to-video.json' with { type: 'json' };
 import { loadTextToVideoFamily } from './text-to-video-sd.family.js';
 
@@ -25,30 +25,30 @@ const options: HostLoadOptions = {
 type Case = (typeof fixture.cases)[number];
 const [first] = fixture.cases as [Case];
 
-class FilmRun extends TaskEngineRun {
+class VideoRun extends TaskEngineRun {
   /** Frame by frame, as a worker asks for them. */
-  async film(id: string, input: AnimateInput): Promise<PictureOutput['picture'][]> {
+  async video(id: string, input: AnimateInput): Promise<ImageOutput['image'][]> {
     const { frames } = (await this.run({ id, task: 'animate', input })) as AnimateOutput;
-    const pictures: PictureOutput['picture'][] = [];
+    const images: ImageOutput['image'][] = [];
     for (const [index, frame] of frames.entries()) {
       const output = await this.run({ id: `${id}.${index}`, task: 'develop', input: frame });
-      pictures.push((output as PictureOutput).picture);
+      images.push((output as ImageOutput).image);
     }
-    return pictures;
+    return images;
   }
 }
 
-const runners: FilmRun[] = [];
+const runners: VideoRun[] = [];
 
-async function runnerOf({ steps, guidance, scheduler }: Case, more: { steps?: number } = {}): Promise<FilmRun> {
+async function runnerOf({ steps, guidance, scheduler }: Case, more: { steps?: number } = {}): Promise<VideoRun> {
   const chosen: { scheduler?: string } = scheduler === null ? {} : { scheduler };
-  const runner = new FilmRun();
+  const runner = new VideoRun();
   await runner.load(loadTextToVideoFamily, { ...options, familyOptions: { steps, guidance, ...chosen, ...more } });
   runners.push(runner);
   return runner;
 }
 
-const wishOf = ({ width, height, frames, seed }: Case): AnimateInput => ({
+const optionsOf = ({ width, height, frames, seed }: Case): AnimateInput => ({
   prompt: fixture.prompt,
   negativePrompt: fixture.negative,
   width,
@@ -72,30 +72,30 @@ describe('a tiny text-to-video pipeline', () => {
     ),
   )('makes the frames that the reference makes: %s', async (_, wanted) => {
     const runner = await runnerOf(wanted);
-    const pictures = await runner.film('film', wishOf(wanted));
-    expect(pictures).toHaveLength(wanted.frames);
+    const images = await runner.video('film', optionsOf(wanted));
+    expect(images).toHaveLength(wanted.frames);
     for (const [index, samples] of wanted.samples.entries()) {
-      const picture = pictures[index];
-      expect([picture?.width, picture?.height]).toEqual([wanted.width, wanted.height]);
-      const differences = samples.map((sample, place) => Math.abs(sample - (picture?.data[place] ?? NaN)));
+      const image = images[index];
+      expect([image?.width, image?.height]).toEqual([wanted.width, wanted.height]);
+      const differences = samples.map((sample, place) => Math.abs(sample - (image?.data[place] ?? NaN)));
       expect(Math.max(...differences)).toBeLessThanOrEqual(2);
     }
   });
 
   it('makes another film of another seed, another prompt and another negative prompt, and its frames differ', async () => {
     const runner = await runnerOf(first);
-    const wish = wishOf(first);
-    const base = await runner.film('base', wish);
-    expect(await runner.film('again', wish)).toEqual(base);
+    const options = optionsOf(first);
+    const base = await runner.video('base', options);
+    expect(await runner.video('again', options)).toEqual(base);
     expect(base[1]).not.toEqual(base[0]);
-    for (const change of [{ seed: wish.seed + 1 }, { prompt: 'a nest' }, { negativePrompt: '' }]) {
-      expect(await runner.film(JSON.stringify(change), { ...wish, ...change })).not.toEqual(base);
+    for (const change of [{ seed: options.seed + 1 }, { prompt: 'a nest' }, { negativePrompt: '' }]) {
+      expect(await runner.video(JSON.stringify(change), { ...options, ...change })).not.toEqual(base);
     }
   });
 
   it('tells how far it is after every step, and stops between two of them', async () => {
     const runner = await runnerOf(first, { steps: 500 });
-    runner.engine.submit({ id: 'long', task: 'animate', input: wishOf(first) });
+    runner.engine.submit({ id: 'long', task: 'animate', input: optionsOf(first) });
     while (runner.told('long').length < 2) await runner.heard();
     runner.engine.cancel('long');
     expect(await runner.ended('long')).toMatchObject({ type: 'task-finished', cancelled: true });
@@ -105,7 +105,7 @@ describe('a tiny text-to-video pipeline', () => {
 
   it('refuses a size that latents cannot have', async () => {
     const runner = await runnerOf(first);
-    runner.engine.submit({ id: 'odd', task: 'animate', input: { ...wishOf(first), width: 17 } });
+    runner.engine.submit({ id: 'odd', task: 'animate', input: { ...optionsOf(first), width: 17 } });
     expect(await runner.ended('odd')).toMatchObject({ error: { code: 'INVALID_REQUEST', param: 'width' } });
   });
 

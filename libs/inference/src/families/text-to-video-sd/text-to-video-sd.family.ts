@@ -2,13 +2,13 @@ import { join } from 'node:path';
 import { PlatformError } from '#common';
 import { QueuedTaskEngine } from '../../engines/queued-task.engine.js';
 import type { EngineLoader } from '../../host/loaded-engine.js';
-import type { AnimateInput, FrameLatents } from '../../pictures/film-tasks.js';
+import type { AnimateInput, FrameLatents } from '../../images/video-tasks.js';
 import { Autoencoder } from '../stable-diffusion/autoencoder.js';
 import { ClipTokenizer } from '../stable-diffusion/clip-tokenizer.js';
 import { readPipelineConfig } from '../stable-diffusion/pipeline-files.js';
 import { PipelineSessions } from '../stable-diffusion/pipeline-sessions.js';
 import { PromptEncoder } from '../stable-diffusion/prompt-encoder.js';
-import { FilmMaker } from './film-maker.js';
+import { VideoGenerator } from './video-generator.js';
 
 /** What the reference pipeline does where nobody says otherwise. */
 const usualSteps = 50;
@@ -31,7 +31,7 @@ export const loadTextToVideoFamily: EngineLoader = async (options, sink) => {
   const tokenizer = await ClipTokenizer.load(join(directory, 'tokenizer'));
   const encoder = new PromptEncoder([{ tokenizer, session: await sessions.open('text_encoder') }], false);
   const decoder = await sessions.open('vae_decoder');
-  const maker = new FilmMaker({
+  const maker = new VideoGenerator({
     config,
     encoder,
     unet,

@@ -4,9 +4,9 @@ import { type SpeakInput, speakTask } from '../../engines/speech.js';
 import type { EngineLoader } from '../../host/loaded-engine.js';
 import { OrtSession } from '../../runtime/ort-session.js';
 import { loadPronouncer } from '../../speech/load-pronouncer.js';
-import { speakHandler } from '../../speech/speaker.js';
+import { speakHandler } from '../../speech/synthesizer.js';
 import { loadTinyTtsMetadata } from './tiny-tts.metadata.js';
-import { TinyTtsSpeaker } from './tiny-tts.speaker.js';
+import { TinyTtsSynthesizer } from './tiny-tts.synthesizer.js';
 
 /**
  * TinyTTS in the layout of its published ONNX form: symbols, tones and noise scales to `audio`, with `metadata.json`
@@ -21,7 +21,7 @@ export const loadTinyTtsFamily: EngineLoader = async (options, sink) => {
     intraOpThreads: options.intraOpThreads,
   });
   const engine = new QueuedTaskEngine({
-    handlers: { [speakTask]: speakHandler(new TinyTtsSpeaker(session, metadata, pronouncer)) },
+    handlers: { [speakTask]: speakHandler(new TinyTtsSynthesizer(session, metadata, pronouncer)) },
     sink,
     onClose: () => session.release(),
   });

@@ -5,7 +5,7 @@ import { melFilters } from './mel-filters.js';
 import { linear, parts } from './__fixtures__/parts.js';
 
 /** The sound of the reference script: a rising tone in a little noise. */
-function sound(): Float32Array {
+function audio(): Float32Array {
   const noise = linear(7);
   return Float32Array.from({ length: 24_000 }, (_, index) => {
     const t = index / 16_000;
@@ -52,7 +52,7 @@ describe('mel filters', () => {
 
 describe('what Whisper hears', () => {
   const frames = 3_000;
-  const mel = new LogMelSpectrogram(80).compute(sound(), frames);
+  const mel = new LogMelSpectrogram(80).compute(audio(), frames);
 
   it.each(['transformers', 'whisper'] as const)('equals %s, frame by frame, silence included', (reference) => {
     for (const [index, frame] of parts.mel.frames.entries()) {
@@ -66,7 +66,7 @@ describe('what Whisper hears', () => {
 
   it('is the same whether the silence is there or not', () => {
     const padded = new Float32Array(frames * 160);
-    padded.set(sound());
+    padded.set(audio());
     expect(new LogMelSpectrogram(80).compute(padded, frames)).toEqual(mel);
   });
 });

@@ -13,7 +13,7 @@ function tone(seconds: number): Float32Array {
 }
 
 /** Sound from `from` to `to` seconds, silence around it. */
-function soundWithin(seconds: number, from: number, to: number): Float32Array {
+function audioWithin(seconds: number, from: number, to: number): Float32Array {
   const samples = new Float32Array(seconds * rate);
   samples.set(tone(to - from), from * rate);
   return samples;
@@ -35,7 +35,7 @@ describe('the family whisper', () => {
 
   it('writes what it hears, from where somebody begins to speak', async () => {
     const { segments, consumedSamples, heardSpeech, memory } = await run.recognize({
-      samples: soundWithin(10, 4, 8),
+      samples: audioWithin(10, 4, 8),
       timestamps: 'segment',
     });
     expect(segments.map(({ text }) => text)).toEqual([` ${tinyWhisperText}`]);
@@ -78,7 +78,7 @@ describe('the family whisper', () => {
   });
 
   it('asks for the rest of a sentence that begins late in a block that is not the last', async () => {
-    const { segments, consumedSamples } = await run.recognize({ samples: soundWithin(30, 20, 30), isLast: false });
+    const { segments, consumedSamples } = await run.recognize({ samples: audioWithin(30, 20, 30), isLast: false });
     expect(segments).toEqual([]);
     expect(consumedSamples / rate).toBeCloseTo(19.8, 1);
   });

@@ -23,7 +23,7 @@ export interface WhisperParts {
 
 /** One window after another through Whisper. */
 export class WhisperRecognizer implements WindowRecognizer {
-  readonly mostSeconds = windowSeconds;
+  readonly maxSeconds = windowSeconds;
   private readonly mel: LogMelSpectrogram;
   private readonly melBins: number;
   private readonly writer: WindowDecoder;
@@ -40,7 +40,7 @@ export class WhisperRecognizer implements WindowRecognizer {
 
   async recognize(window: SpeechWindow, context: TaskContext): Promise<WindowSpeech> {
     const { tokens } = this.parts;
-    await context.breathe();
+    await context.yieldToEventLoop();
     const heard = await context.measure(() => this.encode(window.samples));
     const known = window.languages.find((language) => tokens.languages.has(language));
     const language = known ?? (await this.writer.detectLanguage(heard, context));

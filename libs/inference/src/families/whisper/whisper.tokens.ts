@@ -82,10 +82,10 @@ export class WhisperTokens {
   }
 
   /** The tokens of a text that the recording follows on; the last `most` of them. */
-  promptTokens(prompt: string | null, most: number): number[] {
+  promptTokens(prompt: string | null, max: number): number[] {
     const text = prompt?.trim() ?? '';
     if (text === '' || this.startOfPrevious === null) return [];
-    return [this.startOfPrevious, ...this.tokenizer.encode(` ${text}`).slice(-most)];
+    return [this.startOfPrevious, ...this.tokenizer.encode(` ${text}`).slice(-max)];
   }
 
   /** The text of the tokens without times and other marks. */

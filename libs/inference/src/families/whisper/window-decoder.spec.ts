@@ -38,7 +38,7 @@ function tokensOf(changed: object = {}): WhisperTokens {
 }
 
 const context = {
-  breathe: async () => undefined,
+  yieldToEventLoop: async () => undefined,
   measure: (run: () => Promise<unknown>) => run(),
 } as unknown as TaskContext;
 
@@ -69,14 +69,14 @@ function decoderOf(next: (written: number[], attempt: number) => Record<number, 
 }
 
 const heard = {} as GraphTensor;
-const wish = { heard, language: 'en', prompt: null, timestamps: false, temperature: 0 };
+const options = { heard, language: 'en', prompt: null, timestamps: false, temperature: 0 };
 
 describe('the text of a window', () => {
   it('ends with its end, and counts it in its likelihood', async () => {
     const { decoder, fed } = decoderOf((written) =>
       written.length < 3 ? { [written.length]: 30 } : { [ids.end]: 30 },
     );
-    const text = await new WindowDecoder(decoder, tokensOf()).write({ ...wish, prompt: 'names' }, context);
+    const text = await new WindowDecoder(decoder, tokensOf()).write({ ...options, prompt: 'names' }, context);
     expect(text).toMatchObject({ tokens: [0, 1, 2], text: ' w0 w1 w2', temperature: 0 });
     expect(text.avgLogprob).toBeCloseTo(0, 5);
     expect(fed).toEqual([[3, 4, ids.start, ids.language, ids.task, ids.noTimes], [0], [1], [2]]);
@@ -86,22 +86,22 @@ describe('the text of a window', () => {
     const { decoder, attempts } = decoderOf((written, attempt) =>
       attempt < 2 ? (written.length < 4 ? {} : { [ids.end]: 3 }) : { [written.length < 2 ? 5 : ids.end]: 40 },
     );
-    const text = await new WindowDecoder(decoder, tokensOf()).write(wish, context);
+    const text = await new WindowDecoder(decoder, tokensOf()).write(options, context);
     expect([attempts(), text.temperature, text.tokens]).toEqual([3, 0.4, [5, 5]]);
   });
 
   it('is taken as it is at a temperature of the caller', async () => {
     const { decoder, attempts } = decoderOf((written) => (written.length < 4 ? {} : { [ids.end]: 60 }));
     const writer = new WindowDecoder(decoder, tokensOf());
-    const text = await writer.write({ ...wish, temperature: 0.7 }, context);
+    const text = await writer.write({ ...options, temperature: 0.7 }, context);
     expect([attempts(), text.temperature]).toEqual([1, 0.7]);
-    const again = await writer.write({ ...wish, temperature: 0.7 }, context);
+    const again = await writer.write({ ...options, temperature: 0.7 }, context);
     expect(again.tokens).toEqual(text.tokens);
   });
 
   it('leaves a loop before its room is used up, tries warmer, and keeps one round of it', async () => {
     const { decoder, fed, attempts } = decoderOf((written) => ({ [written.length % 3]: 60 }));
-    const text = await new WindowDecoder(decoder, tokensOf()).write(wish, context);
+    const text = await new WindowDecoder(decoder, tokensOf()).write(options, context);
     expect(attempts()).toBe(6);
     expect(fed.length / 6).toBeLessThan(50);
     expect(text.tokens).toEqual([0, 1, 2]);
@@ -114,7 +114,7 @@ describe('the text of a window', () => {
       const last = written.length < 4 ? {} : { [ids.end]: 60 };
       return attempt === 2 ? { ...last, 7: 2.5 } : last;
     });
-    const text = await new WindowDecoder(decoder, tokensOf()).write(wish, context);
+    const text = await new WindowDecoder(decoder, tokensOf()).write(options, context);
     expect([text.temperature, text.isLoop]).toEqual([0.4, false]);
   });
 
@@ -124,7 +124,7 @@ describe('the text of a window', () => {
       state = (state * 48_271) % 2_147_483_647;
       return { [state % 12]: 60 };
     });
-    const text = await new WindowDecoder(decoder, tokensOf()).write({ ...wish, temperature: 0.1 }, context);
+    const text = await new WindowDecoder(decoder, tokensOf()).write({ ...options, temperature: 0.1 }, context);
     expect(text.tokens).toHaveLength(80);
   });
 
@@ -138,10 +138,10 @@ describe('the text of a window', () => {
       });
       const tokens = tokensOf({
         settings: { max_target_positions: 40 },
-        promptTokens: (_: string | null, most: number) => [ids.start, ...new Array<number>(most).fill(3)],
+        promptTokens: (_: string | null, max: number) => [ids.start, ...new Array<number>(max).fill(3)],
       });
       const text = await new WindowDecoder(decoder, tokens).write(
-        { ...wish, prompt: 'long', timestamps, temperature: 0.1 },
+        { ...options, prompt: 'long', timestamps, temperature: 0.1 },
         context,
       );
       expect(fed.flat().length).toBe(40);

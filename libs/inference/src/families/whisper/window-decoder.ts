@@ -33,8 +33,8 @@ export interface WindowText {
 
 /** Tried in turn until a text is neither unlikely nor repeats itself; the figures are the reference's. */
 const temperatures = [0, 0.2, 0.4, 0.6, 0.8, 1];
-const mostCompression = 2.4;
-const leastLogprob = -1;
+const maxCompression = 2.4;
+const minLogprob = -1;
 const likelySilence = 0.6;
 /** Tokens between two looks for a loop. */
 const loopCheckEvery = 12;
@@ -58,7 +58,7 @@ export class WindowDecoder {
   async detectLanguage(heard: GraphTensor, context: TaskContext): Promise<string | null> {
     const { tokens } = this;
     if (!tokens.isMultilingual) return null;
-    await context.breathe();
+    await context.yieldToEventLoop();
     const { logits } = await context.measure(() => this.decoder.begin(heard).feed([tokens.startOfTranscript]));
     const [best] = [...tokens.languages].toSorted(([, left], [, right]) => (logits[right] ?? 0) - (logits[left] ?? 0));
     return best?.[0] ?? null;
@@ -85,7 +85,7 @@ export class WindowDecoder {
     const text = this.decoder.begin(request.heard);
     // A fixed seed: the same recording gives the same text.
     const random = new Random(Math.round(temperature * 1_000));
-    await context.breathe();
+    await context.yieldToEventLoop();
     let { logits } = await context.measure(() => text.feed(fed));
     const size = this.decoder.vocabularySize;
     const startAt = prompt.length * size;
@@ -94,15 +94,15 @@ export class WindowDecoder {
     const written: number[] = [];
     let logprobs = 0;
     // Behind a long prompt the start tokens leave less than half of the places.
-    const most = Math.min(this.room, this.positions - fed.length);
-    while (written.length < most) {
+    const max = Math.min(this.room, this.positions - fed.length);
+    while (written.length < max) {
       rules.apply(logits, written);
       const { id, logprob } = chooseToken(logits, temperature, random);
       logprobs += logprob;
       if (id === tokens.endOfText) break;
       written.push(id);
       if (written.length % loopCheckEvery === 0 && this.loopOf(written) > 0) break;
-      await context.breathe();
+      await context.yieldToEventLoop();
       ({ logits } = await context.measure(() => text.feed([id])));
     }
     return this.finished(written, { temperature, noSpeechProb, avgLogprob: logprobs / (written.length + 1) });
@@ -143,11 +143,11 @@ function bestOf(texts: WindowText[]): WindowText {
 }
 
 function needsAnother({ compressionRatio: ratio, avgLogprob, noSpeechProb, isLoop }: WindowText): boolean {
-  if (noSpeechProb > likelySilence && avgLogprob < leastLogprob) return false;
-  return isLoop || ratio > mostCompression || avgLogprob < leastLogprob;
+  if (noSpeechProb > likelySilence && avgLogprob < minLogprob) return false;
+  return isLoop || ratio > maxCompression || avgLogprob < minLogprob;
 }
 
 /** A text that is unlikely where the model itself hears nobody: noise that it put words to. */
 export function isSilence({ avgLogprob, noSpeechProb }: WindowText): boolean {
-  return noSpeechProb > likelySilence && avgLogprob <= leastLogprob;
+  return noSpeechProb > likelySilence && avgLogprob <= minLogprob;
 }

@@ -49,7 +49,7 @@ export class WordAligner {
     if (textTokens.length === 0) return [];
     const start = tokens.startSequence(language);
     const fed = [...start, tokens.noTimestamps, ...textTokens, tokens.endOfText];
-    await context.breathe();
+    await context.yieldToEventLoop();
     const step = await context.measure(() => this.decoder.begin(heard).feed(fed, [...this.heads.keys()]));
     const starts = this.tokenStarts(step, { skipped: start.length, duration });
     const words = splitTokenWords(textTokens, (ids) => tokens.decode(ids), language);
@@ -70,17 +70,17 @@ export class WordAligner {
   /** Seconds at which each token of the text begins, and at last the end of the text. */
   private tokenStarts(step: DecoderStep, { skipped, duration }: { skipped: number; duration: number }): number[] {
     const heads: HeadAttention[] = [];
-    let most = 0;
+    let max = 0;
     for (const [layer, indices] of this.heads) {
       const attention = step.crossAttentions.get(layer);
       if (attention === undefined) continue;
       const size = step.tokens * attention.positions;
-      most = attention.positions;
+      max = attention.positions;
       for (const head of indices) {
         heads.push({ data: attention.data.subarray(head * size, (head + 1) * size), stride: attention.positions });
       }
     }
-    const positions = Math.max(1, Math.min(most, Math.floor(duration / secondsPerTimestamp + 1e-6)));
+    const positions = Math.max(1, Math.min(max, Math.floor(duration / secondsPerTimestamp + 1e-6)));
     const medianWidth = this.tokens.settings.median_filter_width ?? defaultMedianWidth;
     const matrix = attentionMatrix({ heads, tokens: step.tokens, positions, medianWidth });
     // The start of the transcript and the end of the text were said by nobody.

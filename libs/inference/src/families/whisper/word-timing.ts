@@ -29,12 +29,12 @@ export function medianDuration(words: readonly TimedWord[]): number {
  * than twice the median. In place.
  */
 export function shortenAtSentenceEnds(words: TimedWord[], median: number): void {
-  const most = median * 2;
+  const max = median * 2;
   for (const [index, word] of words.entries()) {
     const before = words[index - 1];
-    if (before === undefined || word.end - word.start <= most) continue;
-    if (sentenceEnds.includes(word.word)) word.end = word.start + most;
-    else if (sentenceEnds.includes(before.word)) word.start = word.end - most;
+    if (before === undefined || word.end - word.start <= max) continue;
+    if (sentenceEnds.includes(word.word)) word.end = word.start + max;
+    else if (sentenceEnds.includes(before.word)) word.start = word.end - max;
   }
 }
 
@@ -101,16 +101,16 @@ function settleBounds(
   const last = words.at(-1);
   if (first === undefined || last === undefined) return segment;
   let { start, end } = segment;
-  const most = median * 2;
+  const max = median * 2;
   const afterPause = first.end - spokenUntil > median * 4;
-  const tooLong = first.end - first.start > most || (second !== undefined && second.end - first.start > most * 2);
+  const tooLong = first.end - first.start > max || (second !== undefined && second.end - first.start > max * 2);
   if (afterPause && tooLong) {
-    if (second !== undefined && second.end - second.start > most) {
-      const boundary = Math.max(second.end / 2, second.end - most);
+    if (second !== undefined && second.end - second.start > max) {
+      const boundary = Math.max(second.end / 2, second.end - max);
       first.end = boundary;
       second.start = boundary;
     }
-    first.start = Math.max(0, first.end - most);
+    first.start = Math.max(0, first.end - max);
   }
   if (start < first.end && start - 0.5 > first.start) {
     first.start = Math.max(0, Math.min(first.end - median, start));

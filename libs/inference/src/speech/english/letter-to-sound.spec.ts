@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { soundOut } from './letter-to-sound.js';
+import { pronounceByRule } from './letter-to-sound.js';
 
-describe('soundOut', () => {
+describe('pronounceByRule', () => {
   it.each([
     ['cat', 'K AE1 T'],
     ['phone', 'F OW1 N'],
@@ -14,13 +14,13 @@ describe('soundOut', () => {
     ['judge', 'JH AH1 JH'],
     ['musical', 'M Y UW1 Z IH0 K AH0 L'],
   ])('reads %s', (word, phones) => {
-    expect(soundOut(word).join(' ')).toBe(phones);
+    expect(pronounceByRule(word).join(' ')).toBe(phones);
   });
 
   it('puts one main stress into every word that has a vowel', () => {
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom(...'abcdefghijklmnopqrstuvwxyz'), maxLength: 30 }), (word) => {
-        const phones = soundOut(word);
+        const phones = pronounceByRule(word);
         const vowels = phones.filter((phone) => /\d$/.test(phone));
         expect(vowels.filter((phone) => phone.endsWith('1'))).toHaveLength(vowels.length === 0 ? 0 : 1);
         expect(phones.every((phone) => /^[A-Z]{1,2}[012]?$/.test(phone))).toBe(true);

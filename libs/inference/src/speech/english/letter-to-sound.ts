@@ -223,7 +223,7 @@ const pullsStress = /(?:tion|sion|cian|ic|ics|ical|ity|ian|ious|eous|ify|ial|gra
 const bearsStress = /(?:ee|eer|ese|ette|ique|esque|oon)s?$/u;
 
 /** Phones with stress digits for a word of letters a-z. Empty for the empty word. */
-export function soundOut(word: string): string[] {
+export function pronounceByRule(word: string): string[] {
   const letters = word.toLowerCase();
   const phones: string[] = [];
   for (let at = 0; at < letters.length;) {

@@ -16,7 +16,7 @@ interface Cell {
 
 /** Longest word it is asked about: it was trained on ordinary words and repeats itself on others. */
 const longestWord = 24;
-const mostPhones = 28;
+const maxPhones = 28;
 
 const [startToken, endToken] = [2, 3];
 
@@ -83,7 +83,7 @@ export class NeuralPronouncer {
       state = this.advance(this.encoder, rowOf(this.embeddings.letters, index, this.size), state);
     }
     const phones: string[] = [];
-    for (let token = startToken; phones.length <= mostPhones; phones.push(this.phonemes[token] ?? '')) {
+    for (let token = startToken; phones.length <= maxPhones; phones.push(this.phonemes[token] ?? '')) {
       state = this.advance(this.decoder, rowOf(this.embeddings.phones, token, this.size), state);
       token = this.likeliest(state);
       if (token === endToken) return phones.length > 0 ? phones : null;

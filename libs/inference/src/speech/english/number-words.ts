@@ -37,12 +37,12 @@ const irregularOrdinals: Readonly<Record<string, string>> = {
 };
 
 /** Numbers of more digits are said digit by digit. */
-const mostDigits = powers.length * 3;
+const maxDigits = powers.length * 3;
 
 /** `1234` → `one thousand two hundred thirty four`. */
 export function cardinal(digits: string): string {
   const plain = digits.replace(/^0+(?=\d)/u, '');
-  if (plain.length > mostDigits) return digitByDigit(digits);
+  if (plain.length > maxDigits) return digitByDigit(digits);
   if (plain === '0') return 'zero';
   const groups: string[] = [];
   for (let end = plain.length, power = 0; end > 0; end -= 3, power += 1) {

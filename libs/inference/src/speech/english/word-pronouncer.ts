@@ -1,5 +1,5 @@
 import { heteronym } from './heteronyms.js';
-import { soundOut } from './letter-to-sound.js';
+import { pronounceByRule } from './letter-to-sound.js';
 import type { NeuralPronouncer } from './neural-pronouncer.js';
 import type { PronunciationDictionary } from './pronunciation-dictionary.js';
 import { contraction, fromParts } from './word-parts.js';
@@ -48,7 +48,7 @@ const preferred: Readonly<Record<string, string>> = {
 const spelledInCapitals = new Set(['AI', 'ID', 'IP', 'IT', 'OR', 'PM', 'UN', 'US', 'WHO', 'AM', 'PR', 'HR', 'ER']);
 
 /** Words guessed lately; a text repeats its names. */
-const mostRemembered = 5_000;
+const maxRemembered = 5_000;
 
 export interface WordPlace {
   /** Words before it in the sentence, the nearest first. */
@@ -99,7 +99,7 @@ export class WordPronouncer {
     const known = this.guessed.get(word);
     if (known !== undefined) return known;
     const phones = this.fromNothing(word);
-    if (this.guessed.size >= mostRemembered) this.guessed.clear();
+    if (this.guessed.size >= maxRemembered) this.guessed.clear();
     this.guessed.set(word, phones);
     return phones;
   }
@@ -113,7 +113,7 @@ export class WordPronouncer {
     if (found !== null) return found;
     // Without a vowel there is nothing to read.
     if (!/[aeiouy]/u.test(word) && word.length <= 6) return spell(word);
-    const guessed = this.model?.guess(word) ?? soundOut(word);
+    const guessed = this.model?.guess(word) ?? pronounceByRule(word);
     return guessed.length > 0 ? guessed : spell(word);
   }
 }

@@ -10,7 +10,7 @@ import {
   type InferenceServices,
   inferenceServices,
   keyOfMedia,
-  type LimitedExchange,
+  type LimitedRequest,
   modelHeaders,
   queueMedia,
   sendMedia,
@@ -70,7 +70,7 @@ export class AudioController {
 
   @Post('queue')
   @HttpCode(200)
-  @Billed({ answerOfJob: presentQueued })
+  @Billed({ responseOfJob: presentQueued })
   @LimitedByModel()
   @QueueAudioApiDocument()
   async queue(
@@ -82,18 +82,18 @@ export class AudioController {
     const resolved = await resolveAudioModel(services, wire.model, request);
     void reply.headers(modelHeaders(resolved));
     const { manifest, offline } = resolved;
-    const wish =
+    const options =
       manifest.type === 'music'
         ? normalizeMusic(wire, musicModel(manifest))
         : normalizeLongSpeech(wire, longSpeechModel(manifest));
     if (offline) {
       throw new PlatformError('MODEL_OFFLINE', `No worker holds the model ${manifest.id} at the moment.`, 'model');
     }
-    if (needsFfmpeg(wish.format)) services.media.require();
+    if (needsFfmpeg(options.format)) services.media.require();
     const { tokenReservation } = await services.limit({ request, reply }, { model: manifest });
     const price = await services.price(manifest.id, request.id);
     const pricing = price.pricing as AudioPricing | null;
-    const size = { characters: charactersOf(wish.text), seconds: wish.music?.seconds ?? null };
+    const size = { characters: charactersOf(options.text), seconds: options.music?.seconds ?? null };
     const units = unitsOrRefusal(pricing, size);
     const quote = new JobQuote(quoteAudio(units, pricing), price);
     try {
@@ -103,7 +103,7 @@ export class AudioController {
         definition: audioJob,
         deadlineMs: services.settings.mediaDeadlineMs,
         modelId: manifest.id,
-        payload: { ...wish, units },
+        payload: { ...options, units },
         quote,
         tokenReservation,
         delivery: 'inline',
@@ -140,7 +140,7 @@ export class AudioController {
     return { success: await completeMedia(this.services, key) };
   }
 
-  private keyOf(exchange: LimitedExchange, { model, queue_id: queueId }: CompleteAudioRequest): Promise<MediaJobKey> {
+  private keyOf(exchange: LimitedRequest, { model, queue_id: queueId }: CompleteAudioRequest): Promise<MediaJobKey> {
     return keyOfMedia(this.services, exchange, { model, queueId, types: audioTypes });
   }
 }

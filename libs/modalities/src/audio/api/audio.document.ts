@@ -21,7 +21,7 @@ interface AudioRoute extends Omit<DocumentedRoute, 'tag' | 'examples'> {
 }
 
 const queueId = '0b7fe1b6-6a3a-4dc1-9d0e-2f7dd9a8f1c0';
-const sound = { schema: { type: 'string' as const, format: 'binary' } };
+const audio = { schema: { type: 'string' as const, format: 'binary' } };
 
 function route({ example, music, ...rest }: AudioRoute): MethodDecorator {
   const examples = {
@@ -85,7 +85,7 @@ export function RetrieveAudioApiDocument(): MethodDecorator {
     ApiResponse({
       status: 200,
       description: 'JSON while it runs, then the sound.',
-      content: { ...jsonContent(AudioStatusResponse), 'audio/mpeg': sound, 'audio/wav': sound, 'audio/flac': sound },
+      content: { ...jsonContent(AudioStatusResponse), 'audio/mpeg': audio, 'audio/wav': audio, 'audio/flac': audio },
     }),
   );
 }

@@ -1,8 +1,8 @@
 import { PlatformError } from '#common';
-import type { InferenceServices, ModelAsker } from '#jobs/api';
+import type { InferenceServices, ModelRequester } from '#jobs/api';
 import type { ResolvedModel } from '#model-registry';
 import type { ModelManifest } from '#model-registry/manifest';
-import { type SoundFormat, soundFormats, usualPromptCharacters } from '../contract/index.js';
+import { type LongAudioFormat, longAudioFormats, usualPromptCharacters } from '../contract/index.js';
 
 /** Kinds of models that have queued sound: songs and effects, and voices for long texts. */
 export const audioTypes = ['music', 'tts'] as const;
@@ -12,7 +12,7 @@ export interface LongSpeechModel {
   id: string;
   voices: readonly string[];
   promptCharacters: number;
-  format: SoundFormat;
+  format: LongAudioFormat;
 }
 
 interface Members {
@@ -26,14 +26,14 @@ interface Members {
 export async function resolveAudioModel(
   { resolve }: InferenceServices,
   name: string,
-  asker: ModelAsker,
+  requester: ModelRequester,
 ): Promise<ResolvedModel> {
   try {
-    return await resolve(name, 'music', asker);
+    return await resolve(name, 'music', requester);
   } catch (error) {
     const isOther = error instanceof PlatformError && ['MODEL_NOT_FOUND', 'INVALID_MODEL'].includes(error.code);
     if (!isOther) throw error;
-    return await resolve(name, 'tts', asker);
+    return await resolve(name, 'tts', requester);
   }
 }
 
@@ -45,15 +45,15 @@ export function longSpeechModel({ id, kindMembers }: ModelManifest): LongSpeechM
     id,
     voices,
     promptCharacters: limit ?? usualPromptCharacters,
-    format: soundFormatOf(members),
+    format: longAudioFormatOf(members),
   };
 }
 
 /** The model's usual format, or the first of its formats that results may have. */
-export function soundFormatOf({
+export function longAudioFormatOf({
   supported_formats: named,
   default_format: usual,
-}: Pick<Members, 'supported_formats' | 'default_format'>): SoundFormat {
-  const formats = soundFormats.filter((format) => named?.includes(format) ?? true);
+}: Pick<Members, 'supported_formats' | 'default_format'>): LongAudioFormat {
+  const formats = longAudioFormats.filter((format) => named?.includes(format) ?? true);
   return formats.find((format) => format === usual) ?? formats[0] ?? 'mp3';
 }

@@ -1,19 +1,19 @@
 import { PlatformError } from '#common';
 import type { ModelManifest } from '#model-registry/manifest';
-import type { SoundFormat } from '../contract/index.js';
-import { soundFormatOf } from './audio.model.js';
+import type { LongAudioFormat } from '../contract/index.js';
+import { longAudioFormatOf } from './audio.model.js';
 
 /** What a manifest of type `music` says of itself. */
 export interface MusicModel {
   id: string;
   /** Code points of a prompt. */
-  promptCharacters: { least: number; most: number };
+  promptCharacters: { min: number; max: number };
   /** Lengths that callers may choose, in whole seconds; null: they have no choice. */
-  choice: { options: readonly number[]; least: number; most: number } | null;
+  choice: { options: readonly number[]; min: number; max: number } | null;
   /** Length where none is chosen, in whole seconds. */
   usualSeconds: number;
   takesInstrumental: boolean;
-  format: SoundFormat;
+  format: LongAudioFormat;
 }
 
 interface Members {
@@ -39,21 +39,21 @@ export function musicModel({ id, family, familyOptions, kindMembers }: ModelMani
   const longest = longestPieces[family];
   if (longest === undefined) throw new PlatformError('INVALID_MODEL', `The model ${id} makes no music.`, 'model');
   const members = (kindMembers ?? {}) as Members;
-  const possible = Math.floor(Number(familyOptions?.mostSeconds ?? longest));
-  const most = Math.min(possible, Math.floor(members.max_duration ?? possible));
-  const least = Math.max(1, Math.ceil(members.min_duration ?? 1));
-  const options = (members.duration_options ?? []).filter((seconds) => seconds >= least && seconds <= most);
+  const possible = Math.floor(Number(familyOptions?.maxSeconds ?? longest));
+  const max = Math.min(possible, Math.floor(members.max_duration ?? possible));
+  const min = Math.max(1, Math.ceil(members.min_duration ?? 1));
+  const options = (members.duration_options ?? []).filter((seconds) => seconds >= min && seconds <= max);
   const hasChoice = options.length > 0 || members.max_duration !== undefined;
   const wanted = Math.round(members.default_duration ?? options[0] ?? usualSeconds);
   return {
     id,
     promptCharacters: {
-      least: Math.max(1, members.min_prompt_length ?? 1),
-      most: members.prompt_character_limit ?? usualPromptCharacters,
+      min: Math.max(1, members.min_prompt_length ?? 1),
+      max: members.prompt_character_limit ?? usualPromptCharacters,
     },
-    choice: hasChoice ? { options, least, most } : null,
-    usualSeconds: Math.max(least, Math.min(most, wanted)),
+    choice: hasChoice ? { options, min, max } : null,
+    usualSeconds: Math.max(min, Math.min(max, wanted)),
     takesInstrumental: members.supports_force_instrumental ?? false,
-    format: soundFormatOf(members),
+    format: longAudioFormatOf(members),
   };
 }

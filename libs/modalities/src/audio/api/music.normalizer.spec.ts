@@ -67,7 +67,7 @@ describe('the lengths of a model', () => {
     expect(secondsOfMusic(null, listed)).toBe(15);
     expect(secondsOfMusic(30, listed)).toBe(30);
     expect(() => secondsOfMusic(60, listed)).toThrow('must be one of: 15, 30');
-    expect(secondsOfMusic(60, modelOf({ max_duration: 60 }, { mostSeconds: 90 }))).toBe(60);
+    expect(secondsOfMusic(60, modelOf({ max_duration: 60 }, { maxSeconds: 90 }))).toBe(60);
   });
 
   it('are no choice of callers where it names none', () => {

@@ -21,10 +21,10 @@ export function normalizeMusic(wire: QueueAudioRequest, model: MusicModel): Omit
   if (foreign !== undefined) throw notTaken(foreign, model);
   if (isGiven(wire.force_instrumental) && !model.takesInstrumental) throw notTaken('force_instrumental', model);
   const { prompt: text } = wire;
-  const { least, most } = model.promptCharacters;
+  const { min, max } = model.promptCharacters;
   const characters = charactersOf(text);
-  if (characters > most) throw refusal(`prompt may have ${most} characters with this model`, 'prompt', 'too_big');
-  if (characters < least) throw refusal(`prompt needs ${least} characters with this model`, 'prompt', 'too_small');
+  if (characters > max) throw refusal(`prompt may have ${max} characters with this model`, 'prompt', 'too_big');
+  if (characters < min) throw refusal(`prompt needs ${min} characters with this model`, 'prompt', 'too_small');
   const seconds = secondsOfMusic(wire.duration_seconds, model);
   // Chosen here, so that a job that another worker begins anew brings the same piece.
   const seed = isGiven(wire.seed) ? wire.seed : randomInt(largestSeed);
@@ -35,10 +35,10 @@ export function normalizeMusic(wire: QueueAudioRequest, model: MusicModel): Omit
 export function secondsOfMusic(given: number | string | null | undefined, model: MusicModel): number {
   if (!isGiven(given)) return model.usualSeconds;
   if (model.choice === null) throw notTaken('duration_seconds', model);
-  const { options, least, most } = model.choice;
+  const { options, min, max } = model.choice;
   const seconds = Number(given);
-  if (options.length > 0 ? options.includes(seconds) : seconds >= least && seconds <= most) return seconds;
-  const wanted = options.length > 0 ? `one of: ${options.join(', ')}` : `${least} to ${most}`;
+  if (options.length > 0 ? options.includes(seconds) : seconds >= min && seconds <= max) return seconds;
+  const wanted = options.length > 0 ? `one of: ${options.join(', ')}` : `${min} to ${max}`;
   throw refusal(`duration_seconds must be ${wanted}`, 'duration_seconds', 'custom');
 }
 

@@ -15,16 +15,16 @@ import {
 import { defineJob } from '#queue';
 
 /** What results may be written as (contract 7). */
-export const soundFormats = ['mp3', 'wav', 'flac'] as const;
-export type SoundFormat = (typeof soundFormats)[number];
+export const longAudioFormats = ['mp3', 'wav', 'flac'] as const;
+export type LongAudioFormat = (typeof longAudioFormats)[number];
 
 /** Longest text, in characters, where a model says nothing. */
 export const usualPromptCharacters = 50_000;
 /** Longest text that any model can be given, in UTF-16 units. */
-const mostPromptUnits = 1_000_000;
+const maxPromptUnits = 1_000_000;
 
 /** What a piece of music is to be. */
-export class MusicWish {
+export class MusicOptions {
   @IsNumber() @Min(1) seconds!: number;
 
   /** The same one gives the same piece. */
@@ -34,7 +34,7 @@ export class MusicWish {
 /** A sound to be made, as the worker sees it. */
 export class AudioJobPayload {
   /** What is to be said, chapter by chapter; of music, what it is to be like. */
-  @IsString() @MinLength(1) @MaxLength(mostPromptUnits) text!: string;
+  @IsString() @MinLength(1) @MaxLength(maxPromptUnits) text!: string;
 
   /** One of the model's voices; null for music. */
   @IsOptional() @IsString() voice!: string | null;
@@ -44,10 +44,10 @@ export class AudioJobPayload {
   /** Null: the voice's own. */
   @IsOptional() @IsString() language!: string | null;
 
-  @IsIn(soundFormats) format!: SoundFormat;
+  @IsIn(longAudioFormats) format!: LongAudioFormat;
 
   /** Absent or null: the text is said. */
-  @IsOptional() @ValidateNested() @Type(() => MusicWish) music?: MusicWish | null;
+  @IsOptional() @ValidateNested() @Type(() => MusicOptions) music?: MusicOptions | null;
 
   /** What the job uses when it succeeds, by the names of `audio.meter.ts`. */
   @IsObject() units!: Record<string, number>;

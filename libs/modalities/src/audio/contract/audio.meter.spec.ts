@@ -4,7 +4,7 @@ import { audioChargeLines, type AudioPricing, type AudioSize, quoteAudio, unitsO
 
 const price = (usd: number) => ({ usd, diem: usd });
 const tier = (usd: number, min_seconds: number, max_seconds: number) => ({ ...price(usd), min_seconds, max_seconds });
-const size = (wish: Partial<AudioSize>): AudioSize => ({ characters: null, seconds: null, ...wish });
+const size = (options: Partial<AudioSize>): AudioSize => ({ characters: null, seconds: null, ...options });
 
 describe('a queued sound', () => {
   it.each<[string, AudioPricing, Partial<AudioSize>, bigint]>([
@@ -13,8 +13,8 @@ describe('a queued sound', () => {
     ['its seconds', { per_second: price(0.01) }, { seconds: 30 }, 300_000_000n],
     ['one price', { generation: price(0.5) }, {}, 500_000_000n],
     ['its tier', { durations: { short: tier(1, 1, 30), long: tier(2, 31, 90) } }, { seconds: 31 }, 2_000_000_000n],
-  ])('costs %s, and is billed what was quoted', (_what, pricing, wish, amount) => {
-    const units = unitsOfAudio(pricing, size(wish));
+  ])('costs %s, and is billed what was quoted', (_what, pricing, options, amount) => {
+    const units = unitsOfAudio(pricing, size(options));
     if (typeof units === 'string') throw new Error(units);
     expect(quoteAudio(units, pricing)).toBe(amount);
     const [line] = audioChargeLines('m', { ...noTokens, units }, pricing);

@@ -6,7 +6,7 @@ import type { TaskRunner } from '#inference/host';
 import { MediaTools, probeAudio } from '#media';
 import type { RunningJob } from '#queue';
 import { type ArtifactStore, createArtifactStore } from '#storage';
-import type { AudioJobPayload, SoundFormat } from '../contract/index.js';
+import type { AudioJobPayload, LongAudioFormat } from '../contract/index.js';
 import { AudioProcessor } from './audio.processor.js';
 
 const sampleRate = 24_000;
@@ -29,7 +29,7 @@ describe('a long text', () => {
 
   /** Has three sentences said, a second each; answers the sound. */
   async function spoken(
-    format: SoundFormat,
+    format: LongAudioFormat,
     onSentence: (index: number) => unknown = () => undefined,
   ): Promise<Buffer> {
     let said = 0;
@@ -66,9 +66,9 @@ describe('a long text', () => {
 
   it('may be said until the deadline of its job', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-    const sound = await spoken('mp3', (index) => index === 1 && vi.advanceTimersByTime(119 * minuteMs));
+    const audio = await spoken('mp3', (index) => index === 1 && vi.advanceTimersByTime(119 * minuteMs));
     vi.useRealTimers();
-    const { durationSeconds } = await probeAudio(media, sound, { maxSeconds: 60 });
+    const { durationSeconds } = await probeAudio(media, audio, { maxSeconds: 60 });
     expect(Math.abs((durationSeconds ?? 0) - 3)).toBeLessThan(0.2);
   });
 });

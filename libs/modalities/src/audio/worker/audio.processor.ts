@@ -7,10 +7,10 @@ import { type JobReport, type RunningJob, toolTimeMs } from '#queue';
 import type { ArtifactStore } from '#storage';
 import type { AudioJobPayload } from '../contract/index.js';
 import { chaptersOf } from './chapters.js';
-import { composedSound } from './composed-sound.js';
-import { writeSoundFile } from './sound-file.js';
+import { composedAudio } from './composed-audio.js';
+import { writeAudioFile } from './audio-file.js';
 
-export interface AudioParts {
+export interface AudioProcessorDependencies {
   runner: TaskRunner;
   artifacts: ArtifactStore;
   media: MediaTools;
@@ -24,7 +24,7 @@ const chapterPauseSeconds = 2;
  * comes as a whole.
  */
 export class AudioProcessor {
-  constructor(private readonly parts: AudioParts) {}
+  constructor(private readonly parts: AudioProcessorDependencies) {}
 
   /** Rejects with a `PlatformError`, or with the signal's reason: a part of a sound is worth nothing. */
   async process(job: RunningJob<AudioJobPayload>): Promise<JobReport> {
@@ -32,12 +32,12 @@ export class AudioProcessor {
     const { format, units, music } = job.envelope.payload;
     const { media, runner } = this.parts;
     if (needsFfmpeg(format)) media.require();
-    const sound = music ? composedSound(job, music, runner) : this.speak(job);
-    const first = await sound.next();
+    const audio = music ? composedAudio(job, music, runner) : this.speak(job);
+    const first = await audio.next();
     if (first.done === true) {
       throw new PlatformError('INVALID_REQUEST', 'The prompt has nothing that this model can say.', 'prompt');
     }
-    const id = await this.store(job, first.value, sound);
+    const id = await this.store(job, first.value, audio);
     return {
       usage: { ...noTokens, units },
       cancelled: false,
@@ -62,7 +62,7 @@ export class AudioProcessor {
     if (!saysItsLength(format)) return (await artifacts.put(encoded, place)).id;
     return await media.withFolder(async (folder) => {
       const path = join(folder, 'sound');
-      await writeSoundFile(path, encoded, { format, samples: () => samples });
+      await writeAudioFile(path, encoded, { format, samples: () => samples });
       return (await artifacts.put(createReadStream(path), place)).id;
     });
   }

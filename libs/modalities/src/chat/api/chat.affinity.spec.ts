@@ -42,8 +42,8 @@ describe('affinityOf', () => {
   });
 
   it('looks at a bounded part of a message', () => {
-    const book = 'x'.repeat(1_000_000);
-    expect(affinityOf(turns(book, 'Sum it up.'))?.().length).toBeLessThan(10_000);
+    const limitConfig = 'x'.repeat(1_000_000);
+    expect(affinityOf(turns(limitConfig, 'Sum it up.'))?.().length).toBeLessThan(10_000);
   });
 
   it('takes the first message where the user has said nothing', () => {

@@ -4,7 +4,7 @@ import type { ChatJobMessage, ChatJobPayload } from '../contract/chat.job.js';
 const shortestPrompt = 512;
 
 /** Of each message that counts, no more than this is looked at, in characters. */
-const mostCharacters = 4_096;
+const maxCharacters = 4_096;
 
 /**
  * What all turns of a conversation have in common: the caller's `prompt_cache_key`, else the system message and the
@@ -20,5 +20,5 @@ function beginningOf(messages: readonly ChatJobMessage[]): string[] {
   const firstOfUser = messages.findIndex(({ role }) => role === 'user');
   return messages
     .slice(0, firstOfUser + 1 || 1)
-    .map(({ role, content }) => `${role} ${content.slice(0, mostCharacters)}`);
+    .map(({ role, content }) => `${role} ${content.slice(0, maxCharacters)}`);
 }

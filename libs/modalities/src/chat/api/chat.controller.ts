@@ -5,16 +5,16 @@ import { type NanoUsd, PlatformError } from '#common';
 import {
   type AdmittedUse,
   balanceHeaders,
-  CallerGone,
-  type ExchangeEnds,
-  exchangeEnds,
+  ClientDisconnectedError,
+  type AbortSources,
+  abortSources,
   type InferenceServices,
   inferenceServices,
-  type JobExchange,
+  type JobStream,
   modelHeaders,
-  openExchange,
+  openJobStream,
 } from '#jobs/api';
-import { Billed, callerOf, goneSignal, LimitedByModel, validateWire } from '#platform/http';
+import { Billed, callerOf, disconnectSignal, LimitedByModel, validateWire } from '#platform/http';
 import type { ResolvedModel } from '#model-registry';
 import type { ModelManifest, TextConstraints, TextPricing } from '#model-registry/manifest';
 import type { ChatEvent } from '../contract/chat.events.js';
@@ -22,10 +22,10 @@ import { type ChatJobPayload, chatJob } from '../contract/chat.job.js';
 import { ChatCompletionRequest } from '../contract/chat.request.js';
 import { admitAffordable } from './chat.admission.js';
 import { affinityOf } from './chat.affinity.js';
-import { chatDemand, holdChat } from './chat.demand.js';
+import { chatDemand, boundChatToTokens } from './chat.demand.js';
 import { ChatApiDocument } from './chat.document.js';
 import { type ChatModel, normalizeChat, type NormalizedChat } from './chat.normalizer.js';
-import { type ChatAnswerHead, ChatAnswerGatherer } from './chat.presenter.js';
+import { type ChatCompletionHead, ChatCompletionCollector } from './chat.presenter.js';
 import { ChatStream } from './chat.stream.js';
 import { refusal } from './chat.support.js';
 
@@ -36,9 +36,9 @@ const defaultContextLength = 2048;
 /** One request on its way: what the wire said and what it became. */
 interface OpenedChat {
   wire: ChatCompletionRequest;
-  exchange: JobExchange<ChatEvent>;
-  ends: ExchangeEnds;
-  head: ChatAnswerHead;
+  exchange: JobStream<ChatEvent>;
+  ends: AbortSources;
+  head: ChatCompletionHead;
 }
 
 /** A chat that may run, if it can be paid. */
@@ -52,7 +52,7 @@ interface Admissible {
 
 /** A chat that runs. */
 interface Admitted {
-  exchange: JobExchange<ChatEvent>;
+  exchange: JobStream<ChatEvent>;
   /** DIEM that are held for it. */
   heldDiemNano: NanoUsd;
 }
@@ -94,13 +94,13 @@ export class ChatController {
       else await this.answer(opened, reply);
     } catch (error) {
       // Nobody is left to read an answer.
-      if (!(error instanceof CallerGone)) throw error;
+      if (!(error instanceof ClientDisconnectedError)) throw error;
       reply.hijack();
     }
   }
 
   private async open(request: FastifyRequest, reply: FastifyReply): Promise<OpenedChat> {
-    const gone = goneSignal(reply);
+    const disconnected = disconnectSignal(reply);
     const wire = validateWire(ChatCompletionRequest, request.body);
     const resolved = await this.services.resolve(wire.model, 'text', request);
     const { manifest } = resolved;
@@ -113,7 +113,7 @@ export class ChatController {
     const reach = chatModel(resolved);
     const tokens = chatDemand(chat, reach);
     const allowed = await this.services.limit({ request, reply }, { model: manifest, tokens });
-    const payload = holdChat(chat.payload, reach, allowed.tokens);
+    const payload = boundChatToTokens(chat.payload, reach, allowed.tokens);
     const price = await this.services.price(manifest.id, request.id);
     const { tokenReservation } = allowed;
     const stream = wire.stream === true;
@@ -125,7 +125,7 @@ export class ChatController {
       tokenReservation,
     });
     const deadlineMs = this.services.settings.chatDeadlineMs;
-    const ends = exchangeEnds(this.services, { modelId: manifest.id, gone, deadlineMs });
+    const ends = abortSources(this.services, { modelId: manifest.id, disconnected, deadlineMs });
     return { wire, exchange, ends, head: this.head(request, chat, { price, heldDiemNano }) };
   }
 
@@ -153,7 +153,7 @@ export class ChatController {
       heldDiemNano = quote.heldDiemNano;
       void reply.headers(balanceHeaders(quote));
     };
-    const exchange = await openExchange<ChatEvent>(services, request.id, () =>
+    const exchange = await openJobStream<ChatEvent>(services, request.id, () =>
       admitAffordable({ request: job, payload, tariff, price }, (opened) => services.admit(opened), onQuote),
     );
     return { exchange, heldDiemNano };
@@ -163,7 +163,7 @@ export class ChatController {
     request: FastifyRequest,
     chat: NormalizedChat,
     { price, heldDiemNano }: { price: ModelPrice; heldDiemNano: NanoUsd },
-  ): ChatAnswerHead {
+  ): ChatCompletionHead {
     return {
       requestId: request.id,
       created: Math.floor(Date.now() / 1000),
@@ -177,13 +177,13 @@ export class ChatController {
   }
 
   private async answer({ exchange, ends, head }: OpenedChat, reply: FastifyReply): Promise<void> {
-    let gatherer = new ChatAnswerGatherer(head);
+    let collector = new ChatCompletionCollector(head);
     const usage = await exchange.run(
       ends,
-      (event) => gatherer.add(event),
-      () => (gatherer = new ChatAnswerGatherer(head)),
+      (event) => collector.add(event),
+      () => (collector = new ChatCompletionCollector(head)),
     );
-    void reply.status(200).send(gatherer.answer(usage));
+    void reply.status(200).send(collector.answer(usage));
   }
 
   private async stream({ wire, exchange, ends, head }: OpenedChat, reply: FastifyReply): Promise<void> {
@@ -194,7 +194,8 @@ export class ChatController {
     try {
       await stream.finish(await exchange.run(ends, (event) => stream.add(event)));
     } catch (error) {
-      const frame = error instanceof CallerGone ? null : this.services.errorFrame(PlatformError.from(error));
+      const frame =
+        error instanceof ClientDisconnectedError ? null : this.services.errorFrame(PlatformError.from(error));
       if (!(await stream.fail(frame))) throw error;
     }
   }

@@ -1,6 +1,6 @@
 import type { ChatJobPayload } from '../contract/chat.job.js';
 import type { NormalizedChat } from './chat.normalizer.js';
-import { boundChat, type ChatReach } from '../contract/chat.meter.js';
+import { boundChat, type ChatBounds } from '../contract/chat.meter.js';
 
 /**
  * What a chat asks of a token limit: the most it can use. A caller who has named no bound of the output leaves it to
@@ -8,15 +8,15 @@ import { boundChat, type ChatReach } from '../contract/chat.meter.js';
  */
 export function chatDemand(
   { payload, boundsOutput }: Pick<NormalizedChat, 'payload' | 'boundsOutput'>,
-  reach: ChatReach,
-): { least: number; most: number } {
+  reach: ChatBounds,
+): { min: number; max: number } {
   const { promptTokens, completionTokens } = boundChat(payload, reach);
-  const most = promptTokens + completionTokens;
-  return { least: boundsOutput ? most : promptTokens + payload.n, most };
+  const max = promptTokens + completionTokens;
+  return { min: boundsOutput ? max : promptTokens + payload.n, max };
 }
 
 /** The same chat with its output bound so low that it cannot use more than `tokens`, which is its `least` or more. */
-export function holdChat(payload: ChatJobPayload, reach: ChatReach, tokens: number): ChatJobPayload {
+export function boundChatToTokens(payload: ChatJobPayload, reach: ChatBounds, tokens: number): ChatJobPayload {
   const { promptTokens, completionTokens } = boundChat(payload, reach);
   if (promptTokens + completionTokens <= tokens) return payload;
   return { ...payload, maxTokens: Math.floor((tokens - promptTokens) / payload.n) };

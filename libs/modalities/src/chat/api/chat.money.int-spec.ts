@@ -124,7 +124,7 @@ describe('the money of a chat', () => {
     const jobs = new JobsRepository(prisma);
     const counting = new JobCloser(jobs, [settlement], [settlement.afterwards]);
     const requestId = await admit({ maxTokens: 40 });
-    const heldNano = (await ledger.openHolds()).heldNano;
+    const heldNano = (await ledger.openReservations()).heldNano;
     const usage = usageOf(30);
     const closing = { requestId, attempt: 1, state: 'succeeded', errorCode: null, usage, executionMs: 1 } as const;
     await counting.close(closing);
@@ -136,10 +136,14 @@ describe('the money of a chat', () => {
     const charged = (await ledger.chargeOf(requestId)) ?? 0n;
     const figure = (name: string) => Number(new RegExp(`^${name}\\{[^}]*\\} (\\S+)$`, 'm').exec(text)?.[1]);
     expect(charged).toBeGreaterThan(0n);
-    expect(figure('sluice_money_settled_usd_total')).toBeCloseTo(Number(charged) / 1e9, 12);
-    expect(figure('sluice_money_released_usd_total')).toBeCloseTo(Number(2n * heldNano - charged) / 1e9, 12);
-    expect(text).toMatch(/sluice_money_holds_closed_total\{modality="chat",model="m",outcome="settled",app="api"\} 1/);
-    expect(text).toMatch(/sluice_money_holds_closed_total\{modality="chat",model="m",outcome="released",app="api"\} 1/);
+    expect(figure('sluice_ledger_settled_usd_total')).toBeCloseTo(Number(charged) / 1e9, 12);
+    expect(figure('sluice_ledger_released_usd_total')).toBeCloseTo(Number(2n * heldNano - charged) / 1e9, 12);
+    expect(text).toMatch(
+      /sluice_ledger_reservations_closed_total\{modality="chat",model="m",outcome="settled",app="api"\} 1/,
+    );
+    expect(text).toMatch(
+      /sluice_ledger_reservations_closed_total\{modality="chat",model="m",outcome="released",app="api"\} 1/,
+    );
   });
 
   it('charges what was used, to the nano, in two transactions and five statements', async () => {

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { ChatEvent } from '../contract/chat.events.js';
 import { effectiveParameters } from './chat.parameters.js';
-import { type ChatAnswerHead, ChatAnswerGatherer, ChatChunkPresenter } from './chat.presenter.js';
+import { type ChatCompletionHead, ChatCompletionCollector, ChatChunkPresenter } from './chat.presenter.js';
 
-const head: ChatAnswerHead = {
+const head: ChatCompletionHead = {
   requestId: '0011223344556677-SLC',
   created: 1_795_000_000,
   modelId: 'tiny',
@@ -102,9 +102,9 @@ describe('ChatChunkPresenter', () => {
   });
 });
 
-describe('ChatAnswerGatherer', () => {
+describe('ChatCompletionCollector', () => {
   it('joins the deltas of each choice', () => {
-    const gatherer = new ChatAnswerGatherer(head);
+    const collector = new ChatCompletionCollector(head);
     const events: ChatEvent[] = [
       text(1, 'B'),
       text(0, 'why', 'reasoning'),
@@ -113,8 +113,8 @@ describe('ChatAnswerGatherer', () => {
       { type: 'choice-finished', index: 0, finishReason: 'stop' },
       { type: 'choice-finished', index: 1, finishReason: 'length' },
     ];
-    for (const event of events) gatherer.add(event);
-    const answer = gatherer.answer(usage);
+    for (const event of events) collector.add(event);
+    const answer = collector.answer(usage);
     expect(
       answer.choices.map(({ message, finish_reason: reason }) => [message.content, message.reasoning_content, reason]),
     ).toEqual([

@@ -12,7 +12,7 @@ import type {
 } from '../contract/chat.response.js';
 
 /** What every part of one answer repeats. */
-export interface ChatAnswerHead {
+export interface ChatCompletionHead {
   /** Request id; the answer's id is made of it. */
   requestId: string;
   /** Unix seconds. */
@@ -53,10 +53,10 @@ interface GatheredChoice {
 }
 
 /** Gathers the events of one request into the answer of a caller who does not stream. */
-export class ChatAnswerGatherer {
+export class ChatCompletionCollector {
   private readonly choices: GatheredChoice[];
 
-  constructor(private readonly head: ChatAnswerHead) {
+  constructor(private readonly head: ChatCompletionHead) {
     this.choices = Array.from({ length: head.n }, () => ({
       content: [],
       reasoning: [],
@@ -114,7 +114,7 @@ export class ChatChunkPresenter {
   private readonly opened = new Set<number>();
 
   constructor(
-    private readonly head: ChatAnswerHead,
+    private readonly head: ChatCompletionHead,
     includeUsage: boolean,
   ) {
     const { requestId, created, modelId } = head;

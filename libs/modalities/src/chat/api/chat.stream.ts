@@ -1,9 +1,9 @@
 import type { FastifyReply } from 'fastify';
 import { PlatformError, type TokenUsage } from '#common';
-import { CallerGone } from '#jobs/api';
+import { ClientDisconnectedError } from '#jobs/api';
 import { sseData, SseWriter, type SseWriterOptions } from '#platform/http';
 import type { ChatEvent } from '../contract/chat.events.js';
-import { type ChatAnswerHead, ChatChunkPresenter } from './chat.presenter.js';
+import { type ChatCompletionHead, ChatChunkPresenter } from './chat.presenter.js';
 
 /** The streamed answer of one request: chunks while it runs, then either `[DONE]` or an error frame. */
 export class ChatStream {
@@ -13,7 +13,7 @@ export class ChatStream {
 
   constructor(
     reply: FastifyReply,
-    head: ChatAnswerHead,
+    head: ChatCompletionHead,
     private readonly options: SseWriterOptions & { includeUsage: boolean },
   ) {
     this.writer = new SseWriter(reply, options);
@@ -55,6 +55,6 @@ export class ChatStream {
   private async send(frames: string): Promise<void> {
     const result = await this.writer.write(frames);
     // A reader that takes nothing is as gone as one that left; its connection is cut already.
-    if (result !== 'written') throw new CallerGone();
+    if (result !== 'written') throw new ClientDisconnectedError();
   }
 }

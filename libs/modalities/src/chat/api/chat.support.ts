@@ -112,11 +112,11 @@ function checkCounts(request: ChatCompletionRequest, model: ChatModelLimits): vo
   const asked = visible ?? request.max_tokens ?? 0;
   if (asked > model.maxCompletionTokens) {
     const param = visible === null ? 'max_tokens' : 'max_completion_tokens';
-    const most = model.maxCompletionTokens;
-    throw refusal(`${param} must not be greater than ${most} for the model ${model.id}.`, param, 'too_big');
+    const max = model.maxCompletionTokens;
+    throw refusal(`${param} must not be greater than ${max} for the model ${model.id}.`, param, 'too_big');
   }
-  const { min_temp: least, max_temp: most } = request;
-  if (typeof least === 'number' && typeof most === 'number' && least > most) {
+  const { min_temp: min, max_temp: max } = request;
+  if (typeof min === 'number' && typeof max === 'number' && min > max) {
     throw refusal('min_temp must not be greater than max_temp.', 'min_temp', 'too_big');
   }
 }

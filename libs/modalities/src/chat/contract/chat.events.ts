@@ -1,4 +1,4 @@
-import type { MailboxEvent } from '#queue';
+import type { ReplyEvent } from '#queue';
 
 /** One sampled token with its log-probability (natural log). `bytes` are its UTF-8 bytes. */
 export interface TokenLogprob {
@@ -9,14 +9,14 @@ export interface TokenLogprob {
 }
 
 /** The engine has the prompt: its length, and how much of it a cached prefix saved. Sent once. */
-export interface PromptReadyEvent extends MailboxEvent {
+export interface PromptReadyEvent extends ReplyEvent {
   type: 'prompt-ready';
   promptTokens: number;
   cachedTokens: number;
 }
 
 /** New text of one choice. Never splits a character; may stand for several tokens. */
-export interface TextDeltaEvent extends MailboxEvent {
+export interface TextDeltaEvent extends ReplyEvent {
   type: 'text-delta';
   /** Choice index, 0 to n-1. */
   index: number;
@@ -28,7 +28,7 @@ export interface TextDeltaEvent extends MailboxEvent {
 }
 
 /** One choice is complete. */
-export interface ChoiceFinishedEvent extends MailboxEvent {
+export interface ChoiceFinishedEvent extends ReplyEvent {
   type: 'choice-finished';
   index: number;
   finishReason: 'stop' | 'length';

@@ -8,7 +8,7 @@ import type { ChatJobPayload } from './chat.job.js';
  */
 
 /** How much a model can take and make. */
-export interface ChatReach {
+export interface ChatBounds {
   /** Longest prompt plus output, in tokens. */
   contextLength: number;
   /** Most tokens of one choice. */
@@ -16,7 +16,7 @@ export interface ChatReach {
 }
 
 /** What the meter must know of a model. */
-export interface ChatTariff extends ChatReach {
+export interface ChatTariff extends ChatBounds {
   pricing: TextPricing | null;
 }
 
@@ -60,7 +60,7 @@ export function promptBytes(payload: Pick<ChatJobPayload, 'messages'>): number {
 /** The most tokens a request can use. */
 export function boundChat(
   payload: ChatJobPayload,
-  reach: ChatReach,
+  reach: ChatBounds,
 ): { promptTokens: number; completionTokens: number } {
   const overhead = templateTokensPerPrompt + templateTokensPerMessage * payload.messages.length;
   const promptTokens = Math.min(reach.contextLength, promptBytes(payload) + overhead);
@@ -76,7 +76,7 @@ export function quoteChat(payload: ChatJobPayload, tariff: ChatTariff): ChatQuot
 }
 
 /** Most tokens of one choice. */
-function choiceBound(payload: ChatJobPayload, reach: ChatReach): number {
+function choiceBound(payload: ChatJobPayload, reach: ChatBounds): number {
   return Math.min(payload.maxTokens ?? reach.maxCompletionTokens, reach.contextLength);
 }
 
@@ -104,13 +104,13 @@ export function clampChat(payload: ChatJobPayload, tariff: ChatTariff, grantable
   const affordable = (maxTokens: number): boolean =>
     quoteChat({ ...payload, maxTokens }, tariff).amountNanoUsd <= grantableNano;
   if (!affordable(1)) return null;
-  let [most, tooMany] = [1, choiceBound(payload, tariff) + 1];
-  while (tooMany - most > 1) {
-    const middle = Math.floor((most + tooMany) / 2);
-    if (affordable(middle)) most = middle;
+  let [max, tooMany] = [1, choiceBound(payload, tariff) + 1];
+  while (tooMany - max > 1) {
+    const middle = Math.floor((max + tooMany) / 2);
+    if (affordable(middle)) max = middle;
     else tooMany = middle;
   }
-  return { ...payload, maxTokens: most };
+  return { ...payload, maxTokens: max };
 }
 
 /**

@@ -26,7 +26,7 @@ export class ChatChoiceLogprobs {
   content!: ChatTokenLogprob[];
 }
 
-export class ChatAnswerMessage {
+export class ChatCompletionMessage {
   @ApiProperty({ type: 'string', enum: ['assistant'], example: 'assistant' })
   role!: 'assistant';
 
@@ -40,7 +40,7 @@ export class ChatAnswerMessage {
   tool_calls!: unknown[];
 }
 
-export class ChatAnswerChoice {
+export class ChatCompletionChoice {
   @ApiProperty({ type: 'integer', example: 0 })
   index!: number;
 
@@ -53,8 +53,8 @@ export class ChatAnswerChoice {
   @ApiProperty({ type: () => ChatChoiceLogprobs, nullable: true })
   logprobs!: ChatChoiceLogprobs | null;
 
-  @ApiProperty({ type: () => ChatAnswerMessage })
-  message!: ChatAnswerMessage;
+  @ApiProperty({ type: () => ChatCompletionMessage })
+  message!: ChatCompletionMessage;
 }
 
 export class ChatPromptTokensDetails {
@@ -162,8 +162,8 @@ export class ChatCompletionResponse {
   @ApiProperty({ type: 'string', description: 'The id the requested model resolved to.', example: 'stories-15m' })
   model!: string;
 
-  @ApiProperty({ type: () => ChatAnswerChoice, isArray: true, required: false })
-  choices!: ChatAnswerChoice[];
+  @ApiProperty({ type: () => ChatCompletionChoice, isArray: true, required: false })
+  choices!: ChatCompletionChoice[];
 
   @ApiProperty({ type: () => ChatUsage })
   usage!: ChatUsage;

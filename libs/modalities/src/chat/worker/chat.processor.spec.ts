@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { RunEvent, RunOptions, RunResult, TextGenerationRequest, TextGenerationRunner } from '#inference/host';
-import type { MailboxEvent, RunningJob } from '#queue';
+import type { ReplyEvent, RunningJob } from '#queue';
 import { plainChat } from '#test/plain-chat';
 import type { ChatJobPayload } from '../contract/index.js';
 import { ChatProcessor } from './chat.processor.js';
@@ -41,7 +41,7 @@ function delta(text: string, index = 0): RunEvent {
 }
 
 async function process(runner: TextGenerationRunner, wishes: Partial<ChatJobPayload> = {}, isStream = true) {
-  const batches: MailboxEvent[][] = [];
+  const batches: ReplyEvent[][] = [];
   const job: RunningJob<ChatJobPayload> = {
     envelope: {
       requestId: 'r1',
@@ -54,7 +54,7 @@ async function process(runner: TextGenerationRunner, wishes: Partial<ChatJobPayl
       payload: { ...payload, ...wishes },
     },
     signal: new AbortController().signal,
-    mailbox: { send: (...events) => void batches.push(events) },
+    replies: { send: (...events) => void batches.push(events) },
     progress: () => undefined,
   };
   const report = await new ChatProcessor(runner).process(job);

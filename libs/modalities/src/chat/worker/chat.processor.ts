@@ -20,10 +20,10 @@ export class ChatProcessor {
     const onRestart = () => {
       stream = new ChatEventStream(payload);
       merged = new MergedEvents();
-      job.mailbox.send(started);
+      job.replies.send(started);
     };
     const send = (events: ChatEvent[]): void => {
-      if (events.length > 0) job.mailbox.send(...events);
+      if (events.length > 0) job.replies.send(...events);
     };
     const { cancelled, usage } = await this.runner.run(requestOf(job), {
       signal: job.signal,

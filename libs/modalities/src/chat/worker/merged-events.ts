@@ -1,7 +1,7 @@
 import type { ChatEvent, TextDeltaEvent } from '../contract/index.js';
 
 /** Events that wait at most: an answer of any length then needs no more room than this many tokens. */
-const mostWaiting = 256;
+const maxWaiting = 256;
 
 /**
  * Events for a caller who waits for the whole answer: the deltas of a choice become one, since a message per token
@@ -13,7 +13,7 @@ export class MergedEvents {
   /** The events that have to go now, if any. */
   add(events: readonly ChatEvent[]): ChatEvent[] {
     this.waiting.push(...events);
-    return this.waiting.length < mostWaiting ? [] : this.take();
+    return this.waiting.length < maxWaiting ? [] : this.take();
   }
 
   /** All that wait, merged. */

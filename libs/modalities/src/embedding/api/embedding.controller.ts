@@ -5,21 +5,21 @@ import { type JobUsage, PlatformError } from '#common';
 import {
   type AdmittedUse,
   balanceHeaders,
-  CallerGone,
+  ClientDisconnectedError,
   type InferenceServices,
   inferenceServices,
   modelHeaders,
   runRequest,
 } from '#jobs/api';
 import type { ModelManifest } from '#model-registry/manifest';
-import { Billed, callerOf, goneSignal, LimitedByModel, validateWire } from '#platform/http';
+import { Billed, callerOf, disconnectSignal, LimitedByModel, validateWire } from '#platform/http';
 import type { EmbeddingEvent } from '../contract/embedding.events.js';
 import { embeddingJob, type EmbeddingJobPayload } from '../contract/embedding.job.js';
 import { type EmbeddingPricing, quoteEmbedding } from '../contract/embedding.meter.js';
 import { EmbeddingRequest } from '../contract/embedding.request.js';
 import { EmbeddingApiDocument } from './embedding.document.js';
 import { embeddingMembers, normalizeEmbedding } from './embedding.normalizer.js';
-import { EmbeddingGatherer, presentEmbeddings } from './embedding.presenter.js';
+import { EmbeddingCollector, presentEmbeddings } from './embedding.presenter.js';
 
 /** A request that may run, if it can be paid. */
 interface AdmissibleEmbedding {
@@ -27,7 +27,7 @@ interface AdmissibleEmbedding {
   payload: EmbeddingJobPayload;
   price: ModelPrice;
   allowed: AdmittedUse;
-  gone: AbortSignal;
+  disconnected: AbortSignal;
 }
 
 @Controller()
@@ -39,7 +39,7 @@ export class EmbeddingController {
   @LimitedByModel()
   @EmbeddingApiDocument()
   async embed(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    const gone = goneSignal(reply);
+    const disconnected = disconnectSignal(reply);
     const wire = validateWire(EmbeddingRequest, request.body);
     const resolved = await this.services.resolve(wire.model, 'embedding', request);
     const { manifest } = resolved;
@@ -51,14 +51,14 @@ export class EmbeddingController {
     const allowed = await this.services.limit({ request, reply }, { model: manifest });
     const price = await this.services.price(manifest.id, request.id);
     try {
-      const { vectors, usage } = await this.run(request, reply, { manifest, payload, price, allowed, gone });
+      const { vectors, usage } = await this.run(request, reply, { manifest, payload, price, allowed, disconnected });
       const { promptTokens } = usage;
       const format = wire.encoding_format ?? 'float';
       const body = await presentEmbeddings({ modelId: manifest.id, vectors, format, promptTokens });
       void reply.status(200).type('application/json; charset=utf-8').send(body);
     } catch (error) {
       // Nobody is left to read an answer.
-      if (!(error instanceof CallerGone)) throw error;
+      if (!(error instanceof ClientDisconnectedError)) throw error;
       reply.hijack();
     }
   }
@@ -66,7 +66,7 @@ export class EmbeddingController {
   private async run(
     request: FastifyRequest,
     reply: FastifyReply,
-    { manifest, payload, price, allowed, gone }: AdmissibleEmbedding,
+    { manifest, payload, price, allowed, disconnected }: AdmissibleEmbedding,
   ): Promise<{ vectors: Buffer[]; usage: JobUsage }> {
     const { maxInputTokens } = embeddingMembers(manifest);
     const tariff = { maxInputTokens, pricing: price.pricing as EmbeddingPricing | null };
@@ -80,14 +80,14 @@ export class EmbeddingController {
       quote,
       tokenReservation: allowed.tokenReservation,
     };
-    let gatherer = new EmbeddingGatherer(payload.texts.length);
+    let collector = new EmbeddingCollector(payload.texts.length);
     try {
       const usage = await runRequest<EmbeddingEvent>(this.services, job, {
-        gone,
-        onEvent: (event) => gatherer.add(event),
-        onRepeat: () => (gatherer = new EmbeddingGatherer(payload.texts.length)),
+        disconnected,
+        onEvent: (event) => collector.add(event),
+        onRepeat: () => (collector = new EmbeddingCollector(payload.texts.length)),
       });
-      return { vectors: gatherer.all(), usage };
+      return { vectors: collector.all(), usage };
     } finally {
       void reply.headers(balanceHeaders(quote));
     }

@@ -39,11 +39,11 @@ function refuseLongTexts(texts: readonly string[], maxInputTokens: number): void
 }
 
 /** Looks no further than needed. */
-function hasMoreWords(text: string, most: number): boolean {
+function hasMoreWords(text: string, max: number): boolean {
   // A word and the space behind it are two characters at least.
-  if (text.length <= 2 * most) return false;
+  if (text.length <= 2 * max) return false;
   let count = 0;
-  for (const _word of text.matchAll(word)) if (++count > most) return true;
+  for (const _word of text.matchAll(word)) if (++count > max) return true;
   return false;
 }
 

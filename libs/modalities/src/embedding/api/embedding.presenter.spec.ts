@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { EmbeddingEvent } from '../contract/embedding.events.js';
-import { EmbeddingGatherer, presentEmbeddings } from './embedding.presenter.js';
+import { EmbeddingCollector, presentEmbeddings } from './embedding.presenter.js';
 
 function event(indexes: number[], vectors: number[][]): EmbeddingEvent {
   const data = Buffer.from(Float32Array.from(vectors.flat()).buffer).toString('base64');
@@ -8,8 +8,8 @@ function event(indexes: number[], vectors: number[][]): EmbeddingEvent {
 }
 
 function gathered() {
-  const gatherer = new EmbeddingGatherer(3);
-  gatherer.add(
+  const collector = new EmbeddingCollector(3);
+  collector.add(
     event(
       [2, 0],
       [
@@ -18,10 +18,10 @@ function gathered() {
       ],
     ),
   );
-  gatherer.add(event([1], [[5, 6]]));
+  collector.add(event([1], [[5, 6]]));
   // A host that took over sends again what the first one had.
-  gatherer.add(event([2], [[0.1, 0.2]]));
-  return gatherer.all();
+  collector.add(event([2], [[0.1, 0.2]]));
+  return collector.all();
 }
 
 const answer = { modelId: 'm', promptTokens: 7 };
@@ -63,9 +63,9 @@ describe('the answer of embeddings', () => {
   });
 
   it('is none where a vector never came, or came in part', () => {
-    const gatherer = new EmbeddingGatherer(2);
-    gatherer.add(event([0], [[1, 2]]));
-    expect(() => gatherer.all()).toThrow(/before it was complete/);
-    expect(() => gatherer.add({ ...event([1], [[1, 2]]), dimensions: 3 })).toThrow(/before it was complete/);
+    const collector = new EmbeddingCollector(2);
+    collector.add(event([0], [[1, 2]]));
+    expect(() => collector.all()).toThrow(/before it was complete/);
+    expect(() => collector.add({ ...event([1], [[1, 2]]), dimensions: 3 })).toThrow(/before it was complete/);
   });
 });

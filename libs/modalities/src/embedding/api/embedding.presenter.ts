@@ -8,7 +8,7 @@ const bytesPerNumber = 4;
 const numbersPerTurn = 50_000;
 
 /** The vectors of one request, as they come in. */
-export class EmbeddingGatherer {
+export class EmbeddingCollector {
   private readonly vectors: (Buffer | null)[];
 
   constructor(count: number) {
@@ -35,7 +35,7 @@ function incomplete(): PlatformError {
   return new PlatformError('INFERENCE_FAILED', 'The answer ended before it was complete.');
 }
 
-export interface EmbeddingAnswer {
+export interface EmbeddingResult {
   modelId: string;
   vectors: readonly Buffer[];
   format: EncodingFormat;
@@ -46,7 +46,7 @@ export interface EmbeddingAnswer {
  * The JSON of the answer. A large one is megabytes of numbers: it is written in pieces, and the loop turns between them,
  * so that no other caller waits for it.
  */
-export async function presentEmbeddings({ modelId, vectors, format, promptTokens }: EmbeddingAnswer): Promise<string> {
+export async function presentEmbeddings({ modelId, vectors, format, promptTokens }: EmbeddingResult): Promise<string> {
   const items: string[] = [];
   let written = 0;
   for (const [index, vector] of vectors.entries()) {

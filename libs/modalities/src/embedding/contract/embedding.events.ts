@@ -1,7 +1,7 @@
-import type { MailboxEvent } from '#queue';
+import type { ReplyEvent } from '#queue';
 
 /** Some vectors of the answer, in no order; several such events make the whole. */
-export interface VectorsReadyEvent extends MailboxEvent {
+export interface VectorsReadyEvent extends ReplyEvent {
   type: 'vectors-ready';
   /** Positions of their texts in the request. */
   indexes: number[];

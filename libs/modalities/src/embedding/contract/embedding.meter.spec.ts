@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type EmbeddingPricing, embeddingChargeLines, mostEmbeddingTokens, quoteEmbedding } from './embedding.meter.js';
+import { type EmbeddingPricing, embeddingChargeLines, maxEmbeddingTokens, quoteEmbedding } from './embedding.meter.js';
 
 const pricing: EmbeddingPricing = { input: { usd: 0.02, diem: 0.02 }, output: { usd: 0, diem: 0 } };
 
@@ -19,7 +19,7 @@ describe('what embeddings cost', () => {
 
   it('is quoted by the bytes of each text, and by no more than the longest text', () => {
     const tariff = { maxInputTokens: 512, pricing };
-    expect(mostEmbeddingTokens(['a'.repeat(10), 'a'.repeat(10_000)], tariff)).toBe(10 * 11 + 16 + 512);
+    expect(maxEmbeddingTokens(['a'.repeat(10), 'a'.repeat(10_000)], tariff)).toBe(10 * 11 + 16 + 512);
   });
 
   it('is never more than the quote, even where one sign of three bytes becomes eighteen letters', () => {

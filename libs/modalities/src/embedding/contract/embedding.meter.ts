@@ -20,20 +20,20 @@ export interface EmbeddingTariff {
 }
 
 /** A token is at least one byte of the normalised text, and normalising (NFKC) makes at most 11 bytes of one. */
-const mostTokensPerByte = 11;
+const maxTokensPerByte = 11;
 /** Tokens a model may put around a text. */
-const mostTokensAround = 16;
+const maxTokensAround = 16;
 
 /** The most tokens that texts can have; longer ones are refused. */
-export function mostEmbeddingTokens(texts: readonly string[], { maxInputTokens }: EmbeddingTariff): number {
-  const bound = (text: string) => Buffer.byteLength(text) * mostTokensPerByte + mostTokensAround;
+export function maxEmbeddingTokens(texts: readonly string[], { maxInputTokens }: EmbeddingTariff): number {
+  const bound = (text: string) => Buffer.byteLength(text) * maxTokensPerByte + maxTokensAround;
   return texts.reduce((sum, text) => sum + Math.min(maxInputTokens, bound(text)), 0);
 }
 
 /** The worst case of a request. Never less than what `embeddingChargeLines` bills for it. */
 export function quoteEmbedding(texts: readonly string[], tariff: EmbeddingTariff): NanoUsd {
   const { pricing } = tariff;
-  return pricing === null ? 0n : costPerMillion(mostEmbeddingTokens(texts, tariff), nanosOf(pricing.input.usd));
+  return pricing === null ? 0n : costPerMillion(maxEmbeddingTokens(texts, tariff), nanosOf(pricing.input.usd));
 }
 
 /** The position of a charge, in millions of tokens; none where the model is free. */

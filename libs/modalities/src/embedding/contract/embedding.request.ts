@@ -1,7 +1,7 @@
 import { CheckedField, ChoiceField, IntegerField, TextField } from '#platform/http';
 
 /** Texts of one request at most. */
-export const mostTexts = 2_048;
+export const maxTexts = 2_048;
 
 export const encodingFormats = ['float', 'base64'] as const;
 export type EncodingFormat = (typeof encodingFormats)[number];
@@ -14,9 +14,9 @@ const noTokenIds = 'must hold texts: token ids are not taken, they mean other wo
 
 function inputProblem(value: unknown): string | null {
   if (typeof value === 'string') return value === '' ? 'must not be empty' : null;
-  if (!Array.isArray(value)) return `must be a string or an array of 1 to ${mostTexts} strings`;
+  if (!Array.isArray(value)) return `must be a string or an array of 1 to ${maxTexts} strings`;
   if (value.length === 0) return 'must hold at least one text';
-  if (value.length > mostTexts) return `must hold at most ${mostTexts} texts; this one has ${value.length}`;
+  if (value.length > maxTexts) return `must hold at most ${maxTexts} texts; this one has ${value.length}`;
   return itemProblem(value);
 }
 
@@ -45,12 +45,12 @@ export class EmbeddingRequest {
   @CheckedField({
     name: 'isEmbeddingInput',
     required: true,
-    description: `One text, or 1 to ${mostTexts} of them, each within the model’s \`maxInputTokens\`.`,
+    description: `One text, or 1 to ${maxTexts} of them, each within the model’s \`maxInputTokens\`.`,
     example: ['A small boat on a river.', 'Ein kleines Boot auf einem Fluss.'],
     schema: {
       anyOf: [
         { type: 'string', minLength: 1, title: 'string' },
-        { type: 'array', items: { type: 'string' }, minItems: 1, maxItems: mostTexts, title: 'array' },
+        { type: 'array', items: { type: 'string' }, minItems: 1, maxItems: maxTexts, title: 'array' },
       ],
     },
     check: inputProblem,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { EmbeddingPart, TaskOptions, TaskRequest, TaskResult, TaskRunner } from '#inference/host';
-import type { MailboxEvent, RunningJob } from '#queue';
+import type { ReplyEvent, RunningJob } from '#queue';
 import type { EmbeddingJobPayload } from '../contract/index.js';
 import { EmbeddingProcessor } from './embedding.processor.js';
 
@@ -22,7 +22,7 @@ class ScriptedRunner implements TaskRunner {
 }
 
 async function process(runner: TaskRunner, payload: EmbeddingJobPayload = { texts: ['a', 'b'], dimensions: null }) {
-  const events: MailboxEvent[] = [];
+  const events: ReplyEvent[] = [];
   const envelope = {
     requestId: 'r1',
     modality: 'embedding',
@@ -35,7 +35,7 @@ async function process(runner: TaskRunner, payload: EmbeddingJobPayload = { text
   const job: RunningJob<EmbeddingJobPayload> = {
     envelope,
     signal: new AbortController().signal,
-    mailbox: { send: (...sent) => void events.push(...sent) },
+    replies: { send: (...sent) => void events.push(...sent) },
     progress: () => undefined,
   };
   return { report: await new EmbeddingProcessor(runner).process(job), events };

@@ -14,7 +14,7 @@ export class EmbeddingProcessor {
   constructor(private readonly runner: TaskRunner) {}
 
   /** Rejects with the host's `PlatformError`; a cancelled job ends well, with the tokens that were computed. */
-  async process({ envelope, signal, mailbox }: RunningJob<EmbeddingJobPayload>): Promise<JobReport> {
+  async process({ envelope, signal, replies }: RunningJob<EmbeddingJobPayload>): Promise<JobReport> {
     const startedAt = performance.now();
     const { texts, dimensions } = envelope.payload;
     const input: EmbeddingInput = { texts, dimensions: dimensions ?? null };
@@ -23,7 +23,7 @@ export class EmbeddingProcessor {
       signal,
       // A vector that comes twice is the same vector.
       repeatable: true,
-      onPart: (part) => mailbox.send(eventOf(part as EmbeddingPart)),
+      onPart: (part) => replies.send(eventOf(part as EmbeddingPart)),
     });
     const promptTokens = (output as EmbeddingOutput | null)?.tokens ?? 0;
     return {

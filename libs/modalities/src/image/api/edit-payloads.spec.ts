@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import type { PictureHeader } from '#media';
+import type { ImageHeader } from '#media';
 import { exampleManifest } from '#test/example-manifest';
 import { assertOperation, editFormat, upscaleFactor } from './edit-payloads.js';
 
-const header = (width: number, height: number): PictureHeader => ({ format: 'png', width, height, hasAlpha: false });
+const header = (width: number, height: number): ImageHeader => ({ format: 'png', width, height, hasAlpha: false });
 
 describe('the factor of upscaling', () => {
   it.each([
@@ -12,8 +12,8 @@ describe('the factor of upscaling', () => {
     [4, header(1024, 1024), 4],
     // One row more, and the result would be too large.
     [4, header(1024, 1025), 2],
-  ])('%s of a picture is lowered where its result would be too large', (wanted, picture, factor) => {
-    expect(upscaleFactor(wanted, picture)).toBe(factor);
+  ])('%s of a picture is lowered where its result would be too large', (wanted, image, factor) => {
+    expect(upscaleFactor(wanted, image)).toBe(factor);
   });
 
   it('is neither three nor between', () => {

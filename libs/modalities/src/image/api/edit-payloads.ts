@@ -1,12 +1,12 @@
 import { randomInt } from 'node:crypto';
 import { PlatformError } from '#common';
-import type { PictureHeader } from '#media';
+import type { ImageHeader } from '#media';
 import type { ModelManifest } from '#model-registry/manifest';
-import { type ImageJobPayload, type PictureFormat, plainImage } from '../contract/index.js';
+import { type ImageJobPayload, type ImageFormat, plainImage } from '../contract/index.js';
 import { largestSeed } from '../contract/image.request.js';
 
 /** Most pixels of an upscaled picture (contract 5.4). */
-const mostUpscaledPixels = 16_777_216;
+const maxUpscaledPixels = 16_777_216;
 
 /** What the families of pictures can do. */
 const operationsOf: Readonly<Record<string, readonly ImageJobPayload['operation'][]>> = {
@@ -21,7 +21,7 @@ const operationsOf: Readonly<Record<string, readonly ImageJobPayload['operation'
 const inputsOf: Readonly<Record<string, number>> = { migan: 2, 'stable-diffusion': 1 };
 
 /** Most pictures of an edit, whatever the manifest says: nobody pays for one that is not looked at. */
-export function mostInputsOf({ family }: Pick<ModelManifest, 'family'>): number {
+export function maxInputsOf({ family }: Pick<ModelManifest, 'family'>): number {
   return inputsOf[family] ?? 1;
 }
 
@@ -49,19 +49,19 @@ export function plainPayload(operation: ImageJobPayload['operation'], inputs: st
 }
 
 /** 2 or 4; a fourfold result that would be too large becomes a double one, and one that still would be is refused. */
-export function upscaleFactor(wanted: number | undefined, { width, height }: PictureHeader): 2 | 4 {
+export function upscaleFactor(wanted: number | undefined, { width, height }: ImageHeader): 2 | 4 {
   const scale = wanted ?? 2;
   if (scale !== 2 && scale !== 4) throw new PlatformError('INVALID_REQUEST', 'scale must be 2 or 4.', 'scale');
-  const fits = (factor: number): boolean => width * height * factor ** 2 <= mostUpscaledPixels;
+  const fits = (factor: number): boolean => width * height * factor ** 2 <= maxUpscaledPixels;
   if (scale === 4 && fits(4)) return 4;
   if (fits(2)) return 2;
-  const message = `The result would have more than ${mostUpscaledPixels} pixels.`;
+  const message = `The result would have more than ${maxUpscaledPixels} pixels.`;
   throw new PlatformError('IMAGE_TOO_LARGE', message, 'image');
 }
 
 /** png at 1K, jpeg above, unless the caller says otherwise (contract 5.5). */
-export function editFormat(wanted: string | undefined, resolution: string): PictureFormat {
+export function editFormat(wanted: string | undefined, resolution: string): ImageFormat {
   if (wanted === 'jpg') return 'jpeg';
-  if (wanted !== undefined && wanted !== null) return wanted as PictureFormat;
+  if (wanted !== undefined && wanted !== null) return wanted as ImageFormat;
   return /^[24]k$/i.test(resolution) ? 'jpeg' : 'png';
 }

@@ -92,8 +92,8 @@ describe('an edit', () => {
 
 it('several pictures of a form are files; of JSON, texts', () => {
   const file = new UploadedFile(Buffer.from('x'), 'a.png', 'image/png');
-  expect(orderOfMultiEdit({ images: [file, file], prompt: 'x' }, true).pictures).toEqual([file, file]);
+  expect(orderOfMultiEdit({ images: [file, file], prompt: 'x' }, true).images).toEqual([file, file]);
   expect(() => orderOfMultiEdit({ images: [file, 'aGk='], prompt: 'x' }, true)).toThrow(invalid('images'));
-  expect(orderOfMultiEdit({ images: ['aGk='], prompt: 'x' }, false).pictures).toEqual(['aGk=']);
-  expect(orderOfEdit({ image: 'aGk=', prompt: 'x' })).toMatchObject({ pictures: ['aGk='], param: 'image' });
+  expect(orderOfMultiEdit({ images: ['aGk='], prompt: 'x' }, false).images).toEqual(['aGk=']);
+  expect(orderOfEdit({ image: 'aGk=', prompt: 'x' })).toMatchObject({ images: ['aGk='], param: 'image' });
 });

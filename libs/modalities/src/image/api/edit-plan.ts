@@ -1,9 +1,9 @@
 import { charactersOf, PlatformError } from '#common';
 import type { ModelManifest } from '#model-registry/manifest';
 import { usualTier } from '../contract/index.js';
-import type { EditImageRequest, MultiEditImageRequest, WirePicture } from '../contract/image.request.js';
-import { isRedrawn, mostInputsOf } from './edit-payloads.js';
-import { type PictureSize, readShape, sideOfTier, sizeOfPixels, usualSide } from './picture-size.js';
+import type { EditImageRequest, MultiEditImageRequest, WireImage } from '../contract/image.request.js';
+import { isRedrawn, maxInputsOf } from './edit-payloads.js';
+import { type ImageSize, readShape, sideOfTier, sizeOfPixels, usualSide } from './image-size.js';
 
 /** What the constraints of a model of type inpaint say (contract 9.1). */
 interface EditConstraints {
@@ -21,7 +21,7 @@ interface EditConstraints {
 /** One edit, whichever of the two routes it came by. */
 export interface EditOrder {
   wire: Omit<EditImageRequest, 'image' | 'model'> & Pick<Partial<EditImageRequest>, 'model'>;
-  pictures: WirePicture[];
+  images: WireImage[];
   /** Field to name in errors. */
   param: string;
 }
@@ -32,36 +32,36 @@ export interface EditPlan {
   resolution: string;
   quality: string | null;
   /** Of the result; null where that is the picture's. */
-  shape: PictureSize | null;
+  shape: ImageSize | null;
   /** Of the result in all; null where no tier says it. */
   pixels: number | null;
 }
 
-const defaultMostInputs = 3;
+const defaultMaxInputs = 3;
 /** Latents are an eighth of a picture; most networks halve those three times. */
 const divisor = 64;
 
 export function orderOfEdit({ image, ...wire }: EditImageRequest): EditOrder {
-  return { wire, pictures: [image], param: 'image' };
+  return { wire, images: [image], param: 'image' };
 }
 
 /** Forms have files alone (contract 5.6); a text there would be a file's name as often as base64. */
 export function orderOfMultiEdit({ images, ...wire }: MultiEditImageRequest, isForm: boolean): EditOrder {
-  if (isForm && images.some((picture) => typeof picture === 'string')) {
+  if (isForm && images.some((image) => typeof image === 'string')) {
     throw invalid('images', 'images must be files where they come in a form; base64 and URLs go as JSON.');
   }
-  return { wire, pictures: images, param: 'images' };
+  return { wire, images: images, param: 'images' };
 }
 
 /** Throws `INVALID_REQUEST` naming the field that this model cannot do. */
-export function planEdit({ wire, pictures, param }: EditOrder, manifest: ModelManifest): EditPlan {
+export function planEdit({ wire, images, param }: EditOrder, manifest: ModelManifest): EditPlan {
   const constraints = (manifest.constraints ?? {}) as Partial<EditConstraints>;
   const redrawn = isRedrawn(manifest);
   const { promptCharacterLimit = Infinity, qualities, defaultQuality } = constraints;
   if (charactersOf(wire.prompt) > promptCharacterLimit) {
     throw invalid('prompt', `prompt may have ${promptCharacterLimit} characters with this model.`);
   }
-  checkCount(pictures.length, param, { constraints, manifest });
+  checkCount(images.length, param, { constraints, manifest });
   return {
     ...tierOf(wire.resolution ?? null, constraints, redrawn),
     shape: shapeOf(wire.aspect_ratio ?? 'auto', constraints, redrawn),
@@ -70,9 +70,9 @@ export function planEdit({ wire, pictures, param }: EditOrder, manifest: ModelMa
 }
 
 /** How large a picture is drawn anew: as its plan says, else as it is, within the usual tier. */
-export function sizeOfEdit({ shape, pixels }: EditPlan, { width, height }: PictureSize): PictureSize {
-  const most = pixels ?? Math.min(width * height, usualSide ** 2);
-  return sizeOfPixels(shape ?? { width, height }, { pixels: most, divisor });
+export function sizeOfEdit({ shape, pixels }: EditPlan, { width, height }: ImageSize): ImageSize {
+  const max = pixels ?? Math.min(width * height, usualSide ** 2);
+  return sizeOfPixels(shape ?? { width, height }, { pixels: max, divisor });
 }
 
 function checkCount(
@@ -80,10 +80,10 @@ function checkCount(
   param: string,
   { constraints, manifest }: { constraints: Partial<EditConstraints>; manifest: ModelManifest },
 ): void {
-  const { combineImages, maxInputImages = defaultMostInputs } = constraints;
-  const most = Math.min(combineImages === false ? 1 : maxInputImages, mostInputsOf(manifest));
-  if (count <= most) return;
-  throw invalid(param, `This model takes ${most === 1 ? 'one picture' : `${most} pictures`} at most.`);
+  const { combineImages, maxInputImages = defaultMaxInputs } = constraints;
+  const max = Math.min(combineImages === false ? 1 : maxInputImages, maxInputsOf(manifest));
+  if (count <= max) return;
+  throw invalid(param, `This model takes ${max === 1 ? 'one picture' : `${max} pictures`} at most.`);
 }
 
 function tierOf(
@@ -107,7 +107,7 @@ function shapeOf(
   ratio: string,
   { aspectRatios = [], singleImageAspectRatio }: Partial<EditConstraints>,
   redrawn: boolean,
-): PictureSize | null {
+): ImageSize | null {
   if (ratio === 'auto' || singleImageAspectRatio === false) return null;
   if (!redrawn || aspectRatios.length === 0) {
     throw invalid(

@@ -3,38 +3,38 @@ import type { InferenceServices } from '#jobs/api';
 import {
   additionalInputs,
   type ImageJobPayload,
-  mostPicturePixels,
-  type PicturePricing,
-  unitOfPicture,
+  maxImagePixels,
+  type ImageJobPricing,
+  unitOfImage,
 } from '../contract/index.js';
 import { assertOperation, editFormat, isRedrawn, plainPayload, promptLimitOf } from './edit-payloads.js';
 import { type EditOrder, planEdit, sizeOfEdit } from './edit-plan.js';
 import { enhancePrompt } from './enhance-prompt.js';
-import type { PictureIntake } from './picture-intake.js';
-import { admitImage, findImageModel, type FinishedPicture, type ImageExchange, runImage } from './run-image.js';
+import type { ImageInputReader } from './image-input-reader.js';
+import { admitImage, findImageModel, type FinishedImage, type ImageHttpExchange, runImage } from './run-image.js';
 
 const minPixels = 65_536;
 
 /** Rejects with what is wrong with the request, by its field, and as `runImage` does. Whoever made the intake releases it. */
-export async function editPictures(
+export async function editImages(
   services: InferenceServices,
-  exchange: ImageExchange,
-  intake: PictureIntake,
+  exchange: ImageHttpExchange,
+  inputReader: ImageInputReader,
   order: EditOrder,
-): Promise<FinishedPicture> {
-  const { wire, pictures, param } = order;
+): Promise<FinishedImage> {
+  const { wire, images, param } = order;
   const name = wire.model ?? wire.modelId ?? 'default';
   const resolved = await findImageModel(services, exchange, { name, type: 'inpaint' });
   const { manifest } = resolved;
   assertOperation(manifest, 'edit');
   const plan = planEdit(order, manifest);
   const taken = [];
-  for (const picture of pictures) {
-    taken.push(await intake.take(picture, { param, urls: true, minPixels, maxPixels: mostPicturePixels }));
+  for (const image of images) {
+    taken.push(await inputReader.take(image, { param, urls: true, minPixels, maxPixels: maxImagePixels }));
   }
   const admitted = await admitImage(services, exchange, resolved);
-  const pricing = admitted.price.pricing as PicturePricing | null;
-  const priceOfPicture = unitOfPicture(pricing, { flat: 'inpaint', ...plan });
+  const pricing = admitted.price.pricing as ImageJobPricing | null;
+  const priceOfImage = unitOfImage(pricing, { flat: 'inpaint', ...plan });
   const [base] = taken;
   const safeMode = wire.safe_mode ?? true;
   const { prompt, units, announce } = await enhancePrompt(services, exchange, {
@@ -42,7 +42,7 @@ export async function editPictures(
     wanted: wire.enhance_prompt,
     kind: 'edit',
     safeMode,
-    mostCharacters: promptLimitOf(manifest),
+    maxCharacters: promptLimitOf(manifest),
   });
   const payload: ImageJobPayload = {
     ...plainPayload(
@@ -54,14 +54,14 @@ export async function editPictures(
     prompt,
     format: editFormat(wire.output_format, plan.resolution),
     safeMode,
-    priceOfPicture,
+    priceOfImage,
     extraUnits: { ...additionalInputs(pricing, taken.length), ...units },
   };
-  const { pictures: finished } = await runImage(services, exchange, admitted, payload);
+  const { images: finished } = await runImage(services, exchange, admitted, payload);
   announce();
-  const [picture] = finished;
-  if (picture === undefined) throw new PlatformError('IMAGE_EDIT_ERROR', 'The edit brought no picture.');
-  return picture;
+  const [image] = finished;
+  if (image === undefined) throw new PlatformError('IMAGE_EDIT_ERROR', 'The edit brought no picture.');
+  return image;
 }
 
 /** How a family that draws anew does it. */

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import type { RewriteOptions } from '#jobs/api';
-import { enhancePrompt, type PromptWish } from './enhance-prompt.js';
-import type { ImageExchange } from './run-image.js';
+import { enhancePrompt, type PromptOptions } from './enhance-prompt.js';
+import type { ImageHttpExchange } from './run-image.js';
 
-const plain: PromptWish = { prompt: 'a bird', wanted: true, kind: 'generate', safeMode: true, mostCharacters: 1_500 };
+const plain: PromptOptions = { prompt: 'a bird', wanted: true, kind: 'generate', safeMode: true, maxCharacters: 1_500 };
 
-async function enhance(changes: Partial<PromptWish>, answer: string | null) {
+async function enhance(changes: Partial<PromptOptions>, answer: string | null) {
   const asked: (RewriteOptions & { text: string })[] = [];
   const headers: Record<string, string> = {};
   const rewrite = async (text: string, options: RewriteOptions) => {
@@ -15,8 +15,8 @@ async function enhance(changes: Partial<PromptWish>, answer: string | null) {
   const exchange = {
     request: { caller: { accountId: 'a' }, headers: {} },
     reply: { header: (name: string, value: string) => void (headers[name] = value) },
-    gone: new AbortController().signal,
-  } as unknown as ImageExchange;
+    disconnected: new AbortController().signal,
+  } as unknown as ImageHttpExchange;
   const { announce, ...used } = await enhancePrompt({ rewrite }, exchange, { ...plain, ...changes });
   const early = { ...headers };
   announce();
@@ -43,8 +43,8 @@ describe('a prompt that is to be enhanced', () => {
   });
 
   it('is cut at the limit of the model, never through a character', async () => {
-    expect((await enhance({ mostCharacters: 3 }, 'abcdef')).used.prompt).toBe('abc');
-    const { used, headers } = await enhance({ mostCharacters: 3 }, 'ab😀😀');
+    expect((await enhance({ maxCharacters: 3 }, 'abcdef')).used.prompt).toBe('abc');
+    const { used, headers } = await enhance({ maxCharacters: 3 }, 'ab😀😀');
     expect(used.prompt).toBe('ab😀');
     expect(headers['x-service-enhanced-prompt']).toBe('ab%F0%9F%98%80');
   });

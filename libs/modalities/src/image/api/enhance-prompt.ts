@@ -1,10 +1,10 @@
 import type { InferenceServices } from '#jobs/api';
 import { callerOf } from '#platform/http';
-import { enhancementNano, enhancementUnit, type PictureUnits } from '../contract/index.js';
-import type { ImageExchange } from './run-image.js';
+import { enhancementNano, enhancementUnit, type ImageUnits } from '../contract/index.js';
+import type { ImageHttpExchange } from './run-image.js';
 
 /** A prompt that may be rewritten. */
-export interface PromptWish {
+export interface PromptOptions {
   prompt: string;
   /** What the caller sent as `enhance_prompt`. */
   wanted: boolean | undefined;
@@ -12,13 +12,13 @@ export interface PromptWish {
   kind: 'generate' | 'edit';
   safeMode: boolean;
   /** Most characters the model takes. */
-  mostCharacters: number;
+  maxCharacters: number;
 }
 
 /** The prompt to use, and what its rewriting adds to what is used. */
 export interface UsedPrompt {
   prompt: string;
-  units: PictureUnits;
+  units: ImageUnits;
   /** Tells the caller what was written; for when the pictures are there, which pay for it. */
   announce: () => void;
 }
@@ -38,8 +38,8 @@ const modesty = 'Keep it suitable for all ages.';
  */
 export async function enhancePrompt(
   services: Pick<InferenceServices, 'rewrite'>,
-  { request, reply, gone }: ImageExchange,
-  { prompt, wanted, kind, safeMode, mostCharacters }: PromptWish,
+  { request, reply, disconnected }: ImageHttpExchange,
+  { prompt, wanted, kind, safeMode, maxCharacters }: PromptOptions,
 ): Promise<UsedPrompt> {
   const written =
     wanted === true
@@ -47,13 +47,13 @@ export async function enhancePrompt(
           instruction: [wishes[kind], manner, ...(safeMode ? [modesty] : [])].join(' '),
           caller: callerOf(request),
           headers: request.headers,
-          gone,
+          disconnected,
           deadlineMs,
           holdNano: enhancementNano,
         })
       : null;
   if (written === null) return { prompt, units: {}, announce: () => undefined };
-  const enhanced = truncated(written, mostCharacters);
+  const enhanced = truncated(written, maxCharacters);
   return {
     prompt: enhanced,
     units: { [enhancementUnit]: 1 },
@@ -62,6 +62,6 @@ export async function enhancePrompt(
 }
 
 /** Never half a character at the end. */
-function truncated(text: string, mostCharacters: number): string {
-  return [...text].slice(0, mostCharacters).join('').toWellFormed();
+function truncated(text: string, maxCharacters: number): string {
+  return [...text].slice(0, maxCharacters).join('').toWellFormed();
 }

@@ -1,18 +1,18 @@
 import { Controller, Get, Inject, Post, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { PlatformError } from '#common';
-import { CallerGone, type InferenceServices, inferenceServices } from '#jobs/api';
+import { ClientDisconnectedError, type InferenceServices, inferenceServices } from '#jobs/api';
 import type { ResolvedModel } from '#model-registry';
-import { Access, Billed, goneSignal, LimitedByModel, validateWire } from '#platform/http';
+import { Access, Billed, disconnectSignal, LimitedByModel, validateWire } from '#platform/http';
 import { GenerateImageRequest, SimpleGenerateImageRequest } from '../contract/generate.request.js';
 import type { ImageStyleList } from '../contract/image.response.js';
-import { enhancementUnit, type PicturePricing } from '../contract/index.js';
+import { enhancementUnit, type ImageJobPricing } from '../contract/index.js';
 import { assertOperation, promptLimitOf } from './edit-payloads.js';
 import { enhancePrompt } from './enhance-prompt.js';
 import { normalizeGenerate } from './image.normalizer.js';
 import { GenerateApiDocument, SimpleGenerateApiDocument, StylesApiDocument } from './image.document.js';
-import { admitImage, findImageModel, type ImageExchange, runImage } from './run-image.js';
-import { type MadePictures, presentAsOpenai, presentPictures } from './image.presenter.js';
+import { admitImage, findImageModel, type ImageHttpExchange, runImage } from './run-image.js';
+import { type MadeImages, presentAsOpenai, presentImages } from './image.presenter.js';
 import { fieldsOfSize } from './openai-size.js';
 import { stylePresets } from './style-presets.js';
 
@@ -37,16 +37,16 @@ export class GenerateImageController {
   async generate(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const startedAt = performance.now();
     const wire = validateWire(GenerateImageRequest, request.body);
-    await this.answering(reply, async (gone) => {
-      const exchange = { request, reply, gone };
+    await this.answering(reply, async (disconnected) => {
+      const exchange = { request, reply, disconnected };
       const resolved = await findImageModel(this.services, exchange, { name: wire.model, type: 'image' });
       const finished = await this.make(exchange, resolved, wire);
       void reply.status(200);
       if (wire.return_binary === true) {
-        const [picture] = finished.pictures;
-        return void reply.type(picture?.contentType ?? '').send(picture?.bytes);
+        const [image] = finished.images;
+        return void reply.type(image?.contentType ?? '').send(image?.bytes);
       }
-      return void reply.send(presentPictures(request.id, finished, performance.now() - startedAt));
+      return void reply.send(presentImages(request.id, finished, performance.now() - startedAt));
     });
   }
 
@@ -56,10 +56,10 @@ export class GenerateImageController {
   @SimpleGenerateApiDocument()
   async generateSimply(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const wire = validateWire(SimpleGenerateImageRequest, request.body);
-    await this.answering(reply, async (gone) => {
-      const exchange = { request, reply, gone };
+    await this.answering(reply, async (disconnected) => {
+      const exchange = { request, reply, disconnected };
       const resolved = await this.knownOrDefault(exchange, wire.model ?? defaultTrait);
-      const { pictures } = await this.make(exchange, resolved, {
+      const { images } = await this.make(exchange, resolved, {
         model: resolved.manifest.id,
         prompt: wire.prompt,
         ...fieldsOfSize(wire.size, resolved.manifest),
@@ -67,19 +67,19 @@ export class GenerateImageController {
         safe_mode: wire.moderation !== 'low',
       });
       const format = wire.response_format === 'url' ? 'url' : 'b64_json';
-      void reply.status(200).send(presentAsOpenai(pictures, format, Math.floor(Date.now() / 1_000)));
+      void reply.status(200).send(presentAsOpenai(images, format, Math.floor(Date.now() / 1_000)));
     });
   }
 
   private async make(
-    exchange: ImageExchange,
+    exchange: ImageHttpExchange,
     resolved: ResolvedModel,
     wire: GenerateImageRequest,
-  ): Promise<MadePictures> {
+  ): Promise<MadeImages> {
     assertOperation(resolved.manifest, 'generate');
     const price = await this.services.price(resolved.manifest.id, exchange.request.id);
     const { manifest } = resolved;
-    const pricing = price.pricing as PicturePricing | null;
+    const pricing = price.pricing as ImageJobPricing | null;
     // What is wrong with a request is said before it counts against a limit, and before anything is rewritten.
     const payload = normalizeGenerate(wire, manifest, pricing);
     const admitted = await admitImage(this.services, exchange, resolved);
@@ -88,7 +88,7 @@ export class GenerateImageController {
       wanted: wire.enhance_prompt,
       kind: 'generate',
       safeMode: payload.safeMode,
-      mostCharacters: promptLimitOf(manifest),
+      maxCharacters: promptLimitOf(manifest),
     });
     const used =
       units[enhancementUnit] === undefined
@@ -100,7 +100,7 @@ export class GenerateImageController {
   }
 
   /** Clients of OpenAI name OpenAI's models: a name that means nothing here means the default (contract 5.2). */
-  private async knownOrDefault(exchange: ImageExchange, name: string): Promise<ResolvedModel> {
+  private async knownOrDefault(exchange: ImageHttpExchange, name: string): Promise<ResolvedModel> {
     try {
       return await findImageModel(this.services, exchange, { name, type: 'image' });
     } catch (error) {
@@ -110,12 +110,12 @@ export class GenerateImageController {
     }
   }
 
-  private async answering(reply: FastifyReply, work: (gone: AbortSignal) => Promise<void>): Promise<void> {
+  private async answering(reply: FastifyReply, work: (disconnected: AbortSignal) => Promise<void>): Promise<void> {
     try {
-      await work(goneSignal(reply));
+      await work(disconnectSignal(reply));
     } catch (error) {
       // Nobody is left to read an answer.
-      if (!(error instanceof CallerGone)) throw error;
+      if (!(error instanceof ClientDisconnectedError)) throw error;
       reply.hijack();
     }
   }

@@ -62,7 +62,7 @@ const naming = {
   'x-service-model-name': { description: 'Its name.', ...text },
 };
 
-interface PictureRoute {
+interface ImageRoute {
   operationId: string;
   summary: string;
   description: string;
@@ -73,7 +73,7 @@ interface PictureRoute {
 }
 
 /** A route that answers with the bytes of a picture. */
-function pictureDocument(route: PictureRoute): MethodDecorator {
+function imageDocument(route: ImageRoute): MethodDecorator {
   const { operationId, summary, description, body, example, contentTypes, headers } = route;
   return applyDecorators(
     ApiTags('Image'),
@@ -94,7 +94,7 @@ function pictureDocument(route: PictureRoute): MethodDecorator {
 const editTypes = ['image/png', 'image/jpeg', 'image/webp'];
 
 export function UpscaleApiDocument(): MethodDecorator {
-  return pictureDocument({
+  return imageDocument({
     operationId: 'upscaleImage',
     summary: 'Make a picture larger',
     description: 'Twice or four times the sides, with sharp edges; answers a PNG.',
@@ -106,7 +106,7 @@ export function UpscaleApiDocument(): MethodDecorator {
 }
 
 export function BackgroundRemoveApiDocument(): MethodDecorator {
-  return pictureDocument({
+  return imageDocument({
     operationId: 'backgroundRemoveImage',
     summary: 'Cut out what stands in front',
     description: 'Answers a PNG whose background is transparent.',
@@ -118,7 +118,7 @@ export function BackgroundRemoveApiDocument(): MethodDecorator {
 }
 
 export function EditApiDocument(): MethodDecorator {
-  return pictureDocument({
+  return imageDocument({
     operationId: 'editImage',
     summary: 'Change a picture',
     description: 'By a prompt; models that repair pictures fill the transparent part from what surrounds it.',
@@ -130,7 +130,7 @@ export function EditApiDocument(): MethodDecorator {
 }
 
 export function MultiEditApiDocument(): MethodDecorator {
-  return pictureDocument({
+  return imageDocument({
     operationId: 'multiEditImage',
     summary: 'Change a picture with the help of others',
     description: 'The first picture is changed; the others are masks (white is filled) or layers, as the model takes.',

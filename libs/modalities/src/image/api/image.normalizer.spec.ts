@@ -51,7 +51,7 @@ describe('a picture that is asked for', () => {
       format: 'webp',
       safeMode: true,
       withExif: false,
-      priceOfPicture: 'resolutions.1K',
+      priceOfImage: 'resolutions.1K',
     });
     expect(normalize({}, painter({}, { guidance: 0 })).guidance).toBe(0);
   });
@@ -75,27 +75,27 @@ describe('a picture that is asked for', () => {
   });
 
   it.each([
-    [{ aspect_ratio: '16:9' }, { width: 1024, height: 576, priceOfPicture: 'resolutions.1K' }],
+    [{ aspect_ratio: '16:9' }, { width: 1024, height: 576, priceOfImage: 'resolutions.1K' }],
     // As clients do that send what the document says by default.
     [
       { aspect_ratio: '16:9', width: 1024, height: 1024 },
-      { width: 1024, height: 576, priceOfPicture: 'resolutions.1K' },
+      { width: 1024, height: 576, priceOfImage: 'resolutions.1K' },
     ],
     [
       { aspect_ratio: '9:16', resolution: '2K' },
-      { width: 1152, height: 2048, priceOfPicture: 'resolutions.2K' },
+      { width: 1152, height: 2048, priceOfImage: 'resolutions.2K' },
     ],
-    [{}, { width: 1024, height: 1024, priceOfPicture: 'resolutions.1K' }],
+    [{}, { width: 1024, height: 1024, priceOfImage: 'resolutions.1K' }],
   ])('takes its size from shape and tier: %j', (body, expected) => {
     expect(normalize(body, painter(shaped))).toMatchObject(expected);
   });
 
   it('is as large as its tier without a shape, too, and charged by the tier it has', () => {
     const tiers = painter({ resolutions: ['1K', '2K'], defaultResolution: '1K' });
-    const large = { width: 2_048, height: 2_048, priceOfPicture: 'resolutions.2K' };
+    const large = { width: 2_048, height: 2_048, priceOfImage: 'resolutions.2K' };
     expect(normalize({ resolution: '2K' }, tiers)).toMatchObject(large);
-    expect(normalize({ width: 1_280, height: 1_280 }, tiers)).toMatchObject({ priceOfPicture: 'resolutions.2K' });
-    expect(normalize({ width: 512, height: 512 }, tiers)).toMatchObject({ priceOfPicture: 'resolutions.1K' });
+    expect(normalize({ width: 1_280, height: 1_280 }, tiers)).toMatchObject({ priceOfImage: 'resolutions.2K' });
+    expect(normalize({ width: 512, height: 512 }, tiers)).toMatchObject({ priceOfImage: 'resolutions.1K' });
     // Registered before its rules were made: none that comes in has such a tier.
     const earlier = (tiers: object) => ({
       ...painter(),

@@ -1,11 +1,11 @@
 import { randomInt } from 'node:crypto';
 import { charactersOf, PlatformError } from '#common';
-import { type ModelManifest, readPictureTier } from '#model-registry/manifest';
+import { type ModelManifest, readImageTier } from '#model-registry/manifest';
 import type { GenerateImageRequest } from '../contract/generate.request.js';
 import { largestSeed } from '../contract/image.request.js';
-import { type ImageJobPayload, type PicturePricing, unitOfPicture } from '../contract/index.js';
+import { type ImageJobPayload, type ImageJobPricing, unitOfImage } from '../contract/index.js';
 import { plainPayload } from './edit-payloads.js';
-import { type PictureSize, readShape, sideOfTier, sizeOfSide, tierOfSize, usualSide } from './picture-size.js';
+import { type ImageSize, readShape, sideOfTier, sizeOfSide, tierOfSize, usualSide } from './image-size.js';
 import { findStyle } from './style-presets.js';
 
 /** What the constraints of a model of type image say (contract 9.1). */
@@ -27,7 +27,7 @@ const defaultGuidance = 7.5;
 export function normalizeGenerate(
   wire: GenerateImageRequest,
   manifest: ModelManifest,
-  pricing: PicturePricing | null,
+  pricing: ImageJobPricing | null,
 ): ImageJobPayload {
   const constraints = manifest.constraints as unknown as ImageConstraints;
   checkPrompt(wire, constraints);
@@ -47,7 +47,7 @@ export function normalizeGenerate(
     format: (wire.format ?? 'webp') as ImageJobPayload['format'],
     safeMode: wire.safe_mode ?? true,
     withExif: wire.embed_exif_metadata ?? false,
-    priceOfPicture: unitOfPicture(pricing, { flat: 'generation', resolution, quality }),
+    priceOfImage: unitOfImage(pricing, { flat: 'generation', resolution, quality }),
   };
 }
 
@@ -100,10 +100,7 @@ function listed(known: string[] | undefined, usual: string | undefined): string[
 }
 
 /** How large a picture becomes, and the tier of that: what is charged is what is made. */
-function sizeOf(
-  wire: GenerateImageRequest,
-  constraints: ImageConstraints,
-): PictureSize & { resolution: string | null } {
+function sizeOf(wire: GenerateImageRequest, constraints: ImageConstraints): ImageSize & { resolution: string | null } {
   const { widthHeightDivisor: divisor, defaultAspectRatio, defaultResolution } = constraints;
   const ratios = listed(constraints.aspectRatios, defaultAspectRatio);
   const tiers = listed(constraints.resolutions, defaultResolution);
@@ -127,7 +124,7 @@ function sizeOf(
 /** Registered models may have a usual tier whose name means no size; who names none is not refused for it. */
 function sideOf(wire: GenerateImageRequest, resolution: string | null): number {
   if (resolution === null) return usualSide;
-  return (wire.resolution ?? null) === null ? (readPictureTier(resolution) ?? usualSide) : sideOfTier(resolution);
+  return (wire.resolution ?? null) === null ? (readImageTier(resolution) ?? usualSide) : sideOfTier(resolution);
 }
 
 /** The other ways to say a size. */

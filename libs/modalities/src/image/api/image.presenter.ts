@@ -1,25 +1,25 @@
 import type { GenerateImageResponse, ImageTiming, SimpleGenerateImageResponse } from '../contract/image.response.js';
 import type { ImageJobPayload } from '../contract/index.js';
-import type { FinishedPicture, FinishedPictures } from './run-image.js';
+import type { FinishedImage, FinishedImages } from './run-image.js';
 
 /** Pictures and what they were made by. */
-export interface MadePictures extends FinishedPictures {
+export interface MadeImages extends FinishedImages {
   modelId: string;
   payload: ImageJobPayload;
 }
 
 /** The JSON of `POST /image/generate`; `totalMs` is the time since the request came in. */
-export function presentPictures(id: string, made: MadePictures, totalMs: number): GenerateImageResponse {
+export function presentImages(id: string, made: MadeImages, totalMs: number): GenerateImageResponse {
   return {
     id,
-    images: made.pictures.map(({ bytes }) => bytes.toString('base64')),
+    images: made.images.map(({ bytes }) => bytes.toString('base64')),
     request: effectiveValues(made),
     timing: timingOf(made, totalMs),
   };
 }
 
 /** What the caller needs to make the same again: the random seed, too (gap 29). No words: the caller has them. */
-function effectiveValues({ modelId, payload }: MadePictures): object {
+function effectiveValues({ modelId, payload }: MadeImages): object {
   const { width, height, steps, guidance, seeds, format, safeMode, withExif } = payload;
   return {
     model: modelId,
@@ -37,18 +37,18 @@ function effectiveValues({ modelId, payload }: MadePictures): object {
 
 /** The JSON of `POST /images/generations`. */
 export function presentAsOpenai(
-  pictures: readonly FinishedPicture[],
+  images: readonly FinishedImage[],
   format: 'b64_json' | 'url',
   createdSeconds: number,
 ): SimpleGenerateImageResponse {
-  const data = pictures.map(({ bytes, contentType }) => {
+  const data = images.map(({ bytes, contentType }) => {
     const text = bytes.toString('base64');
     return format === 'url' ? { url: `data:${contentType};base64,${text}` } : { b64_json: text };
   });
   return { created: createdSeconds, data };
 }
 
-function timingOf({ executionMs, jobMs }: FinishedPictures, totalMs: number): ImageTiming {
+function timingOf({ executionMs, jobMs }: FinishedImages, totalMs: number): ImageTiming {
   return {
     inferenceDuration: Math.round(executionMs),
     inferencePreprocessingTime: Math.max(0, Math.round(totalMs - jobMs)),

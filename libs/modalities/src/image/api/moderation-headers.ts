@@ -1,7 +1,7 @@
 /** What image routes say of the pictures they send (contract 19). */
-export function moderationHeaders(pictures: readonly { blurred: boolean }[]): Record<string, string> {
+export function moderationHeaders(images: readonly { blurred: boolean }[]): Record<string, string> {
   return {
-    'x-service-is-blurred': String(pictures.some(({ blurred }) => blurred)),
+    'x-service-is-blurred': String(images.some(({ blurred }) => blurred)),
     // Nothing is refused for what it shows: what is for adults is blurred. No model of ours looks for the other two.
     'x-service-is-content-violation': 'false',
     'x-service-is-adult-model-content-violation': 'false',

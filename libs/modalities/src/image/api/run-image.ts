@@ -10,17 +10,17 @@ import {
   type ImageEvent,
   imageJob,
   type ImageJobPayload,
-  type PicturePricing,
-  type PictureReadyEvent,
-  quotePictures,
+  type ImageJobPricing,
+  type ImageReadyEvent,
+  quoteImages,
 } from '../contract/index.js';
 import { moderationHeaders } from './moderation-headers.js';
 
-export interface ImageExchange {
+export interface ImageHttpExchange {
   request: FastifyRequest;
   reply: FastifyReply;
   /** The caller's connection. */
-  gone: AbortSignal;
+  disconnected: AbortSignal;
 }
 
 /** The model of a request, there and within the limits of its caller. */
@@ -30,26 +30,26 @@ export interface AdmittedModel {
   tokenReservation: Awaited<ReturnType<InferenceServices['limit']>>['tokenReservation'];
 }
 
-export interface FinishedPicture {
+export interface FinishedImage {
   bytes: Buffer;
   contentType: string;
   blurred: boolean;
 }
 
-export interface FinishedPictures {
-  pictures: FinishedPicture[];
+export interface FinishedImages {
+  images: FinishedImage[];
   /** Ms in the model, over all pictures. */
   executionMs: number;
   /** Ms from the admission to the last picture. */
   jobMs: number;
 }
 
-const mostResultBytes = 134_217_728;
+const maxResultBytes = 134_217_728;
 
 /** Resolves the model; rejects with what `resolve` rejects with and `MODEL_OFFLINE`. */
 export async function findImageModel(
   services: InferenceServices,
-  { request, reply }: ImageExchange,
+  { request, reply }: ImageHttpExchange,
   { name, type }: { name: string; type: ModelType },
 ): Promise<ResolvedModel> {
   const resolved = await services.resolve(name, type, request);
@@ -67,7 +67,7 @@ export async function findImageModel(
 /** Holds a valid request to the limits of its model and looks up what it costs. */
 export async function admitImage(
   services: InferenceServices,
-  { request, reply }: ImageExchange,
+  { request, reply }: ImageHttpExchange,
   resolved: ResolvedModel,
 ): Promise<AdmittedModel> {
   const { tokenReservation } = await services.limit({ request, reply }, { model: resolved.manifest });
@@ -77,12 +77,12 @@ export async function admitImage(
 /** From the quote to the last picture. Rejects as `runRequest` does. */
 export async function runImage(
   services: InferenceServices,
-  { request, reply, gone }: ImageExchange,
+  { request, reply, disconnected }: ImageHttpExchange,
   { resolved, price, tokenReservation }: AdmittedModel,
   payload: ImageJobPayload,
-): Promise<FinishedPictures> {
-  const units = { ...payload.extraUnits, [payload.priceOfPicture]: payload.seeds.length };
-  const quote = new JobQuote(quotePictures(units, price.pricing as PicturePricing | null), price);
+): Promise<FinishedImages> {
+  const units = { ...payload.extraUnits, [payload.priceOfImage]: payload.seeds.length };
+  const quote = new JobQuote(quoteImages(units, price.pricing as ImageJobPricing | null), price);
   const job = {
     requestId: request.id,
     caller: callerOf(request),
@@ -93,10 +93,10 @@ export async function runImage(
     tokenReservation,
   };
   const startedAt = performance.now();
-  const ready = new Map<number, PictureReadyEvent>();
+  const ready = new Map<number, ImageReadyEvent>();
   try {
     await runRequest<ImageEvent>(services, job, {
-      gone,
+      disconnected,
       onEvent: (event) => void ready.set(event.index, event),
       onRepeat: () => ready.clear(),
     });
@@ -106,21 +106,21 @@ export async function runImage(
   const jobMs = performance.now() - startedAt;
   const events = [...ready.values()].toSorted((left, right) => left.index - right.index);
   if (events.length !== payload.seeds.length) throw new PlatformError('INFERENCE_FAILED', 'A picture is missing.');
-  const pictures = await Promise.all(events.map((event) => fetchPicture(services, event)));
+  const images = await Promise.all(events.map((event) => fetchImage(services, event)));
   // Here for all routes, so that none leaves them out.
-  void reply.headers(moderationHeaders(pictures));
+  void reply.headers(moderationHeaders(images));
   return {
-    pictures,
+    images,
     executionMs: events.reduce((sum, event) => sum + event.executionMs, 0),
     jobMs,
   };
 }
 
-async function fetchPicture(
+async function fetchImage(
   { artifacts }: InferenceServices,
-  { artifactId, blurred }: PictureReadyEvent,
-): Promise<FinishedPicture> {
-  const { record, bytes } = await artifacts.read(artifactId, mostResultBytes);
+  { artifactId, blurred }: ImageReadyEvent,
+): Promise<FinishedImage> {
+  const { record, bytes } = await artifacts.read(artifactId, maxResultBytes);
   await discard(artifacts, [artifactId]);
   return { bytes, contentType: record.contentType, blurred };
 }

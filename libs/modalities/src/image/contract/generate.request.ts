@@ -1,11 +1,11 @@
 import { BooleanField, CheckedField, ChoiceField, IntegerField, ObjectListField, TextField } from '#platform/http';
-import { pictureFormats } from './image.job.js';
-import { PictureNumbers, pictureQualities, StyleReference } from './image.request.js';
+import { imageFormats } from './image.job.js';
+import { ImageNumbers, imageQualities, StyleReference } from './image.request.js';
 
 const longestPrompt = 7_500;
 
 /** `POST /image/generate` (contract 5.1). */
-export class GenerateImageRequest extends PictureNumbers {
+export class GenerateImageRequest extends ImageNumbers {
   @TextField({ description: 'Model id, trait or alias.', required: true, minLength: 1, maxLength: 256 })
   model!: string;
 
@@ -36,10 +36,10 @@ export class GenerateImageRequest extends PictureNumbers {
   @TextField({ description: 'Tier of the size, of those the model has.', maxLength: 16 })
   resolution?: string;
 
-  @ChoiceField(pictureQualities, { description: 'For models that have several; ignored elsewhere.' })
+  @ChoiceField(imageQualities, { description: 'For models that have several; ignored elsewhere.' })
   quality?: string;
 
-  @ChoiceField(pictureFormats, { description: 'Of the pictures.', default: 'webp' })
+  @ChoiceField(imageFormats, { description: 'Of the pictures.', default: 'webp' })
   format?: string;
 
   @BooleanField({ description: 'Answer with the bytes of the picture instead of JSON.', default: false })
@@ -116,7 +116,7 @@ export class SimpleGenerateImageRequest {
   @ChoiceField(['b64_json', 'url'], { description: '`url` is a data URL.', nullable: true, default: 'b64_json' })
   response_format?: string;
 
-  @ChoiceField(pictureFormats, { description: 'Of the picture.', default: 'png' })
+  @ChoiceField(imageFormats, { description: 'Of the picture.', default: 'png' })
   output_format?: string;
 
   @ChoiceField(['low', 'auto'], {

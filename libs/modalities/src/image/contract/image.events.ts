@@ -1,7 +1,7 @@
-import type { MailboxEvent } from '#queue';
+import type { ReplyEvent } from '#queue';
 
 /** A picture is in the storage. */
-export interface PictureReadyEvent extends MailboxEvent {
+export interface ImageReadyEvent extends ReplyEvent {
   type: 'picture-ready';
   /** Which of the request's pictures, from 0. */
   index: number;
@@ -12,4 +12,4 @@ export interface PictureReadyEvent extends MailboxEvent {
   executionMs: number;
 }
 
-export type ImageEvent = PictureReadyEvent;
+export type ImageEvent = ImageReadyEvent;

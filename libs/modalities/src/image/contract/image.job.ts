@@ -15,14 +15,14 @@ import { defineJob } from '#queue';
 export const imageOperations = ['generate', 'edit', 'upscale', 'remove-background'] as const;
 export type ImageOperation = (typeof imageOperations)[number];
 
-export const pictureFormats = ['jpeg', 'png', 'webp'] as const;
-export type PictureFormat = (typeof pictureFormats)[number];
+export const imageFormats = ['jpeg', 'png', 'webp'] as const;
+export type ImageFormat = (typeof imageFormats)[number];
 
 /** Most pictures of one request. */
-export const mostVariants = 4;
+export const maxVariants = 4;
 
 /** Most pixels of a picture that is given, on any route (contract 5.5). */
-export const mostPicturePixels = 33_177_600;
+export const maxImagePixels = 33_177_600;
 
 /** What is to be done with pictures, as the worker sees it; the pictures lie in the storage. */
 export class ImageJobPayload {
@@ -46,9 +46,9 @@ export class ImageJobPayload {
   @IsIn([2, 4]) scale!: 2 | 4;
 
   /** One picture is made of each. */
-  @IsArray() @ArrayMaxSize(mostVariants) @IsInt({ each: true }) seeds!: number[];
+  @IsArray() @ArrayMaxSize(maxVariants) @IsInt({ each: true }) seeds!: number[];
 
-  @IsIn(pictureFormats) format!: PictureFormat;
+  @IsIn(imageFormats) format!: ImageFormat;
 
   /** Adult pictures leave blurred. */
   @IsBoolean() safeMode!: boolean;
@@ -57,7 +57,7 @@ export class ImageJobPayload {
   @IsBoolean() withExif!: boolean;
 
   /** Price of each picture, by its place in the price list; see `image.meter.ts`. */
-  @IsString() priceOfPicture!: string;
+  @IsString() priceOfImage!: string;
 
   /** What else is used by a request that makes at least one picture, by price and count. */
   @IsObject() extraUnits!: Record<string, number>;
@@ -80,7 +80,7 @@ export function plainImage(operation: ImageOperation, inputs: string[], seed: nu
     format: 'png',
     safeMode: false,
     withExif: false,
-    priceOfPicture: 'inpaint',
+    priceOfImage: 'inpaint',
     extraUnits: {},
   };
 }

@@ -1,15 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { noTokens } from '#common';
-import {
-  additionalInputs,
-  pictureChargeLines,
-  type PicturePricing,
-  quotePictures,
-  unitOfPicture,
-} from './image.meter.js';
+import { additionalInputs, imageChargeLines, type ImageJobPricing, quoteImages, unitOfImage } from './image.meter.js';
 
 const price = (usd: number) => ({ usd, diem: usd });
-const pricing: PicturePricing = {
+const pricing: ImageJobPricing = {
   generation: price(0.01),
   inpaint: price(0.02),
   resolutions: { '1K': price(0.03), '2K': price(0.05) },
@@ -27,24 +21,24 @@ describe('what a picture costs', () => {
     ['flat where the resolution has no price', { resolution: '4K', quality: 'high' }, 'generation'],
     ['by resolution where none is named: the usual one', { resolution: null, quality: null }, 'resolutions.1K'],
     ['by quality where no resolution is named', { resolution: null, quality: 'high' }, 'quality.1K.high'],
-  ])('is found %s', (_, wish, unit) => {
-    expect(unitOfPicture(pricing, { flat: 'generation', ...wish })).toBe(unit);
+  ])('is found %s', (_, options, unit) => {
+    expect(unitOfImage(pricing, { flat: 'generation', ...options })).toBe(unit);
   });
 
   it('is never nothing because a list leaves it out', () => {
-    const byQuality: PicturePricing = { quality: { '1K': { high: price(0.4) }, '1.5K': { low: price(0.6) } } };
-    const wish = { flat: 'generation', resolution: null, quality: 'high' } as const;
-    expect(unitOfPicture(byQuality, wish)).toBe('quality.1K.high');
-    expect(quotePictures({ 'quality.1K.high': 2 }, byQuality)).toBe(nano(0.8));
-    expect(unitOfPicture(byQuality, { ...wish, resolution: '1.5K', quality: 'low' })).toBe('quality.1.5K.low');
-    expect(quotePictures({ 'quality.1.5K.low': 1 }, byQuality)).toBe(nano(0.6));
+    const byQuality: ImageJobPricing = { quality: { '1K': { high: price(0.4) }, '1.5K': { low: price(0.6) } } };
+    const options = { flat: 'generation', resolution: null, quality: 'high' } as const;
+    expect(unitOfImage(byQuality, options)).toBe('quality.1K.high');
+    expect(quoteImages({ 'quality.1K.high': 2 }, byQuality)).toBe(nano(0.8));
+    expect(unitOfImage(byQuality, { ...options, resolution: '1.5K', quality: 'low' })).toBe('quality.1.5K.low');
+    expect(quoteImages({ 'quality.1.5K.low': 1 }, byQuality)).toBe(nano(0.6));
     const unpriced = expect.objectContaining({ code: 'SERVICE_UNAVAILABLE', retry: 'never' }) as Error;
-    expect(() => unitOfPicture(byQuality, { ...wish, resolution: '2K' })).toThrow(unpriced);
-    expect(() => quotePictures({ generation: 1 }, byQuality)).toThrow(unpriced);
+    expect(() => unitOfImage(byQuality, { ...options, resolution: '2K' })).toThrow(unpriced);
+    expect(() => quoteImages({ generation: 1 }, byQuality)).toThrow(unpriced);
     for (const unit of ['upscale.8x', 'constructor.name']) {
-      expect(() => quotePictures({ [unit]: 1 }, pricing)).toThrow(unpriced);
+      expect(() => quoteImages({ [unit]: 1 }, pricing)).toThrow(unpriced);
     }
-    expect(unitOfPicture(null, wish)).toBe('generation');
+    expect(unitOfImage(null, options)).toBe('generation');
   });
 
   it('counts the pictures beyond those that an edit includes', () => {
@@ -55,8 +49,8 @@ describe('what a picture costs', () => {
 
   it('is charged as it was quoted, line by line', () => {
     const units = { 'quality.1K.high': 3, 'inputImages.additional': 2, 'prompt-enhancement': 1 };
-    expect(quotePictures(units, pricing)).toBe(nano(3 * 0.4 + 2 * 0.007 + 0.04));
-    const lines = pictureChargeLines('painter', { ...noTokens, units }, pricing);
+    expect(quoteImages(units, pricing)).toBe(nano(3 * 0.4 + 2 * 0.007 + 0.04));
+    const lines = imageChargeLines('painter', { ...noTokens, units }, pricing);
     expect(lines.map(({ sku, units: count, amountNano }) => [sku, Number(count), amountNano])).toEqual([
       ['painter-image-quality-1k-high', 3, nano(1.2)],
       ['painter-image-inputimages-additional', 2, nano(0.014)],
@@ -65,9 +59,9 @@ describe('what a picture costs', () => {
   });
 
   it('is nothing for no picture and for a free model', () => {
-    expect(pictureChargeLines('m', { ...noTokens, units: {} }, pricing)).toEqual([]);
-    expect(pictureChargeLines('m', { ...noTokens, units: { 'upscale.2x': 0 } }, pricing)).toEqual([]);
-    expect(pictureChargeLines('m', noTokens, pricing)).toEqual([]);
-    expect(quotePictures({ 'upscale.2x': 1 }, null)).toBe(0n);
+    expect(imageChargeLines('m', { ...noTokens, units: {} }, pricing)).toEqual([]);
+    expect(imageChargeLines('m', { ...noTokens, units: { 'upscale.2x': 0 } }, pricing)).toEqual([]);
+    expect(imageChargeLines('m', noTokens, pricing)).toEqual([]);
+    expect(quoteImages({ 'upscale.2x': 1 }, null)).toBe(0n);
   });
 });

@@ -7,7 +7,7 @@ import type { Price } from '#model-registry/manifest';
  */
 
 /** What manifests of types image, upscale and inpaint call their prices. */
-export interface PicturePricing {
+export interface ImageJobPricing {
   generation?: Price;
   inpaint?: Price;
   resolutions?: Record<string, Price>;
@@ -16,14 +16,14 @@ export interface PicturePricing {
   inputImages?: { included: number; additional: Price };
 }
 
-export type PictureUnits = Readonly<Record<string, number>>;
+export type ImageUnits = Readonly<Record<string, number>>;
 
 /** Rewriting a prompt costs the same whatever model makes the picture of it (contract 5.7). */
 export const enhancementUnit = 'prompt-enhancement';
 const enhancementPrice: Price = { usd: 0.04, diem: 0.04 };
 export const enhancementNano: NanoUsd = nanosOf(enhancementPrice.usd);
 
-export interface PictureWish {
+export interface ImageOptions {
   /** `generation` or `inpaint`: the flat price of the route. */
   flat: 'generation' | 'inpaint';
   /** Tier such as `1K`, where the caller or the model names one. */
@@ -39,7 +39,7 @@ export const usualTier = '1K';
  * Where the price of one picture stands: by quality, else by resolution, else flat (contract 5.7). Throws
  * `SERVICE_UNAVAILABLE` where a price list has none of the three: pictures are free only for models without prices.
  */
-export function unitOfPicture(pricing: PicturePricing | null, { flat, resolution, quality }: PictureWish): string {
+export function unitOfImage(pricing: ImageJobPricing | null, { flat, resolution, quality }: ImageOptions): string {
   const tier = resolution ?? usualTier;
   const units = [...(quality === null ? [] : [`quality.${tier}.${quality}`]), `resolutions.${tier}`, flat];
   if (pricing === null) return flat;
@@ -49,7 +49,7 @@ export function unitOfPicture(pricing: PicturePricing | null, { flat, resolution
 }
 
 /** Pictures beyond those that an edit includes. */
-export function additionalInputs(pricing: PicturePricing | null, inputs: number): PictureUnits {
+export function additionalInputs(pricing: ImageJobPricing | null, inputs: number): ImageUnits {
   const included = pricing?.inputImages?.included;
   if (included === undefined || inputs <= included) return {};
   return { 'inputImages.additional': inputs - included };
@@ -59,21 +59,21 @@ export function additionalInputs(pricing: PicturePricing | null, inputs: number)
  * The worst case of a request: what `pictureChargeLines` bills for the same units. Throws `SERVICE_UNAVAILABLE` for a
  * unit that a price list leaves out.
  */
-export function quotePictures(units: PictureUnits, pricing: PicturePricing | null): NanoUsd {
+export function quoteImages(units: ImageUnits, pricing: ImageJobPricing | null): NanoUsd {
   if (pricing !== null && Object.keys(units).some((unit) => priceOf(unit, pricing) === null)) throw unpriced();
-  return pictureLines('', units, pricing).reduce((sum, { amountNano }) => sum + amountNano, 0n);
+  return imageLines('', units, pricing).reduce((sum, { amountNano }) => sum + amountNano, 0n);
 }
 
 /** The positions of a charge; what was quoted has its price, and of a model without prices all is free. */
-export function pictureChargeLines(
+export function imageChargeLines(
   modelId: string,
   usage: JobUsage,
-  pricing: PicturePricing | null,
+  pricing: ImageJobPricing | null,
 ): { sku: string; units: string; unitPriceNano: NanoUsd; amountNano: NanoUsd }[] {
-  return pictureLines(modelId, usage.units ?? {}, pricing);
+  return imageLines(modelId, usage.units ?? {}, pricing);
 }
 
-function pictureLines(modelId: string, units: PictureUnits, pricing: PicturePricing | null) {
+function imageLines(modelId: string, units: ImageUnits, pricing: ImageJobPricing | null) {
   return Object.entries(units).flatMap(([unit, count]) => {
     const price = priceOf(unit, pricing);
     if (price === null || count === 0) return [];
@@ -89,7 +89,7 @@ function pictureLines(modelId: string, units: PictureUnits, pricing: PicturePric
   });
 }
 
-function priceOf(unit: string, pricing: PicturePricing | null): Price | null {
+function priceOf(unit: string, pricing: ImageJobPricing | null): Price | null {
   return unit === enhancementUnit ? enhancementPrice : priceAt(pricing, unit);
 }
 
@@ -97,7 +97,7 @@ function priceOf(unit: string, pricing: PicturePricing | null): Price | null {
 const qualityPlace = /^(quality)\.(.+)\.([^.]+)$/;
 const tierPlace = /^([^.]+)\.(.+)$/;
 
-function priceAt(pricing: PicturePricing | null, place: string): Price | null {
+function priceAt(pricing: ImageJobPricing | null, place: string): Price | null {
   const [, ...names] = qualityPlace.exec(place) ?? tierPlace.exec(place) ?? [place, place];
   let found: unknown = pricing;
   for (const name of names) {

@@ -10,23 +10,23 @@ import {
 } from '#platform/http';
 
 /** A picture as it comes over the wire: a file of a form, base64, a data URL, or a URL where the route takes one. */
-export type WirePicture = UploadedFile | string;
+export type WireImage = UploadedFile | string;
 
 export const aspectRatios = ['auto', '1:1', '3:2', '16:9', '21:9', '9:16', '2:3', '3:4', '4:5'] as const;
 export const editFormats = ['jpeg', 'jpg', 'png', 'webp'] as const;
-export const pictureQualities = ['low', 'medium', 'high'] as const;
+export const imageQualities = ['low', 'medium', 'high'] as const;
 
 /** Bytes of one picture (contract 5.4 and 5.5): 25 MB. */
-export const mostPictureBytes = 25 * 1024 * 1024;
+export const maxImageBytes = 25 * 1024 * 1024;
 /** Pictures of one form; the model's own bound is lower. */
-export const mostInputPictures = 16;
+export const maxInputImages = 16;
 
-const pictureHelp = 'A file of a form, base64, or a data URL; under 25 MB.';
+const imageHelp = 'A file of a form, base64, or a data URL; under 25 MB.';
 
 /** `POST /image/upscale` (contract 5.4). */
 export class UpscaleImageRequest {
-  @FileField({ description: pictureHelp, required: true, orText: true, mayBeEmpty: true })
-  image!: WirePicture;
+  @FileField({ description: imageHelp, required: true, orText: true, mayBeEmpty: true })
+  image!: WireImage;
 
   @NumberField({
     description: '2 or 4; 4 becomes 2 where the result would be too large.',
@@ -71,7 +71,7 @@ class EditRequest {
   })
   resolution?: string;
 
-  @ChoiceField(pictureQualities, { description: 'For models that have several.' })
+  @ChoiceField(imageQualities, { description: 'For models that have several.' })
   quality?: string;
 
   @ChoiceField(editFormats, { description: 'png at 1K, jpeg above. `jpg` is `jpeg`.' })
@@ -89,8 +89,8 @@ class EditRequest {
 
 /** `POST /image/edit` (contract 5.5). */
 export class EditImageRequest extends EditRequest {
-  @FileField({ description: `${pictureHelp} Or an http URL.`, required: true, orText: true, mayBeEmpty: true })
-  image!: WirePicture;
+  @FileField({ description: `${imageHelp} Or an http URL.`, required: true, orText: true, mayBeEmpty: true })
+  image!: WireImage;
 
   @TextField({ description: 'Model id, trait or alias; the default model when absent.', minLength: 1, maxLength: 256 })
   model?: string;
@@ -104,15 +104,15 @@ export class MultiEditImageRequest extends EditRequest {
     orText: true,
     mayBeEmpty: true,
     minItems: 1,
-    maxItems: mostInputPictures,
+    maxItems: maxInputImages,
   })
-  images!: WirePicture[];
+  images!: WireImage[];
 }
 
 /** `POST /image/background-remove` (contract 5.6). */
 export class BackgroundRemoveImageRequest {
-  @FileField({ description: pictureHelp, orText: true, mayBeEmpty: true })
-  image?: WirePicture;
+  @FileField({ description: imageHelp, orText: true, mayBeEmpty: true })
+  image?: WireImage;
 
   @TextField({ description: 'An http URL of the picture, instead of `image`.', format: 'uri', maxLength: 8_192 })
   image_url?: string;
@@ -140,7 +140,7 @@ const side = {
 };
 
 /** The numbers of `POST /image/generate` that its other members build on (contract 5.1). */
-export class PictureNumbers {
+export class ImageNumbers {
   @IntegerField(side)
   width?: number;
 

@@ -4,18 +4,18 @@ import type {
   GenerateInput,
   InpaintInput,
   MatteOutput,
-  PictureOutput,
+  ImageOutput,
   RgbPixels,
   TaskRequest,
   TaskResult,
   TaskRunner,
   UpscaleInput,
 } from '#inference/host';
-import { decodePicture, encodePicture, type Pixels } from '#media';
-import type { MailboxEvent, RunningJob } from '#queue';
+import { decodeImage, encodeImage, type Pixels } from '#media';
+import type { ReplyEvent, RunningJob } from '#queue';
 import type { ArtifactStore } from '#storage';
 import { exampleManifest } from '#test/example-manifest';
-import { type ImageJobPayload, type PictureReadyEvent, plainImage } from '../contract/index.js';
+import { type ImageJobPayload, type ImageReadyEvent, plainImage } from '../contract/index.js';
 import { ImageProcessor } from './image.processor.js';
 
 type Answer = (request: TaskRequest, signal: AbortSignal) => object | null;
@@ -33,7 +33,7 @@ class ScriptedRunner implements TaskRunner {
   }
 }
 
-const plain: ImageJobPayload = { ...plainImage('upscale', ['base'], 5), priceOfPicture: 'upscale.2x' };
+const plain: ImageJobPayload = { ...plainImage('upscale', ['base'], 5), priceOfImage: 'upscale.2x' };
 
 /** Four by two: the left half opaque red, the right half transparent. */
 const half: Pixels = {
@@ -46,10 +46,10 @@ const half: Pixels = {
   }),
 };
 
-const doubled: Answer = ({ input }): PictureOutput => {
-  const { picture } = input as UpscaleInput;
-  const { width, height } = picture;
-  return { picture: { width: width * 2, height: height * 2, data: new Uint8Array(width * height * 12).fill(90) } };
+const doubled: Answer = ({ input }): ImageOutput => {
+  const { image } = input as UpscaleInput;
+  const { width, height } = image;
+  return { image: { width: width * 2, height: height * 2, data: new Uint8Array(width * height * 12).fill(90) } };
 };
 
 async function process(
@@ -57,12 +57,12 @@ async function process(
   answer: Answer,
   {
     family = 'esrgan',
-    judge = null,
+    safetyClassifier = null,
     inputs = { base: half },
-  }: { family?: string; judge?: TaskRunner | null; inputs?: Record<string, Pixels> } = {},
+  }: { family?: string; safetyClassifier?: TaskRunner | null; inputs?: Record<string, Pixels> } = {},
 ) {
   const stored = new Map<string, Buffer>();
-  for (const [name, pixels] of Object.entries(inputs)) stored.set(name, await encodePicture(pixels, { format: 'png' }));
+  for (const [name, pixels] of Object.entries(inputs)) stored.set(name, await encodeImage(pixels, { format: 'png' }));
   const artifacts = {
     read: async (id: string) => ({ record: {}, bytes: stored.get(id) ?? expect.fail(`no artifact ${id}`) }),
     put: async (bytes: Buffer) => {
@@ -71,7 +71,7 @@ async function process(
       return { id };
     },
   } as unknown as ArtifactStore;
-  const events: MailboxEvent[] = [];
+  const events: ReplyEvent[] = [];
   const abort = new AbortController();
   const runner = new ScriptedRunner((request, signal) => {
     const output = answer(request, signal);
@@ -81,16 +81,16 @@ async function process(
   const job = {
     envelope: { requestId: 'r', payload: { ...plain, ...changes } },
     signal: abort.signal,
-    mailbox: { send: (...sent: MailboxEvent[]) => void events.push(...sent) },
+    replies: { send: (...sent: ReplyEvent[]) => void events.push(...sent) },
   } as unknown as RunningJob<ImageJobPayload>;
   const manifest = exampleManifest({ family });
-  const report = await new ImageProcessor({ runner, manifest, artifacts, helper: () => judge }).process(job);
-  const pictures = await Promise.all(
-    (events as PictureReadyEvent[]).map(({ artifactId }) =>
-      decodePicture(stored.get(artifactId) ?? expect.fail('nothing stored'), { channels: 4 }),
+  const report = await new ImageProcessor({ runner, manifest, artifacts, helper: () => safetyClassifier }).process(job);
+  const images = await Promise.all(
+    (events as ImageReadyEvent[]).map(({ artifactId }) =>
+      decodeImage(stored.get(artifactId) ?? expect.fail('nothing stored'), { channels: 4 }),
     ),
   );
-  return { report, events: events as PictureReadyEvent[], pictures, requests: runner.requests };
+  return { report, events: events as ImageReadyEvent[], images, requests: runner.requests };
 }
 
 const firstInput = (requests: readonly TaskRequest[]): object =>
@@ -98,26 +98,26 @@ const firstInput = (requests: readonly TaskRequest[]): object =>
 
 describe('the processor of pictures', () => {
   it('has a picture upscaled, shown over white, and says what it is charged for', async () => {
-    const { report, pictures, requests } = await process({}, doubled);
-    expect(pictures[0]).toMatchObject({ width: 8, height: 4 });
+    const { report, images, requests } = await process({}, doubled);
+    expect(images[0]).toMatchObject({ width: 8, height: 4 });
     expect(report).toMatchObject({ cancelled: false, usage: { promptTokens: 0, units: { 'upscale.2x': 1 } } });
-    const { picture, scale } = firstInput(requests) as UpscaleInput;
+    const { image, scale } = firstInput(requests) as UpscaleInput;
     expect(scale).toBe(2);
-    expect([...picture.data.subarray(0, 3)]).toEqual([200, 10, 10]);
-    expect([...picture.data.subarray(9, 12)]).toEqual([255, 255, 255]);
+    expect([...image.data.subarray(0, 3)]).toEqual([200, 10, 10]);
+    expect([...image.data.subarray(9, 12)]).toEqual([255, 255, 255]);
   });
 
   it('cuts out with the matte, and leaves transparent what was', async () => {
     const matte: MatteOutput = { width: 4, height: 2, alpha: Uint8Array.of(0, 255, 255, 255, 128, 255, 255, 255) };
-    const { pictures } = await process({ operation: 'remove-background', priceOfPicture: 'inpaint' }, () => matte, {
+    const { images } = await process({ operation: 'remove-background', priceOfImage: 'inpaint' }, () => matte, {
       family: 'u2net',
     });
-    const alpha = [...(pictures[0]?.data ?? [])].filter((_, index) => index % 4 === 3);
+    const alpha = [...(images[0]?.data ?? [])].filter((_, index) => index % 4 === 3);
     expect(alpha).toEqual([0, 255, 0, 0, 128, 255, 0, 0]);
   });
 
-  const filled: Answer = ({ input }): PictureOutput => ({ picture: (input as InpaintInput).picture });
-  const edit = { operation: 'edit', priceOfPicture: 'inpaint' } as const;
+  const filled: Answer = ({ input }): ImageOutput => ({ image: (input as InpaintInput).image });
+  const edit = { operation: 'edit', priceOfImage: 'inpaint' } as const;
 
   it('fills what is transparent', async () => {
     const { requests } = await process(edit, filled, { family: 'migan' });
@@ -125,9 +125,9 @@ describe('the processor of pictures', () => {
   });
 
   it('draws a picture anew with a model that makes pictures of words: fitted to its size, as strongly as was said', async () => {
-    const wish = { ...edit, prompt: 'a bird', width: 8, height: 8, steps: 12, strength: 0.4, seeds: [9] };
-    const drawn: Answer = ({ input }): PictureOutput => ({ picture: (input as GenerateInput).picture as RgbPixels });
-    const { requests, pictures } = await process(wish, drawn, { family: 'stable-diffusion' });
+    const options = { ...edit, prompt: 'a bird', width: 8, height: 8, steps: 12, strength: 0.4, seeds: [9] };
+    const drawn: Answer = ({ input }): ImageOutput => ({ image: (input as GenerateInput).image as RgbPixels });
+    const { requests, images } = await process(options, drawn, { family: 'stable-diffusion' });
     expect(requests.map(({ task }) => task)).toEqual(['generate']);
     expect(firstInput(requests)).toMatchObject({
       prompt: 'a bird',
@@ -137,8 +137,8 @@ describe('the processor of pictures', () => {
       strength: 0.4,
       seed: 9,
     });
-    expect(firstInput(requests)).toMatchObject({ picture: { width: 8, height: 8 } });
-    expect(pictures[0]).toMatchObject({ width: 8, height: 8 });
+    expect(firstInput(requests)).toMatchObject({ image: { width: 8, height: 8 } });
+    expect(images[0]).toMatchObject({ width: 8, height: 8 });
   });
 
   it('fills what a second picture shows in white, at the size of the first', async () => {
@@ -159,18 +159,18 @@ describe('the processor of pictures', () => {
   });
 
   it('makes a picture of each seed, and charges those that were made when it is cancelled', async () => {
-    const wish = { operation: 'generate', inputs: [], seeds: [3, 4, 5], priceOfPicture: 'generation' } as const;
+    const payload = { operation: 'generate', inputs: [], seeds: [3, 4, 5], priceOfImage: 'generation' } as const;
     const extraUnits = { 'prompt-enhancement': 1 };
-    const made: PictureOutput = { picture: { width: 2, height: 2, data: new Uint8Array(12) } };
+    const made: ImageOutput = { image: { width: 2, height: 2, data: new Uint8Array(12) } };
     const options = { family: 'stable-diffusion', inputs: {} };
-    const all = await process({ ...wish, seeds: [...wish.seeds], inputs: [], extraUnits }, () => made, options);
+    const all = await process({ ...payload, seeds: [...payload.seeds], inputs: [], extraUnits }, () => made, options);
     expect(all.events.map(({ index }) => index)).toEqual([0, 1, 2]);
     expect(all.requests.map(({ input }) => (input as { seed: number }).seed)).toEqual([3, 4, 5]);
     expect(all.report.usage?.units).toEqual({ generation: 3, 'prompt-enhancement': 1 });
 
     let calls = 0;
     const some = await process(
-      { ...wish, seeds: [...wish.seeds], inputs: [], extraUnits },
+      { ...payload, seeds: [...payload.seeds], inputs: [], extraUnits },
       () => (++calls === 3 ? null : made),
       options,
     );
@@ -178,14 +178,14 @@ describe('the processor of pictures', () => {
       cancelled: true,
       usage: { units: { generation: 2, 'prompt-enhancement': 1 } },
     });
-    const none = await process({ ...wish, seeds: [...wish.seeds], inputs: [], extraUnits }, () => null, options);
+    const none = await process({ ...payload, seeds: [...payload.seeds], inputs: [], extraUnits }, () => null, options);
     expect(none.report).toMatchObject({ cancelled: true, usage: { units: {} } });
   });
 
   const judging = (porn: number) => new ScriptedRunner((): ClassifyOutput => ({ scores: { porn, neutral: 1 - porn } }));
   /** Black and white columns: what a blur takes away. */
   const striped: Answer = () => ({
-    picture: {
+    image: {
       width: 64,
       height: 8,
       data: Uint8Array.from({ length: 64 * 8 * 3 }, (_, i) => (Math.floor(i / 3) % 2) * 255),
@@ -198,13 +198,13 @@ describe('the processor of pictures', () => {
       const reds = [...data].filter((_, i) => i % 4 === 0 && Math.abs(((i / 4) % 64) - 32) < 12);
       return Math.max(...reds) - Math.min(...reds);
     };
-    const seen = await process({ safeMode: true }, striped, { judge: judging(0.9) });
+    const seen = await process({ safeMode: true }, striped, { safetyClassifier: judging(0.9) });
     expect(seen.events[0]?.blurred).toBe(true);
-    expect(contrast(seen.pictures[0] ?? half)).toBeLessThan(60);
-    const harmless = await process({ safeMode: true }, striped, { judge: judging(0.2) });
+    expect(contrast(seen.images[0] ?? half)).toBeLessThan(60);
+    const harmless = await process({ safeMode: true }, striped, { safetyClassifier: judging(0.2) });
     expect(harmless.events[0]?.blurred).toBe(false);
-    expect(contrast(harmless.pictures[0] ?? half)).toBe(255);
-    const unsafe = await process({ safeMode: false }, striped, { judge: judging(0.9) });
+    expect(contrast(harmless.images[0] ?? half)).toBe(255);
+    const unsafe = await process({ safeMode: false }, striped, { safetyClassifier: judging(0.9) });
     expect(unsafe.events[0]?.blurred).toBe(false);
   });
 

@@ -1,27 +1,27 @@
 import { noTokens, PlatformError } from '#common';
 import type { TaskRunner } from '#inference/host';
-import { decodePicture, encodePicture, pictureContentTypes, type Pixels } from '#media';
+import { decodeImage, encodeImage, imageContentTypes, type Pixels } from '#media';
 import type { ModelManifest } from '#model-registry/manifest';
 import type { JobReport, RunningJob } from '#queue';
 import type { ArtifactStore } from '#storage';
-import { type ImageJobPayload, mostPicturePixels, type PictureReadyEvent } from '../contract/index.js';
-import { makePicture } from './picture-operations.js';
-import { checkPicture, safetyModelId } from './safety-check.js';
+import { type ImageJobPayload, maxImagePixels, type ImageReadyEvent } from '../contract/index.js';
+import { makeImage } from './image-operations.js';
+import { checkImage, safetyModelId } from './safety-check.js';
 
-export interface ImageParts {
+export interface ImageProcessorDependencies {
   runner: TaskRunner;
   manifest: ModelManifest;
   artifacts: ArtifactStore;
   helper: (modelId: string) => TaskRunner | null;
 }
 
-const mostInputBytes = 26_214_400;
+const maxInputBytes = 26_214_400;
 /** A result waits for the api for as long as a job may take, and no longer. */
 const resultLifetimeMs = 1_200_000;
 
 /** Runs one job: reads its pictures, makes one for each seed, and puts them into the storage. */
 export class ImageProcessor {
-  constructor(private readonly parts: ImageParts) {}
+  constructor(private readonly parts: ImageProcessorDependencies) {}
 
   /** Rejects with a `PlatformError`; a cancelled job ends well, with the pictures that were made. */
   async process(job: RunningJob<ImageJobPayload>): Promise<JobReport> {
@@ -34,7 +34,7 @@ export class ImageProcessor {
       made++;
     }
     return {
-      usage: { ...noTokens, units: made === 0 ? {} : { ...payload.extraUnits, [payload.priceOfPicture]: made } },
+      usage: { ...noTokens, units: made === 0 ? {} : { ...payload.extraUnits, [payload.priceOfImage]: made } },
       cancelled: job.signal.aborted,
       executionMs: Math.round(performance.now() - startedAt),
     };
@@ -46,50 +46,48 @@ export class ImageProcessor {
     { inputs, index, seed }: { inputs: readonly Pixels[]; index: number; seed: number },
   ): Promise<boolean> {
     const startedAt = performance.now();
-    const { envelope, signal, mailbox } = job;
+    const { envelope, signal, replies } = job;
     const { payload } = envelope;
     const { runner, manifest, helper } = this.parts;
     const id = `${envelope.requestId}-${index}`;
-    const picture = await makePicture(
+    const image = await makeImage(
       { payload, inputs, seed, family: manifest.family },
       { runner, id, options: { signal } },
     );
-    if (picture === null || signal.aborted) return false;
+    if (image === null || signal.aborted) return false;
     const judged = payload.safeMode
-      ? await checkPicture(picture, { judge: helper(safetyModelId), id, signal })
-      : { picture, blurred: false };
+      ? await checkImage(image, { safetyClassifier: helper(safetyModelId), id, signal })
+      : { image, blurred: false };
     if (signal.aborted) return false;
-    const artifactId = await this.store(judged.picture, payload, { modelId: manifest.id, seed });
+    const artifactId = await this.store(judged.image, payload, { modelId: manifest.id, seed });
     const executionMs = Math.round(performance.now() - startedAt);
-    const event: PictureReadyEvent = { type: 'picture-ready', index, artifactId, blurred: judged.blurred, executionMs };
-    mailbox.send(event);
+    const event: ImageReadyEvent = { type: 'picture-ready', index, artifactId, blurred: judged.blurred, executionMs };
+    replies.send(event);
     return true;
   }
 
   private async decode(artifactIds: readonly string[]): Promise<Pixels[]> {
-    const pictures: Pixels[] = [];
+    const images: Pixels[] = [];
     for (const id of artifactIds) {
-      const { bytes } = await this.parts.artifacts.read(id, mostInputBytes);
+      const { bytes } = await this.parts.artifacts.read(id, maxInputBytes);
       // The api has looked at the header by the bounds of its route; these are the widest of them.
-      pictures.push(await decodePicture(bytes, { channels: 4, maxPixels: mostPicturePixels, param: 'image' }));
+      images.push(await decodeImage(bytes, { channels: 4, maxPixels: maxImagePixels, param: 'image' }));
     }
-    return pictures;
+    return images;
   }
 
   private async store(
-    picture: Pixels,
+    image: Pixels,
     { format, withExif, prompt, steps }: ImageJobPayload,
     { modelId, seed }: { modelId: string; seed: number },
   ): Promise<string> {
     const exif = { ImageDescription: prompt, Software: `${modelId} (seed ${seed}, steps ${steps})` };
-    const bytes = await encodePicture(picture, { format, exif: withExif ? exif : undefined }).catch(
-      (cause: unknown) => {
-        throw new PlatformError('INFERENCE_FAILED', 'The picture could not be encoded.', null, { cause });
-      },
-    );
+    const bytes = await encodeImage(image, { format, exif: withExif ? exif : undefined }).catch((cause: unknown) => {
+      throw new PlatformError('INFERENCE_FAILED', 'The picture could not be encoded.', null, { cause });
+    });
     const { id } = await this.parts.artifacts.put(bytes, {
       kind: 'result',
-      contentType: pictureContentTypes[format],
+      contentType: imageContentTypes[format],
       lifetimeMs: resultLifetimeMs,
     });
     return id;

@@ -11,8 +11,8 @@ const adultClasses = ['porn', 'hentai'];
 /** Blur over the longer side: enough that nothing can be made out. */
 const blurShare = 0.05;
 
-export interface CheckedPicture {
-  picture: Pixels;
+export interface CheckedImage {
+  image: Pixels;
   blurred: boolean;
 }
 
@@ -20,21 +20,21 @@ export interface CheckedPicture {
  * Blurs a picture that is for adults. Rejects with `MODEL_OFFLINE` while the worker does not hold the model that judges:
  * no picture leaves unseen that was to be seen through.
  */
-export async function checkPicture(
-  picture: Pixels,
-  { judge, id, signal }: { judge: TaskRunner | null; id: string; signal: AbortSignal },
-): Promise<CheckedPicture> {
-  if (judge === null) {
+export async function checkImage(
+  image: Pixels,
+  { safetyClassifier, id, signal }: { safetyClassifier: TaskRunner | null; id: string; signal: AbortSignal },
+): Promise<CheckedImage> {
+  if (safetyClassifier === null) {
     const message = `The model ${safetyModelId}, which looks at pictures before they leave, is not loaded. Try again later, or set safe_mode to false.`;
     throw new PlatformError('MODEL_OFFLINE', message, 'safe_mode');
   }
-  const input = { picture: { width: picture.width, height: picture.height, data: withoutAlpha(picture) } };
-  const { output } = await judge.runTask({ id: `${id}-safety`, task: 'classify', input }, { signal });
+  const input = { image: { width: image.width, height: image.height, data: withoutAlpha(image) } };
+  const { output } = await safetyClassifier.runTask({ id: `${id}-safety`, task: 'classify', input }, { signal });
   const scores = (output as ClassifyOutput | null)?.scores ?? {};
   const adult = adultClasses.reduce((sum, name) => sum + (scores[name] ?? 0), 0);
-  if (adult < adultFrom) return { picture, blurred: false };
-  const sigma = Math.max(4, Math.max(picture.width, picture.height) * blurShare);
-  return { picture: await blurPixels(picture, sigma), blurred: true };
+  if (adult < adultFrom) return { image, blurred: false };
+  const sigma = Math.max(4, Math.max(image.width, image.height) * blurShare);
+  return { image: await blurPixels(image, sigma), blurred: true };
 }
 
 function withoutAlpha({ channels, data }: Pixels): Uint8Array {

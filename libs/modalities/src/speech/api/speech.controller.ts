@@ -6,22 +6,22 @@ import { PlatformError } from '#common';
 import {
   type AdmittedUse,
   balanceHeaders,
-  CallerGone,
-  exchangeEnds,
+  ClientDisconnectedError,
+  abortSources,
   type InferenceServices,
   inferenceServices,
-  type JobExchange,
+  type JobStream,
   modelHeaders,
-  openExchange,
+  openJobStream,
 } from '#jobs/api';
-import { audioContentTypes, withSoundLength } from '#media';
+import { audioContentTypes, withAudioLength } from '#media';
 import type { ModelManifest } from '#model-registry/manifest';
-import { Billed, callerOf, goneSignal, LimitedByModel, validateWire } from '#platform/http';
+import { Billed, callerOf, disconnectSignal, LimitedByModel, validateWire } from '#platform/http';
 import type { SpeechEvent } from '../contract/speech.events.js';
 import { speechJob, type SpeechJobPayload } from '../contract/speech.job.js';
 import { quoteSpeech, type SpeechPricing } from '../contract/speech.meter.js';
 import { SpeechRequest } from '../contract/speech.request.js';
-import { SoundRelay } from './sound-relay.js';
+import { AudioRelay } from './audio-relay.js';
 import { SpeechApiDocument } from './speech.document.js';
 import { speechModel, type SpeechModel } from './speech.model.js';
 import { normalizeSpeech, unknownVoice } from './speech.normalizer.js';
@@ -41,9 +41,9 @@ interface AdmissibleSpeech {
 
 /** One request on its way. */
 interface OpenedSpeech extends AdmissibleSpeech {
-  exchange: JobExchange<SpeechEvent>;
-  relay: SoundRelay;
-  gone: AbortSignal;
+  exchange: JobStream<SpeechEvent>;
+  relay: AudioRelay;
+  disconnected: AbortSignal;
 }
 
 @Controller('audio')
@@ -58,7 +58,7 @@ export class SpeechController {
   @LimitedByModel()
   @SpeechApiDocument()
   async speak(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    const gone = goneSignal(reply);
+    const disconnected = disconnectSignal(reply);
     const wire = validateWire(SpeechRequest, request.body);
     const name = wire.model ?? '';
     const resolved = await this.services.resolve(name === '' ? defaultModel : name, 'tts', request);
@@ -73,14 +73,14 @@ export class SpeechController {
     if (handle !== null) payload.sampleId = await this.sampleOf(request, handle, model);
     const admissible = { manifest, payload, streaming, allowed };
     const exchange = await this.admit(request, reply, admissible);
-    const relay = new SoundRelay(this.services.artifacts);
+    const relay = new AudioRelay(this.services.artifacts);
     try {
-      const isWell = await this.answer({ ...admissible, exchange, relay, gone }, reply);
+      const isWell = await this.answer({ ...admissible, exchange, relay, disconnected }, reply);
       if (isWell && handle !== null) await this.voices.used(callerOf(request).accountId, handle, model);
     } catch (error) {
       await relay.clear();
       // Nobody is left to read an answer.
-      if (!(error instanceof CallerGone)) throw error;
+      if (!(error instanceof ClientDisconnectedError)) throw error;
       reply.hijack();
     }
   }
@@ -95,7 +95,7 @@ export class SpeechController {
     request: FastifyRequest,
     reply: FastifyReply,
     { manifest, payload, streaming, allowed }: AdmissibleSpeech,
-  ): Promise<JobExchange<SpeechEvent>> {
+  ): Promise<JobStream<SpeechEvent>> {
     const { services } = this;
     const price = await services.price(manifest.id, request.id);
     const quote = new JobQuote(quoteSpeech(payload.text, price.pricing as SpeechPricing | null), price);
@@ -112,7 +112,7 @@ export class SpeechController {
       tokenReservation: allowed.tokenReservation,
     };
     try {
-      return await openExchange<SpeechEvent>(services, request.id, () => services.admit(job));
+      return await openJobStream<SpeechEvent>(services, request.id, () => services.admit(job));
     } finally {
       void reply.headers(balanceHeaders(quote));
     }
@@ -143,16 +143,16 @@ export class SpeechController {
     const { bytes, samples } = relay;
     void reply.header('content-length', bytes);
     this.send(
-      relay.read((head) => withSoundLength(head, { format: payload.format, bytes, samples })),
+      relay.read((head) => withAudioLength(head, { format: payload.format, bytes, samples })),
       opened,
       reply,
     );
   }
 
   /** From admission to the last event, at the worker's pace: a slow reader keeps no model waiting. */
-  private async run({ exchange, relay, manifest, gone, streaming }: OpenedSpeech): Promise<void> {
+  private async run({ exchange, relay, manifest, disconnected, streaming }: OpenedSpeech): Promise<void> {
     const { deadlineMs } = speechJob.policy;
-    const ends = exchangeEnds(this.services, { modelId: manifest.id, gone, deadlineMs });
+    const ends = abortSources(this.services, { modelId: manifest.id, disconnected, deadlineMs });
     // Sound that is on its way to the caller cannot begin anew.
     const onRepeat = streaming ? undefined : () => void relay.clear();
     try {
@@ -164,10 +164,10 @@ export class SpeechController {
     }
   }
 
-  private send(sound: AsyncGenerator<Buffer>, { relay, payload }: OpenedSpeech, reply: FastifyReply): void {
+  private send(audio: AsyncGenerator<Buffer>, { relay, payload }: OpenedSpeech, reply: FastifyReply): void {
     const { stalledMs } = this.services.settings;
     const body = Readable.from(
-      unlessStalled(sound, stalledMs, () => reply.raw.destroy()),
+      unlessStalled(audio, stalledMs, () => reply.raw.destroy()),
       { objectMode: false },
     );
     // What a reader who left did not take.

@@ -21,7 +21,7 @@ const speechExamples = {
   },
 };
 
-const sound = { schema: { type: 'string', format: 'binary' } };
+const audio = { schema: { type: 'string', format: 'binary' } };
 
 /** What the document says of `POST /audio/speech`. */
 export function SpeechApiDocument(): MethodDecorator {
@@ -39,7 +39,7 @@ export function SpeechApiDocument(): MethodDecorator {
     ApiResponse({
       status: 200,
       description: 'The sound; with `streaming`, each sentence as soon as it is made.',
-      content: Object.fromEntries(speechFormats.map((format) => [audioContentTypes[format], sound])),
+      content: Object.fromEntries(speechFormats.map((format) => [audioContentTypes[format], audio])),
     }),
     ApiErrors('openai', [400, 401, 402, 403, 404, 413, 415, 429, 500, 503, 504]),
   );

@@ -32,8 +32,8 @@ function formatOf(wire: SpeechRequest, model: SpeechModel): SpeechFormat {
 /** Throws `INVALID_REQUEST` naming the field that the model cannot fulfil. Null counts as absent. */
 export function normalizeSpeech(wire: SpeechRequest, model: SpeechModel): NormalizedSpeech {
   const format = formatOf(wire, model);
-  const wish = wire.voice ?? null;
-  const voice = wish === null || wish === '' ? defaultVoice(model) : wish;
+  const options = wire.voice ?? null;
+  const voice = options === null || options === '' ? defaultVoice(model) : options;
   const isHandle = !model.voices.includes(voice) && model.cloning !== null && isVoiceHandle(voice);
   if (!isHandle && !model.voices.includes(voice)) throw unknownVoice(model);
   return {

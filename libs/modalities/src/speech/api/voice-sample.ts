@@ -3,7 +3,7 @@ import { decodeAudio, type MediaContainer, type MediaTools, probeAudio, sniffCon
 import type { VoiceCloning } from './speech.model.js';
 
 /** Longest recording of a voice, in seconds. */
-export const mostSampleSeconds = 60;
+export const maxSampleSeconds = 60;
 
 /** How model records name containers, and what the first bytes of a file tell. */
 const containers: Readonly<Record<string, MediaContainer>> = {
@@ -38,7 +38,7 @@ export async function checkVoiceSample(
     const formats = cloning.accepted_formats.join(', ');
     throw new PlatformError('INVALID_AUDIO_FORMAT', `The recording must be one of: ${formats}.`, 'file');
   }
-  const limits = { maxSeconds: mostSampleSeconds, signal };
+  const limits = { maxSeconds: maxSampleSeconds, signal };
   const { durationSeconds } = await probeAudio(media, bytes, limits);
   const seconds = durationSeconds ?? (await countSeconds(media, bytes, limits));
   if (seconds >= cloning.min_sample_seconds) return;

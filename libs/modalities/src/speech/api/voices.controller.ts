@@ -2,8 +2,8 @@ import { Controller, Inject, Post, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { PlatformError } from '#common';
 import { type InferenceServices, inferenceServices, modelHeaders } from '#jobs/api';
-import { Billed, callerOf, goneSignal, LimitedByModel, Multipart, readBody } from '#platform/http';
-import { mostSampleBytes, VoiceRequest } from '../contract/voice.request.js';
+import { Billed, callerOf, disconnectSignal, LimitedByModel, Multipart, readBody } from '#platform/http';
+import { maxSampleBytes, VoiceRequest } from '../contract/voice.request.js';
 import type { VoiceResponse } from '../contract/voice.response.js';
 import { VoicesApiDocument } from './speech.document.js';
 import { speechModel, type SpeechModel, type VoiceCloning } from './speech.model.js';
@@ -31,10 +31,10 @@ export class VoicesController {
   @Post('voices')
   @Billed()
   @LimitedByModel()
-  @Multipart({ maxFileBytes: mostSampleBytes, maxFiles: 1, only: true })
+  @Multipart({ maxFileBytes: maxSampleBytes, maxFiles: 1, only: true })
   @VoicesApiDocument()
   async create(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    const signal = goneSignal(reply);
+    const signal = disconnectSignal(reply);
     const { file, model: name = '' } = readBody(VoiceRequest, request);
     // Forms send an empty text for what was not filled in.
     const resolved = await this.services.resolve(name === '' ? defaultModel : name, 'tts', request);

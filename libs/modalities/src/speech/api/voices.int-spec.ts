@@ -10,7 +10,7 @@ import { PrismaService } from '#platform/prisma';
 import { type ArtifactStore, createArtifactStore } from '#storage';
 import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
 import type { SpeechModel, VoiceCloning } from './speech.model.js';
-import { mostVoices, VoicesService } from './voices.service.js';
+import { maxVoices, VoicesService } from './voices.service.js';
 
 const dayMs = 86_400_000;
 const recording = { bytes: Buffer.from('a recording'), contentType: 'audio/wav' };
@@ -22,7 +22,7 @@ let home: string;
 let artifacts: ArtifactStore;
 let voices: VoicesService;
 let owner: string;
-let stranger: string;
+let unauthenticatedClient: string;
 
 beforeAll(async () => {
   database = await createMigratedDatabase();
@@ -41,8 +41,11 @@ afterAll(async () => {
 });
 
 beforeEach(async () => {
-  [owner, stranger] = [randomUUID(), randomUUID()];
-  await client.query(`INSERT INTO accounts (id, name) VALUES ($1, 'owner'), ($2, 'stranger')`, [owner, stranger]);
+  [owner, unauthenticatedClient] = [randomUUID(), randomUUID()];
+  await client.query(`INSERT INTO accounts (id, name) VALUES ($1, 'owner'), ($2, 'stranger')`, [
+    owner,
+    unauthenticatedClient,
+  ]);
 });
 
 function model(mode: VoiceCloning['mode'] = 'zero_shot', id = 'cloner'): SpeechModel & { cloning: VoiceCloning } {
@@ -60,7 +63,7 @@ describe('VoicesService', () => {
   it('knows a voice for its owner and its model alone', async () => {
     const { id, sampleId } = await voices.add(recording, { accountId: owner, model: model() });
     expect(await voices.sampleOf(owner, id, 'cloner')).toBe(sampleId);
-    expect(await voices.sampleOf(stranger, id, 'cloner')).toBeNull();
+    expect(await voices.sampleOf(unauthenticatedClient, id, 'cloner')).toBeNull();
     expect(await voices.sampleOf(owner, id, 'another')).toBeNull();
     expect(await voices.sampleOf(owner, `${id}x`, 'cloner')).toBeNull();
     expect((await artifacts.read(sampleId, 100)).bytes.toString()).toBe('a recording');
@@ -109,7 +112,7 @@ describe('VoicesService', () => {
   it('forgets expired rows with the next upload', async () => {
     const { id } = await voices.add(recording, { accountId: owner, model: model() });
     await client.query(`UPDATE cloned_voices SET expires_at = now() - interval '1 second' WHERE id = $1`, [id]);
-    await voices.add(recording, { accountId: stranger, model: model() });
+    await voices.add(recording, { accountId: unauthenticatedClient, model: model() });
     expect(await expiresInDays(id)).toBeNaN();
   });
 
@@ -117,11 +120,11 @@ describe('VoicesService', () => {
     await client.query(
       `INSERT INTO cloned_voices (id, account_id, model_id, sample_id, expires_at)
        SELECT 'vv_' || $1 || n, $1::uuid, 'cloner', 'none', now() + interval '1 day' FROM generate_series(1, $2) n`,
-      [owner, mostVoices],
+      [owner, maxVoices],
     );
     await expect(voices.add(recording, { accountId: owner, model: model() })).rejects.toMatchObject({
       code: 'INVALID_REQUEST',
     });
-    await voices.add(recording, { accountId: stranger, model: model() });
+    await voices.add(recording, { accountId: unauthenticatedClient, model: model() });
   });
 });

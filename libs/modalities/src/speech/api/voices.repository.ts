@@ -11,7 +11,7 @@ export interface StoredVoice {
 }
 
 /** Rows deleted along with an upload: what expired goes without a sweep of its own. */
-const mostForgotten = 100;
+const maxForgotten = 100;
 
 export class VoicesRepository {
   constructor(private readonly prisma: PrismaService) {}
@@ -39,7 +39,7 @@ export class VoicesRepository {
     const expired = await this.prisma.clonedVoice.findMany({
       where: { expiresAt: { lte: new Date() } },
       select: { id: true },
-      take: mostForgotten,
+      take: maxForgotten,
     });
     await this.prisma.clonedVoice.deleteMany({ where: { id: { in: expired.map(({ id }) => id) } } });
   }

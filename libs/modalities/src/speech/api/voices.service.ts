@@ -7,7 +7,7 @@ import { newVoiceHandle } from './voice-handle.js';
 import { type StoredVoice, VoicesRepository } from './voices.repository.js';
 
 /** Live voices of one account: a bound on what uploads may keep on our disks. */
-export const mostVoices = 100;
+export const maxVoices = 100;
 
 const dayMs = 86_400_000;
 
@@ -29,10 +29,10 @@ export class VoicesService {
     owner: { accountId: string; model: SpeechModel & { cloning: VoiceCloning } },
   ): Promise<StoredVoice> {
     const { accountId, model } = owner;
-    if ((await this.repository.countLive(accountId)) >= mostVoices) {
+    if ((await this.repository.countLive(accountId)) >= maxVoices) {
       throw new PlatformError(
         'INVALID_REQUEST',
-        `An account has at most ${mostVoices} voices; they expire by themselves.`,
+        `An account has at most ${maxVoices} voices; they expire by themselves.`,
       );
     }
     await this.repository.forgetExpired();

@@ -2,7 +2,7 @@ import { BooleanField, ChoiceField, NumberField, TextField } from '#platform/htt
 import { speechFormats } from './speech.job.js';
 
 /** Longest text of one request, in characters (contract 6.1). */
-export const mostInputCharacters = 4_096;
+export const maxInputCharacters = 4_096;
 
 /** The body of `POST /audio/speech` (contract 6.1). */
 export class SpeechRequest {
@@ -10,7 +10,7 @@ export class SpeechRequest {
     description: 'What is to be said.',
     required: true,
     minLength: 1,
-    maxLength: mostInputCharacters,
+    maxLength: maxInputCharacters,
     example: 'The birch canoe slid on the smooth planks.',
   })
   input!: string;

@@ -1,7 +1,7 @@
 import { FileField, TextField, type UploadedFile } from '#platform/http';
 
 /** Longest file of a form, in bytes (gap 4). */
-export const mostSampleBytes = 25 * 1024 * 1024;
+export const maxSampleBytes = 25 * 1024 * 1024;
 
 /** The form of `POST /audio/voices` (contract 6.3). */
 export class VoiceRequest {

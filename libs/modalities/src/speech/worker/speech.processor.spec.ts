@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PlatformError } from '#common';
 import type { SpeakInput, TaskOptions, TaskRequest, TaskResult } from '#inference/host';
 import { MediaTools } from '#media';
-import type { MailboxEvent, RunningJob } from '#queue';
+import type { ReplyEvent, RunningJob } from '#queue';
 import { type ArtifactStore, createArtifactStore } from '#storage';
 import type { SpeechEvent, SpeechJobPayload } from '../contract/index.js';
 import { SpeechProcessor } from './speech.processor.js';
@@ -59,13 +59,13 @@ function setUp(payload: Partial<SpeechJobPayload> = {}, runner = new FakeRunner(
       },
     },
     signal: caller.signal,
-    mailbox: { send: (...sent: MailboxEvent[]) => void events.push(...(sent as SpeechEvent[])) },
+    replies: { send: (...sent: ReplyEvent[]) => void events.push(...(sent as SpeechEvent[])) },
     progress: () => undefined,
   } as unknown as RunningJob<SpeechJobPayload>;
   return { events, caller, runner, process: () => new SpeechProcessor({ runner, artifacts, media }).process(job) };
 }
 
-async function soundOf(events: readonly SpeechEvent[]): Promise<Buffer> {
+async function audioOf(events: readonly SpeechEvent[]): Promise<Buffer> {
   const parts = await Promise.all(
     events.map(async (event) => {
       if (event.type === 'sound-part') return Buffer.from(event.data, 'base64');
@@ -84,7 +84,7 @@ describe('SpeechProcessor', () => {
       ['One.', 'sentence', 'af_sky'],
       ['Two.', 'end', 'af_sky'],
     ]);
-    expect((await soundOf(events)).length).toBe(2 * sampleRate * 2);
+    expect((await audioOf(events)).length).toBe(2 * sampleRate * 2);
     expect(events.at(-1)).toEqual({ type: 'sound-ended', samples: 2 * sampleRate });
   });
 
@@ -95,9 +95,9 @@ describe('SpeechProcessor', () => {
     const inline = events.filter(({ type }) => type === 'sound-part');
     const stored = events.filter(({ type }) => type === 'sound-stored');
     expect(stored.length).toBeGreaterThan(0);
-    expect((await soundOf(inline)).length).toBeLessThanOrEqual(1_024 * 1_024 + 64 * 1_024);
+    expect((await audioOf(inline)).length).toBeLessThanOrEqual(1_024 * 1_024 + 64 * 1_024);
     for (const event of inline) expect((event as { data: string }).data.length).toBeLessThanOrEqual(88_000);
-    expect((await soundOf(events)).length).toBe(40 * sampleRate * 2);
+    expect((await audioOf(events)).length).toBe(40 * sampleRate * 2);
   });
 
   it('stops between two sentences when the caller leaves, and counts those that were said', async () => {

@@ -11,11 +11,11 @@ import {
 import { audioContentTypes, decodeWholeAudio, encodeAudio, type MediaTools, needsFfmpeg } from '#media';
 import { type JobReport, type RunningJob, toolTimeMs } from '#queue';
 import type { ArtifactStore } from '#storage';
-import type { SoundEndedEvent, SpeechJobPayload } from '../contract/index.js';
+import type { AudioEndedEvent, SpeechJobPayload } from '../contract/index.js';
 import { SampleQueue } from './sample-queue.js';
-import { SoundSender } from './sound-sender.js';
+import { AudioSender } from './audio-sender.js';
 
-export interface SpeechParts {
+export interface SpeechProcessorDependencies {
   runner: TaskRunner;
   artifacts: ArtifactStore;
   media: MediaTools;
@@ -23,11 +23,11 @@ export interface SpeechParts {
 
 /** What models that clone are given of a recording: samples per second, and at most so many seconds. */
 const sampleRateOfVoices = 24_000;
-const mostSampleSeconds = 60;
+const maxSampleSeconds = 60;
 
 /** Says one text sentence by sentence: while one is encoded and sent, the model works on the next. */
 export class SpeechProcessor {
-  constructor(private readonly parts: SpeechParts) {}
+  constructor(private readonly parts: SpeechProcessorDependencies) {}
 
   /**
    * Rejects with a `PlatformError`; `INVALID_REQUEST` where there was nothing to say. A cancelled job ends well, with
@@ -52,7 +52,7 @@ export class SpeechProcessor {
     const sampleId = envelope.payload.sampleId ?? null;
     if (sampleId === null) return voice ?? '';
     const { artifacts, media } = this.parts;
-    const options = { sampleRate: sampleRateOfVoices, maxSeconds: mostSampleSeconds, signal };
+    const options = { sampleRate: sampleRateOfVoices, maxSeconds: maxSampleSeconds, signal };
     const samples = await artifacts.withFile(sampleId, (path) => decodeWholeAudio(media, { path }, options));
     return { samples, sampleRate: sampleRateOfVoices };
   }
@@ -64,18 +64,18 @@ class SpeechRun {
   characters = 0;
   private samples = 0;
   private readonly queue = new SampleQueue();
-  private readonly sender: SoundSender;
+  private readonly sender: AudioSender;
   private encoding: Promise<void> | null = null;
   /** Ends the model's work when the sound cannot be written. */
   private readonly broken = new AbortController();
 
   constructor(
     private readonly job: RunningJob<SpeechJobPayload>,
-    private readonly parts: SpeechParts,
+    private readonly parts: SpeechProcessorDependencies,
     private readonly voice: string | VoiceSample,
   ) {
     const { format } = job.envelope.payload;
-    this.sender = new SoundSender(job.mailbox, parts.artifacts, audioContentTypes[format]);
+    this.sender = new AudioSender(job.replies, parts.artifacts, audioContentTypes[format]);
   }
 
   /** False: it was cancelled. */
@@ -92,8 +92,8 @@ class SpeechRun {
       if (this.job.signal.aborted) return false;
       if (this.samples === 0) throw nothingToSay();
       await this.sender.finish();
-      const event: SoundEndedEvent = { type: 'sound-ended', samples: this.samples };
-      this.job.mailbox.send(event);
+      const event: AudioEndedEvent = { type: 'sound-ended', samples: this.samples };
+      this.job.replies.send(event);
       return true;
     } catch (error) {
       if (this.job.signal.aborted) return false;

@@ -5,7 +5,7 @@ import { balanceHeaders, type InferenceServices, runRequest } from '#jobs/api';
 import type { TranscriptionEvent } from '../contract/transcription.events.js';
 import { transcriptionJob, type TranscriptionJobPayload } from '../contract/transcription.job.js';
 import { quoteTranscription, type TranscriptionPricing } from '../contract/transcription.meter.js';
-import type { TakenRecording } from './recording-intake.js';
+import type { TakenRecording } from './recording-input-reader.js';
 import { Transcript } from './transcription.presenter.js';
 
 export interface TranscriptionOrder {
@@ -14,29 +14,29 @@ export interface TranscriptionOrder {
   modelId: string;
   tokenReservation: OpenRequest['tokenReservation'];
   recording: TakenRecording;
-  wishes: Omit<TranscriptionJobPayload, 'artifactId' | 'mostSeconds'>;
+  wishes: Omit<TranscriptionJobPayload, 'artifactId' | 'maxSeconds'>;
   /** The caller's connection. */
-  gone: AbortSignal;
+  disconnected: AbortSignal;
   onHeaders: (headers: Record<string, string>) => void;
 }
 
 /** From the quote to the whole transcript. Rejects as `runRequest` does. */
 export async function runTranscription(services: InferenceServices, order: TranscriptionOrder): Promise<Transcript> {
-  const { modelId, recording, wishes, gone } = order;
+  const { modelId, recording, wishes, disconnected } = order;
   const price = await services.price(modelId, order.requestId);
   const pricing = price.pricing as TranscriptionPricing | null;
   const quote = new JobQuote(quoteTranscription(recording.quotedSeconds, pricing), price);
   const payload: TranscriptionJobPayload = {
     ...wishes,
     artifactId: recording.artifactId,
-    mostSeconds: recording.quotedSeconds,
+    maxSeconds: recording.quotedSeconds,
   };
   const { requestId, caller, tokenReservation } = order;
   const job = { requestId, caller, definition: transcriptionJob, modelId, payload, quote, tokenReservation };
   let transcript = new Transcript();
   try {
     await runRequest<TranscriptionEvent>(services, job, {
-      gone,
+      disconnected,
       onEvent: (event) => transcript.add(event),
       onRepeat: () => (transcript = new Transcript()),
     });

@@ -1,12 +1,12 @@
 import { Controller, Inject, Post, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { PlatformError } from '#common';
-import { CallerGone, type InferenceServices, inferenceServices, modelHeaders } from '#jobs/api';
-import { Billed, callerOf, goneSignal, LimitedByModel, Multipart, readBody } from '#platform/http';
+import { ClientDisconnectedError, type InferenceServices, inferenceServices, modelHeaders } from '#jobs/api';
+import { Billed, callerOf, disconnectSignal, LimitedByModel, Multipart, readBody } from '#platform/http';
 import { discard } from '#storage';
-import { mostFileBytes, TranscriptionRequest } from '../contract/transcription.request.js';
+import { maxFileBytes, TranscriptionRequest } from '../contract/transcription.request.js';
 import { VideoTranscriptionRequest } from '../contract/video-transcription.request.js';
-import { RecordingIntake, type TakenRecording } from './recording-intake.js';
+import { RecordingInputReader, type TakenRecording } from './recording-input-reader.js';
 import { runTranscription, type TranscriptionOrder } from './run-transcription.js';
 import { TranscriptionApiDocument, VideoTranscriptionApiDocument } from './transcription.document.js';
 import { normalizeTranscription, type NormalizedTranscription } from './transcription.normalizer.js';
@@ -14,13 +14,13 @@ import {
   presentTranscript,
   presentVideoTranscript,
   type Transcript,
-  type TranscriptionAnswer,
+  type TranscriptionResult,
 } from './transcription.presenter.js';
 
 /** Trait of the model that is meant where a request names none. */
 const defaultModel = 'default';
 /** A video is fetched by us, not sent: it may be larger than an upload. */
-const mostVideoBytes = 200 * 1024 * 1024;
+const maxVideoBytes = 200 * 1024 * 1024;
 const fetchTimeoutMs = 120_000;
 
 @Controller()
@@ -30,17 +30,17 @@ export class TranscriptionController {
   @Post('audio/transcriptions')
   @Billed()
   @LimitedByModel()
-  @Multipart({ maxFileBytes: mostFileBytes, maxFiles: 1, only: true })
+  @Multipart({ maxFileBytes: maxFileBytes, maxFiles: 1, only: true })
   @TranscriptionApiDocument()
   async transcribe(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    const gone = goneSignal(reply);
+    const disconnected = disconnectSignal(reply);
     const wire = readBody(TranscriptionRequest, request);
     const normalized = normalizeTranscription(wire);
     const admitted = await this.admit(request, reply, wire.model);
-    const intake = new RecordingIntake(this.services, 'file');
+    const inputReader = new RecordingInputReader(this.services, 'file');
     await this.answer(reply, {
-      take: () => intake.take(wire.file.bytes, { maxBytes: mostFileBytes, signal: gone }),
-      order: { ...admitted, gone, wishes: normalized.wishes },
+      take: () => inputReader.take(wire.file.bytes, { maxBytes: maxFileBytes, signal: disconnected }),
+      order: { ...admitted, disconnected, wishes: normalized.wishes },
       present: (transcript) => presentTranscript(transcript, normalized),
     });
   }
@@ -50,10 +50,10 @@ export class TranscriptionController {
   @LimitedByModel()
   @VideoTranscriptionApiDocument()
   async transcribeVideo(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    const gone = goneSignal(reply);
+    const disconnected = disconnectSignal(reply);
     const wire = readBody(VideoTranscriptionRequest, request);
     const admitted = await this.admit(request, reply, undefined);
-    const intake = new RecordingIntake(this.services, 'url');
+    const inputReader = new RecordingInputReader(this.services, 'url');
     const wishes: NormalizedTranscription['wishes'] = {
       language: null,
       prompt: null,
@@ -62,11 +62,11 @@ export class TranscriptionController {
     };
     await this.answer(reply, {
       take: async () => {
-        const limits = { maxBytes: mostVideoBytes, param: 'url', signal: gone };
+        const limits = { maxBytes: maxVideoBytes, param: 'url', signal: disconnected };
         const { body } = await this.services.egress.open({ url: wire.url, timeoutMs: fetchTimeoutMs, ...limits });
-        return await intake.take(body, limits);
+        return await inputReader.take(body, limits);
       },
-      order: { ...admitted, gone, wishes },
+      order: { ...admitted, disconnected, wishes },
       present: (transcript) => presentVideoTranscript(transcript, wire.response_format ?? 'json'),
     });
   }
@@ -76,7 +76,7 @@ export class TranscriptionController {
     request: FastifyRequest,
     reply: FastifyReply,
     model = '',
-  ): Promise<Omit<TranscriptionOrder, 'recording' | 'wishes' | 'gone'>> {
+  ): Promise<Omit<TranscriptionOrder, 'recording' | 'wishes' | 'disconnected'>> {
     // Forms send an empty text for what was not filled in.
     const resolved = await this.services.resolve(model === '' ? defaultModel : model, 'asr', request);
     void reply.headers(modelHeaders(resolved));
@@ -104,7 +104,7 @@ export class TranscriptionController {
     }: {
       take: () => Promise<TakenRecording>;
       order: Omit<TranscriptionOrder, 'recording'>;
-      present: (transcript: Transcript) => TranscriptionAnswer;
+      present: (transcript: Transcript) => TranscriptionResult;
     },
   ): Promise<void> {
     try {
@@ -118,7 +118,7 @@ export class TranscriptionController {
       }
     } catch (error) {
       // Nobody is left to read an answer.
-      if (!(error instanceof CallerGone) && !order.gone.aborted) throw error;
+      if (!(error instanceof ClientDisconnectedError) && !order.disconnected.aborted) throw error;
       reply.hijack();
     }
   }

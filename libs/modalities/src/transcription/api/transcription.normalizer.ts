@@ -8,7 +8,7 @@ export interface NormalizedTranscription {
   /** Which times the answer shows, where the model tells them. */
   shown: { words: boolean; segments: boolean };
   /** All of the payload that does not come from the recording itself. */
-  wishes: Omit<TranscriptionJobPayload, 'artifactId' | 'mostSeconds'>;
+  wishes: Omit<TranscriptionJobPayload, 'artifactId' | 'maxSeconds'>;
 }
 
 const granularities = ['word', 'segment'];

@@ -9,7 +9,7 @@ import { writeSrt, writeVtt } from './subtitles.js';
 import type { NormalizedTranscription } from './transcription.normalizer.js';
 
 /** An answer as it goes out. */
-export interface TranscriptionAnswer {
+export interface TranscriptionResult {
   contentType: string;
   body: string | object;
 }
@@ -42,7 +42,7 @@ export class Transcript {
 export function presentTranscript(
   transcript: Transcript,
   { format, shown }: Pick<NormalizedTranscription, 'format' | 'shown'>,
-): TranscriptionAnswer {
+): TranscriptionResult {
   switch (format) {
     case 'text':
       return { contentType: plain, body: transcript.text };
@@ -58,7 +58,7 @@ export function presentTranscript(
 }
 
 /** The answer of `POST /video/transcriptions`. */
-export function presentVideoTranscript(transcript: Transcript, format: 'json' | 'text'): TranscriptionAnswer {
+export function presentVideoTranscript(transcript: Transcript, format: 'json' | 'text'): TranscriptionResult {
   if (format === 'text') return { contentType: plain, body: transcript.text };
   const body: VideoTranscriptionResponse = { transcript: transcript.text };
   if (transcript.language !== null) body.lang = transcript.language;

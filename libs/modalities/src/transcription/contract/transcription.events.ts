@@ -1,4 +1,4 @@
-import type { MailboxEvent } from '#queue';
+import type { ReplyEvent } from '#queue';
 
 /** Seconds from the start of the recording. */
 export interface TranscriptWord {
@@ -25,13 +25,13 @@ export interface TranscriptSegment {
 }
 
 /** The next segments, in order. */
-export interface TranscriptPartEvent extends MailboxEvent {
+export interface TranscriptPartEvent extends ReplyEvent {
   type: 'transcript-part';
   segments: TranscriptSegment[];
 }
 
 /** The recording is done; sent once, before the job ends. */
-export interface TranscriptFinishedEvent extends MailboxEvent {
+export interface TranscriptFinishedEvent extends ReplyEvent {
   type: 'transcript-finished';
   /** ISO 639-1; null where the model cannot tell. */
   language: string | null;

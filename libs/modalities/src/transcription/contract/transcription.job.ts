@@ -9,7 +9,7 @@ export class TranscriptionJobPayload {
   @IsString() artifactId!: string;
 
   /** Seconds that were quoted; a recording that plays longer than its header says is refused there. */
-  @IsNumber() @Min(0) mostSeconds!: number;
+  @IsNumber() @Min(0) maxSeconds!: number;
 
   /** ISO 639-1. Null: the model listens for it. */
   @IsOptional() @IsString() language!: string | null;

@@ -1,12 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { noTokens } from '#common';
-import {
-  mostAudioSeconds,
-  quotedSeconds,
-  quoteTranscription,
-  transcriptionChargeLines,
-} from './transcription.meter.js';
+import { maxAudioSeconds, quotedSeconds, quoteTranscription, transcriptionChargeLines } from './transcription.meter.js';
 
 const pricing = { per_audio_second: { usd: 0.0001, diem: 0.0001 } };
 const used = (audioSeconds: number) => ({ ...noTokens, units: { audioSeconds } });
@@ -30,11 +25,11 @@ describe('what a transcription costs', () => {
   it('is never more than was quoted for as many seconds', () => {
     fc.assert(
       fc.property(
-        fc.double({ min: 0, max: mostAudioSeconds, noNaN: true }),
+        fc.double({ min: 0, max: maxAudioSeconds, noNaN: true }),
         fc.double({ min: 0, max: 1, noNaN: true }),
-        (most, part) => {
-          const [line] = transcriptionChargeLines('m', used(most * part), pricing);
-          expect(line?.amountNano).toBeLessThanOrEqual(quoteTranscription(most, pricing));
+        (max, part) => {
+          const [line] = transcriptionChargeLines('m', used(max * part), pricing);
+          expect(line?.amountNano).toBeLessThanOrEqual(quoteTranscription(max, pricing));
         },
       ),
     );
@@ -53,7 +48,7 @@ describe('the seconds that are quoted', () => {
 
   it('are what the bytes can hold where nobody knows, and four hours at most', () => {
     expect(quotedSeconds({ bytes: 50_000, durationSeconds: null, isExact: true })).toBe(102);
-    expect(quotedSeconds({ bytes: 25e6, durationSeconds: null, isExact: false })).toBe(mostAudioSeconds);
-    expect(quotedSeconds({ bytes: 1e9, durationSeconds: mostAudioSeconds, isExact: true })).toBe(mostAudioSeconds);
+    expect(quotedSeconds({ bytes: 25e6, durationSeconds: null, isExact: false })).toBe(maxAudioSeconds);
+    expect(quotedSeconds({ bytes: 1e9, durationSeconds: maxAudioSeconds, isExact: true })).toBe(maxAudioSeconds);
   });
 });

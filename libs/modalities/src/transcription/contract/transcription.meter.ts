@@ -20,20 +20,20 @@ export interface RecordingFacts {
 }
 
 /** Longest recording, in seconds: four hours. */
-export const mostAudioSeconds = 14_400;
+export const maxAudioSeconds = 14_400;
 
 /** Seconds that a recording may play on beyond its header before it counts as longer. */
 const toleranceSeconds = 2;
 /** No speech codec goes below this on the whole, in bits per second; so many bytes bound the seconds. */
-const leastBitRate = 4_000;
+const minBitRate = 4_000;
 /** A guessed length may be off by this much: frames of a variable rate begin with silence. */
 const guessFactor = 3;
 
 /** The most seconds that a recording can be charged for; what plays longer is refused. */
 export function quotedSeconds({ bytes, durationSeconds, isExact }: RecordingFacts): number {
-  const byBytes = (bytes * 8) / leastBitRate + toleranceSeconds;
+  const byBytes = (bytes * 8) / minBitRate + toleranceSeconds;
   const stated = durationSeconds === null ? byBytes : durationSeconds * (isExact ? 1 : guessFactor) + toleranceSeconds;
-  return Math.min(mostAudioSeconds, durationSeconds !== null && isExact ? stated : Math.min(byBytes, stated));
+  return Math.min(maxAudioSeconds, durationSeconds !== null && isExact ? stated : Math.min(byBytes, stated));
 }
 
 /** The worst case of a recording. Never less than what `transcriptionChargeLines` bills for it. */

@@ -13,7 +13,7 @@ export const transcriptionFormats = ['json', 'text', 'verbose_json', 'srt', 'vtt
 export type TranscriptionFormat = (typeof transcriptionFormats)[number];
 
 /** Longest file of a form, in bytes (contract 6.2, gap 32). */
-export const mostFileBytes = 25 * 1024 * 1024;
+export const maxFileBytes = 25 * 1024 * 1024;
 
 /** The form of `POST /audio/transcriptions` (contract 6.2). */
 export class TranscriptionRequest {

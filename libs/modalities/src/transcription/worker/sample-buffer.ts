@@ -13,8 +13,8 @@ export class SampleBuffer {
   }
 
   /** A copy of the first samples, at most `most`; they stay. */
-  peek(most: number): Float32Array {
-    const block = new Float32Array(Math.min(most, this.held));
+  peek(max: number): Float32Array {
+    const block = new Float32Array(Math.min(max, this.held));
     let filled = 0;
     for (const part of this.parts) {
       if (filled === block.length) break;

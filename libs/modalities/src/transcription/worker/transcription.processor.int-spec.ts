@@ -45,12 +45,12 @@ describe('a transcription that takes long', () => {
     const artifacts = {
       withFile: (_id: string, use: (file: string) => Promise<unknown>) => use(path),
     } as unknown as ArtifactStore;
-    const payload = { artifactId: 'a', mostSeconds: 100, timestamps: 'none' } as TranscriptionJobPayload;
+    const payload = { artifactId: 'a', maxSeconds: 100, timestamps: 'none' } as TranscriptionJobPayload;
     const job = {
       envelope: { requestId: 'r', payload, deadlineAtMs: Date.now() + 30 * minuteMs },
       signal: new AbortController().signal,
       progress: () => undefined,
-      mailbox: { send: () => undefined },
+      replies: { send: () => undefined },
     } as unknown as RunningJob<TranscriptionJobPayload>;
     const { usage } = await new TranscriptionProcessor({ runner, artifacts, media }).process(job);
     expect(usage?.units?.audioSeconds).toBeCloseTo(90, 0);

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PlatformError } from '#common';
 import type { RecognitionInput, RecognitionOutput, TaskRequest, TaskResult, TaskRunner } from '#inference/host';
 import type { MediaTools } from '#media';
-import type { MailboxEvent, RunningJob } from '#queue';
+import type { ReplyEvent, RunningJob } from '#queue';
 import type { ArtifactStore } from '#storage';
 import { tone, wavFile } from '#test/wav-file';
 import type { TranscriptionJobPayload } from '../contract/index.js';
@@ -61,15 +61,15 @@ describe('the processor of transcriptions', () => {
   });
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
-  function setUp(artifactId: string, runner: TaskRunner, { mostSeconds = 100, abort = new AbortController() } = {}) {
-    const events: MailboxEvent[] = [];
+  function setUp(artifactId: string, runner: TaskRunner, { maxSeconds = 100, abort = new AbortController() } = {}) {
+    const events: ReplyEvent[] = [];
     const progress: number[] = [];
     const artifacts = {
       withFile: (id: string, use: (path: string) => Promise<unknown>) => use(join(folder, id)),
     } as unknown as ArtifactStore;
     const payload: TranscriptionJobPayload = {
       artifactId,
-      mostSeconds,
+      maxSeconds,
       language: null,
       prompt: null,
       temperature: null,
@@ -79,7 +79,7 @@ describe('the processor of transcriptions', () => {
       envelope: { requestId: 'r', payload },
       signal: abort.signal,
       progress: (percent: number) => void progress.push(Math.round(percent)),
-      mailbox: { send: (...sent: MailboxEvent[]) => void events.push(...sent) },
+      replies: { send: (...sent: ReplyEvent[]) => void events.push(...sent) },
     } as unknown as RunningJob<TranscriptionJobPayload>;
     const processor = new TranscriptionProcessor({ runner, artifacts, media: {} as MediaTools });
     return { events, progress, run: () => processor.process(job) };
@@ -122,8 +122,8 @@ describe('the processor of transcriptions', () => {
     ['long', 40, 'plays longer than its header says'],
     ['cut', 100, 'damaged'],
     ['empty', 100, 'holds no sound'],
-  ])('refuses the recording "%s" as the caller’s', async (name, mostSeconds, problem) => {
-    const failure = await setUp(name, new WordPerBlock(), { mostSeconds })
+  ])('refuses the recording "%s" as the caller’s', async (name, maxSeconds, problem) => {
+    const failure = await setUp(name, new WordPerBlock(), { maxSeconds })
       .run()
       .catch((error: unknown) => error);
     expect(failure).toMatchObject({ code: 'ASR_UPSTREAM_VALIDATION_FAILED', param: 'file' });

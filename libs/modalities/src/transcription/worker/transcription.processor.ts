@@ -20,7 +20,7 @@ import type {
 } from '../contract/index.js';
 import { SampleBuffer } from './sample-buffer.js';
 
-export interface TranscriptionParts {
+export interface TranscriptionProcessorDependencies {
   runner: TaskRunner;
   artifacts: ArtifactStore;
   media: MediaTools;
@@ -30,17 +30,17 @@ const blockSamples = recognitionBlockSeconds * recognitionSampleRate;
 
 /** Runs one transcription: decodes the recording bit by bit and has the model write down block after block. */
 export class TranscriptionProcessor {
-  constructor(private readonly parts: TranscriptionParts) {}
+  constructor(private readonly parts: TranscriptionProcessorDependencies) {}
 
   /** Rejects with a `PlatformError`; a cancelled job ends well, with the seconds that were worked off. */
   async process(job: RunningJob<TranscriptionJobPayload>): Promise<JobReport> {
     const startedAt = performance.now();
     const run = new TranscriptionRun(job, this.parts.runner);
-    const { artifactId, mostSeconds } = job.envelope.payload;
+    const { artifactId, maxSeconds } = job.envelope.payload;
     await this.parts.artifacts.withFile(artifactId, async (path) => {
       const decoding = {
         sampleRate: recognitionSampleRate,
-        maxSeconds: mostSeconds,
+        maxSeconds: maxSeconds,
         signal: job.signal,
         timeoutMs: toolTimeMs(job.envelope),
       };
@@ -107,7 +107,7 @@ class TranscriptionRun {
       language: this.memory?.language ?? null,
       durationSeconds: this.decodedSeconds,
     };
-    this.job.mailbox.send(event);
+    this.job.replies.send(event);
   }
 
   private async runBlock(isLast: boolean): Promise<boolean> {
@@ -132,7 +132,7 @@ class TranscriptionRun {
     this.heardSpeech ||= heard.heardSpeech;
     this.done += Math.min(heard.consumedSamples, this.buffer.length);
     this.buffer.drop(heard.consumedSamples);
-    this.job.progress(Math.min(100, (100 * this.doneSeconds) / envelope.payload.mostSeconds));
+    this.job.progress(Math.min(100, (100 * this.doneSeconds) / envelope.payload.maxSeconds));
     return true;
   }
 
@@ -143,7 +143,7 @@ class TranscriptionRun {
       type: 'transcript-part',
       segments: segments.map((segment) => placed(segment, offset)),
     };
-    this.job.mailbox.send(event);
+    this.job.replies.send(event);
   }
 }
 

@@ -1,5 +1,5 @@
 /** Longest side of what is made, in pixels. */
-const mostMadeSide = 4_096;
+const maxMadeSide = 4_096;
 
 /** Resolutions whose name is not their short side. */
 const shortSides: Readonly<Record<string, number>> = { '2k': 1_440, '4k': 2_160, true_1080p: 1_080 };
@@ -26,7 +26,7 @@ export function madeSize({ shape, short, divisor }: { shape: number; short: numb
   height: number;
 } {
   const [width, height] = shape >= 1 ? [short * shape, short] : [short, short / shape];
-  const scale = Math.min(1, mostMadeSide / Math.max(width, height));
+  const scale = Math.min(1, maxMadeSide / Math.max(width, height));
   const fitting = (side: number): number => Math.max(divisor, Math.round((side * scale) / divisor) * divisor);
   return { width: fitting(width), height: fitting(height) };
 }

@@ -9,14 +9,14 @@ import {
   type VideoPricing,
 } from '../contract/index.js';
 import { shortSideOf } from './made-size.js';
-import type { VideoIntake } from './video-intake.js';
+import type { VideoInputReader } from './video-input-reader.js';
 import type { VideoModel } from './video.model.js';
 import type { VideoPlan } from './video.normalizer.js';
 import { type PricedChoice, refuseUnpriced } from './video.refusals.js';
 
 /** Longest side of what is made, in pixels: what players still play. */
-const mostSide = 7_680;
-const mostMadeSide = 4_096;
+const maxSide = 7_680;
+const maxMadeSide = 4_096;
 /** Short side where neither caller nor model names one. */
 const openShortSide = 720;
 
@@ -28,11 +28,11 @@ export async function videoPayload(
   plan: VideoPlan,
   {
     model,
-    intake,
+    inputReader,
     pricing,
   }: {
     model: VideoModel;
-    intake: VideoIntake;
+    inputReader: VideoInputReader;
     pricing: VideoPricing | null;
   },
 ): Promise<VideoJobPayload> {
@@ -55,9 +55,9 @@ export async function videoPayload(
     return { ...open, operation: 'from-words', inputs: [], words, width, height, fps, frames, units };
   }
   if (plan.operation === 'between') {
-    const { pictures, seconds, fps, frames, resolution } = plan;
+    const { images, seconds, fps, frames, resolution } = plan;
     const taken = [];
-    for (const { url, param } of pictures) taken.push(await intake.takePicture(url, param));
+    for (const { url, param } of images) taken.push(await inputReader.takeImage(url, param));
     const size = sizeOf(taken[0]?.header ?? { width: openShortSide, height: openShortSide }, resolution);
     const units = unitsOfMaking(pricing, { seconds, resolution });
     const inputs = taken.map(({ artifactId }) => artifactId);
@@ -66,13 +66,13 @@ export async function videoPayload(
       ...size,
       operation: 'between',
       inputs,
-      places: pictures.map(({ place }) => place),
+      places: images.map(({ place }) => place),
       fps,
       frames,
       units,
     };
   }
-  const { artifactId, probe } = await intake.takeVideo(plan.video, 'video_url', model.maxSourceSeconds);
+  const { artifactId, probe } = await inputReader.takeVideo(plan.video, 'video_url', model.maxSourceSeconds);
   const { durationSeconds: seconds } = probe;
   if (plan.operation === 'double-rate') {
     const units = unitsOfMaking(pricing, { seconds, resolution: null });
@@ -96,13 +96,13 @@ export function sizeOf(
 ): { width: number; height: number } {
   const named = resolution === null ? null : shortSideOf(resolution);
   const short = named ?? Math.min(openShortSide, width, height);
-  const scale = Math.min(short / Math.min(width, height), mostMadeSide / Math.max(width, height));
+  const scale = Math.min(short / Math.min(width, height), maxMadeSide / Math.max(width, height));
   const even = (side: number): number => Math.max(2, Math.round((side * scale) / 2) * 2);
   return { width: even(width), height: even(height) };
 }
 
 function assertFits({ width, height }: VideoProbe, factor: number): void {
-  if (Math.max(width, height) * factor <= mostSide) return;
-  const message = `The result would have ${width * factor} × ${height * factor} pixels; ${mostSide} a side are the most.`;
+  if (Math.max(width, height) * factor <= maxSide) return;
+  const message = `The result would have ${width * factor} × ${height * factor} pixels; ${maxSide} a side are the most.`;
   throw new PlatformError('INVALID_VIDEO_FORMAT', message, 'video_url');
 }

@@ -10,13 +10,13 @@ import {
   type InferenceServices,
   inferenceServices,
   keyOfMedia,
-  type LimitedExchange,
+  type LimitedRequest,
   modelHeaders,
   queueMedia,
   sendMedia,
 } from '#jobs/api';
 import type { ResolvedModel } from '#model-registry';
-import { Billed, callerOf, goneSignal, LargeBody, LimitedByModel, validateWire } from '#platform/http';
+import { Billed, callerOf, disconnectSignal, LargeBody, LimitedByModel, validateWire } from '#platform/http';
 import { quoteVideo, videoJob, type VideoPricing } from '../contract/index.js';
 import {
   CompleteVideoRequest,
@@ -25,7 +25,7 @@ import {
   RetrieveVideoRequest,
 } from '../contract/video.request.js';
 import type { VideoCompleteResponse, VideoQueueResponse, VideoQuoteResponse } from '../contract/video.response.js';
-import { VideoIntake } from './video-intake.js';
+import { VideoInputReader } from './video-input-reader.js';
 import { videoPayload } from './video-payload.js';
 import {
   CompleteVideoApiDocument,
@@ -63,7 +63,7 @@ export class VideoController {
 
   @Post('queue')
   @HttpCode(200)
-  @Billed({ answerOfJob: ({ modelId, queueId }) => ({ model: modelId, queue_id: queueId }) })
+  @Billed({ responseOfJob: ({ modelId, queueId }) => ({ model: modelId, queue_id: queueId }) })
   @LimitedByModel()
   @QueueVideoApiDocument()
   async queue(
@@ -84,11 +84,11 @@ export class VideoController {
     // Before anything is fetched for a result that nobody could write.
     this.services.media.require();
     const { tokenReservation } = await this.services.limit({ request, reply }, { model: manifest });
-    const intake = this.intake(reply);
+    const inputReader = this.inputReader(reply);
     try {
-      return await this.admit(request, reply, { plan, intake, model, tokenReservation });
+      return await this.admit(request, reply, { plan, inputReader, model, tokenReservation });
     } finally {
-      await intake.release();
+      await inputReader.release();
     }
   }
 
@@ -126,7 +126,7 @@ export class VideoController {
     return { success: await completeMedia(this.services, key) };
   }
 
-  private keyOf(exchange: LimitedExchange, { model, queue_id: queueId }: CompleteVideoRequest): Promise<MediaJobKey> {
+  private keyOf(exchange: LimitedRequest, { model, queue_id: queueId }: CompleteVideoRequest): Promise<MediaJobKey> {
     return keyOfMedia(this.services, exchange, { model, queueId, types: ['video'] });
   }
 
@@ -135,23 +135,23 @@ export class VideoController {
    * a quote without one does not.
    */
   private async measure(
-    exchange: LimitedExchange,
+    exchange: LimitedRequest,
     { url, model, resolved }: { url: string; model: VideoModel; resolved: ResolvedModel },
   ): Promise<number> {
     assertOnline(resolved.offline, model.id);
     this.services.media.require();
     await this.services.limit(exchange, { model: resolved.manifest });
-    const intake = this.intake(exchange.reply);
+    const inputReader = this.inputReader(exchange.reply);
     try {
-      return (await intake.takeVideo(url, 'video_url', model.maxSourceSeconds)).probe.durationSeconds;
+      return (await inputReader.takeVideo(url, 'video_url', model.maxSourceSeconds)).probe.durationSeconds;
     } finally {
-      await intake.release();
+      await inputReader.release();
     }
   }
 
-  private intake(reply: FastifyReply): VideoIntake {
+  private inputReader(reply: FastifyReply): VideoInputReader {
     const { mediaDeadlineMs: deadlineMs } = this.services.settings;
-    return new VideoIntake(this.services, { gone: goneSignal(reply), deadlineMs });
+    return new VideoInputReader(this.services, { disconnected: disconnectSignal(reply), deadlineMs });
   }
 
   /** An id whose life outlasts the job, and then has all of what results get: nobody knows yet when it will be done. */
@@ -163,12 +163,12 @@ export class VideoController {
   private async admit(
     request: FastifyRequest,
     reply: FastifyReply,
-    { plan, intake, model, tokenReservation }: AdmissibleVideo,
+    { plan, inputReader, model, tokenReservation }: AdmissibleVideo,
   ): Promise<VideoQueueResponse> {
     const { services } = this;
     const price = await services.price(model.id, request.id);
     const pricing = price.pricing as VideoPricing | null;
-    const made = await videoPayload(plan, { model, intake, pricing });
+    const made = await videoPayload(plan, { model, inputReader, pricing });
     const resultId = model.privateDelivery ? this.reserveResult() : null;
     const payload = { ...made, resultId };
     const quote = new JobQuote(quoteVideo(payload.units, pricing), price);
@@ -183,9 +183,9 @@ export class VideoController {
         quote,
         tokenReservation,
         delivery: resultId === null ? 'inline' : 'link',
-        inputArtifacts: [...intake.artifactIds],
+        inputArtifacts: [...inputReader.artifactIds],
       });
-      intake.handOver();
+      inputReader.handOver();
       const answer = { model: model.id, queue_id: queueId };
       return resultId === null ? answer : { ...answer, download_url: services.downloadUrl(resultId, request) };
     } finally {
@@ -197,7 +197,7 @@ export class VideoController {
 /** A request that may run, if it can be paid. */
 interface AdmissibleVideo {
   plan: VideoPlan;
-  intake: VideoIntake;
+  inputReader: VideoInputReader;
   model: VideoModel;
   tokenReservation: Awaited<ReturnType<InferenceServices['limit']>>['tokenReservation'];
 }

@@ -34,7 +34,7 @@ describe('a request for a video between pictures', () => {
       fps: 12,
       seconds: 2,
       resolution: '480p',
-      pictures: [
+      images: [
         { url: 'a', place: 0 },
         { url: 'k', place: 12 },
         { url: 'b', place: 23 },
@@ -172,8 +172,8 @@ describe('the size of a video', () => {
     [{ width: 100, height: 300 }, '256p', { width: 256, height: 768 }],
     [{ width: 10_000, height: 100 }, '480p', { width: 4_096, height: 40 }],
     [{ width: 301, height: 201 }, null, { width: 302, height: 202 }],
-  ])('has the shape of the picture %j in %s', (picture, resolution, size) => {
-    const made = sizeOf(picture, resolution);
+  ])('has the shape of the picture %j in %s', (image, resolution, size) => {
+    const made = sizeOf(image, resolution);
     expect(Math.abs(made.width - size.width)).toBeLessThanOrEqual(2);
     expect(Math.abs(made.height - size.height)).toBeLessThanOrEqual(2);
     expect([made.width % 2, made.height % 2]).toEqual([0, 0]);

@@ -3,10 +3,10 @@ import { keyframeRate, type QueueVideoRequest, type VideoKeyframe } from '../con
 import type { VideoModel } from './video.model.js';
 import { isGiven, refusal, refuseForeignFields } from './video.refusals.js';
 import { openSecondsOf, secondsOf } from './video-seconds.js';
-import { planFromWords, type WordsPlan } from './words-plan.js';
+import { planFromText, type WordsPlan } from './words-plan.js';
 
 /** A picture that one frame is to be. */
-export interface PlacedPicture {
+export interface PlacedImage {
   url: string;
   /** Field to name in errors. */
   param: string;
@@ -19,7 +19,7 @@ export type VideoPlan = { audio: boolean } & (
   | WordsPlan
   | {
       operation: 'between';
-      pictures: PlacedPicture[];
+      images: PlacedImage[];
       seconds: number;
       fps: number;
       frames: number;
@@ -42,7 +42,7 @@ export function normalizeVideo(wire: QueueVideoRequest, model: VideoModel): Vide
   if (!model.frameRates.includes(fps)) {
     throw refusal(`fps must be one of: ${model.frameRates.join(', ')}`, 'fps', 'invalid_enum_value');
   }
-  if (model.kind === 'generator') return { audio, ...planFromWords(wire, model, fps) };
+  if (model.kind === 'generator') return { audio, ...planFromText(wire, model, fps) };
   const { video_url: video } = wire;
   if (isGiven(video)) return doubling(wire, video, audio);
   const seconds = secondsOf(wire.duration) ?? openSecondsOf(model);
@@ -51,7 +51,7 @@ export function normalizeVideo(wire: QueueVideoRequest, model: VideoModel): Vide
   return {
     operation: 'between',
     audio,
-    pictures: placed(wire, { seconds, fps, frames }),
+    images: placed(wire, { seconds, fps, frames }),
     seconds,
     fps,
     frames,
@@ -74,30 +74,30 @@ function doubling(wire: QueueVideoRequest, video: string, audio: boolean): Video
   throw refusal(message, beside, 'custom');
 }
 
-function placed(wire: QueueVideoRequest, film: { seconds: number; fps: number; frames: number }): PlacedPicture[] {
+function placed(wire: QueueVideoRequest, video: { seconds: number; fps: number; frames: number }): PlacedImage[] {
   const { image_url: first, end_image_url: last } = wire;
-  const pictures = (wire.keyframes ?? []).map((keyframe, index) => keyPicture(keyframe, index, film));
-  if (isGiven(first)) pictures.push({ url: first, param: 'image_url', place: 0 });
-  if (isGiven(last)) pictures.push({ url: last, param: 'end_image_url', place: film.frames - 1 });
-  if (pictures.length < 2) {
+  const images = (wire.keyframes ?? []).map((keyframe, index) => keyImage(keyframe, index, video));
+  if (isGiven(first)) images.push({ url: first, param: 'image_url', place: 0 });
+  if (isGiven(last)) images.push({ url: last, param: 'end_image_url', place: video.frames - 1 });
+  if (images.length < 2) {
     const missing = !isGiven(first) ? 'image_url' : 'end_image_url';
     throw refusal('two pictures at least are needed: image_url and end_image_url, or keyframes', missing, 'required');
   }
-  const sorted = pictures.toSorted((left, right) => left.place - right.place);
+  const sorted = images.toSorted((left, right) => left.place - right.place);
   const twice = sorted.find(({ place }, index) => sorted[index - 1]?.place === place);
   if (twice === undefined) return sorted;
   throw refusal(`${twice.param} and another picture are the same frame of the video`, twice.param, 'custom');
 }
 
-function keyPicture(
+function keyImage(
   { image_url: url, frame_index: frame }: VideoKeyframe,
   index: number,
   { seconds, fps, frames }: { seconds: number; fps: number; frames: number },
-): PlacedPicture {
+): PlacedImage {
   const param = `keyframes[${index}]`;
-  const most = seconds * keyframeRate;
-  if (frame > most)
-    throw refusal(`${param}.frame_index must not be greater than ${most}`, `${param}.frame_index`, 'too_big');
+  const max = seconds * keyframeRate;
+  if (frame > max)
+    throw refusal(`${param}.frame_index must not be greater than ${max}`, `${param}.frame_index`, 'too_big');
   return { url, param: `${param}.image_url`, place: Math.min(frames - 1, Math.round((frame * fps) / keyframeRate)) };
 }
 

@@ -77,9 +77,9 @@ export function refuseUnpriced({ id }: VideoModel, pricing: VideoPricing | null,
 }
 
 /** Throws `VIDEO_DURATION_TOO_LONG` for a source that is said to be longer than the model takes, as one that is. */
-export function refuseLongSource({ maxSourceSeconds: most }: VideoModel, seconds: number): void {
-  if (seconds <= most) return;
-  const message = `The video is longer than ${most} seconds.`;
+export function refuseLongSource({ maxSourceSeconds: max }: VideoModel, seconds: number): void {
+  if (seconds <= max) return;
+  const message = `The video is longer than ${max} seconds.`;
   throw new PlatformError('VIDEO_DURATION_TOO_LONG', message, 'reference_video_total_duration');
 }
 

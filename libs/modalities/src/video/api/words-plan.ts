@@ -23,7 +23,7 @@ export interface WordsPlan {
 const openShape = 16 / 9;
 
 /** Throws `INVALID_REQUEST` naming the field that is missing; foreign ones were refused before. */
-export function planFromWords(wire: QueueVideoRequest, model: VideoModel, fps: number): WordsPlan {
+export function planFromText(wire: QueueVideoRequest, model: VideoModel, fps: number): WordsPlan {
   const { prompt } = wire;
   if (!isGiven(prompt) || prompt === '')
     throw refusal('prompt is required: it is what is to be seen', 'prompt', 'required');

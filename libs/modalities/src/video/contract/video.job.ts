@@ -23,10 +23,10 @@ export const videoOperations = ['between', 'double-rate', 'upscale', 'from-words
 export type VideoOperation = (typeof videoOperations)[number];
 
 /** Pictures of one request: a first, a last and the keyframes. */
-export const mostPictures = 12;
+export const maxImages = 12;
 
 /** What a video of words is to show. */
-export class WordsWish {
+export class TextToVideoOptions {
   @IsString() @MinLength(1) prompt!: string;
 
   /** Empty: nothing in particular is unwanted. */
@@ -41,7 +41,7 @@ export class VideoJobPayload {
   @IsIn(videoOperations) operation!: VideoOperation;
 
   /** Artifacts: the pictures in the order of their frames, or the one video; none for words. */
-  @IsArray() @ArrayMaxSize(mostPictures) @IsString({ each: true }) inputs!: string[];
+  @IsArray() @ArrayMaxSize(maxImages) @IsString({ each: true }) inputs!: string[];
 
   /** `between`: which frame each picture is, from 0, rising. */
   @IsArray() @IsInt({ each: true }) @Min(0, { each: true }) places!: number[];
@@ -56,7 +56,7 @@ export class VideoJobPayload {
   @IsIn([1, 2, 4]) scale!: 1 | 2 | 4;
 
   /** `from-words`. */
-  @IsOptional() @ValidateNested() @Type(() => WordsWish) words?: WordsWish | null;
+  @IsOptional() @ValidateNested() @Type(() => TextToVideoOptions) words?: TextToVideoOptions | null;
 
   /** Keep the sound of the video. */
   @IsBoolean() audio!: boolean;

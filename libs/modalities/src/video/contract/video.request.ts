@@ -53,11 +53,11 @@ export const videoResolutions = [
   'true_1080p',
 ] as const;
 
-const mostPromptCharacters = 20_000;
+const maxPromptCharacters = 20_000;
 /** A day: longer than any model takes. */
-const mostReferenceSeconds = 86_400;
+const maxReferenceSeconds = 86_400;
 const modelHelp = 'Model id, trait or alias.';
-const pictureHelp = 'An http URL or a data URL.';
+const imageHelp = 'An http URL or a data URL.';
 
 /** As those of pictures. */
 export const smallestSeed = -999_999_999;
@@ -118,7 +118,7 @@ export class QuoteVideoRequest extends VideoPricingFields {
   @NumberField({
     description: 'Length of the source in seconds, instead of the source itself.',
     minimum: 0,
-    maximum: mostReferenceSeconds,
+    maximum: maxReferenceSeconds,
   })
   reference_video_total_duration?: number;
 
@@ -145,7 +145,7 @@ export class VideoConsents {
 
 /** A person or thing that is to appear. */
 export class VideoElement {
-  @TextField({ description: `From the front. ${pictureHelp}` })
+  @TextField({ description: `From the front. ${imageHelp}` })
   frontal_image_url?: string;
 
   @ScalarListField('string', { description: 'From other sides.', maxItems: 3 })
@@ -157,7 +157,7 @@ export class VideoElement {
 
 /** A picture and the frame it is. */
 export class VideoKeyframe {
-  @TextField({ description: pictureHelp, required: true, minLength: 1 })
+  @TextField({ description: imageHelp, required: true, minLength: 1 })
   image_url!: string;
 
   @IntegerField({ description: `Which frame, at ${keyframeRate} a second, from 0.`, required: true, minimum: 0 })
@@ -170,12 +170,12 @@ export class QueueVideoRequest extends VideoPricingFields {
     description:
       'What is to be seen; text-to-video models need it, those that work from pictures alone take one and do not follow ' +
       'it, upscalers refuse it.',
-    maxLength: mostPromptCharacters,
+    maxLength: maxPromptCharacters,
     example: 'The boat drifts past the pier.',
   })
   prompt?: string;
 
-  @TextField({ description: 'What is not to be seen.', maxLength: mostPromptCharacters })
+  @TextField({ description: 'What is not to be seen.', maxLength: maxPromptCharacters })
   negative_prompt?: string;
 
   @FactorField('Upscalers only.', { default: 2 })
@@ -191,10 +191,10 @@ export class QueueVideoRequest extends VideoPricingFields {
   })
   seed?: number;
 
-  @TextField({ description: `The first frame. ${pictureHelp}`, minLength: 1 })
+  @TextField({ description: `The first frame. ${imageHelp}`, minLength: 1 })
   image_url?: string;
 
-  @TextField({ description: `The last frame. ${pictureHelp}`, minLength: 1 })
+  @TextField({ description: `The last frame. ${imageHelp}`, minLength: 1 })
   end_image_url?: string;
 
   @TextField({ description: 'mp4, mov or webm: an http URL or a data URL.', minLength: 1 })

@@ -4,7 +4,7 @@ import type {
   AnimateOutput,
   FrameLatents,
   InterpolateInput,
-  PictureOutput,
+  ImageOutput,
   RgbPixels,
   TaskRunner,
   UpscaleInput,
@@ -21,11 +21,11 @@ export class FrameModel {
   ) {}
 
   between(first: RgbPixels, last: RgbPixels, moment: number): Promise<Uint8Array> {
-    return this.askPicture('interpolate', { first, last, moment } satisfies InterpolateInput);
+    return this.askImage('interpolate', { first, last, moment } satisfies InterpolateInput);
   }
 
-  upscaled(picture: RgbPixels, scale: 2 | 4): Promise<Uint8Array> {
-    return this.askPicture('upscale', { picture, scale } satisfies UpscaleInput);
+  upscaled(image: RgbPixels, scale: 2 | 4): Promise<Uint8Array> {
+    return this.askImage('upscale', { image, scale } satisfies UpscaleInput);
   }
 
   /** The frames of a film as latents; `onProgress` is told a fraction. */
@@ -34,11 +34,11 @@ export class FrameModel {
   }
 
   developed(latents: FrameLatents): Promise<Uint8Array> {
-    return this.askPicture('develop', latents);
+    return this.askImage('develop', latents);
   }
 
-  private async askPicture(task: string, input: object): Promise<Uint8Array> {
-    return ((await this.ask(task, input)) as PictureOutput).picture.data;
+  private async askImage(task: string, input: object): Promise<Uint8Array> {
+    return ((await this.ask(task, input)) as ImageOutput).image.data;
   }
 
   /** Rejects with the signal's reason when the job was stopped. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { TaskOptions, TaskResult, TaskRunner } from '#inference/host';
-import type { FilmFrame } from './film.js';
+import type { ClipFrame } from './video-clip.js';
 import { FrameModel } from './frame-model.js';
 import { framesAhead } from './frames-ahead.js';
 
@@ -23,19 +23,19 @@ class SlowModel implements TaskRunner {
 
   /** The frame whose only sample is `grey`. */
   make(index: number, grey = index): void {
-    const picture = { width: 1, height: 1, data: Uint8Array.of(grey) };
-    this.asked[index]?.finish({ cancelled: false, output: { picture } });
+    const image = { width: 1, height: 1, data: Uint8Array.of(grey) };
+    this.asked[index]?.finish({ cancelled: false, output: { image } });
   }
 }
 
-function film(length: number) {
+function video(length: number) {
   const model = new SlowModel();
   const job = new AbortController();
   const ended = new AbortController();
   const state = { isSourceClosed: false };
   const signal = AbortSignal.any([job.signal, ended.signal]);
   const frameModel = new FrameModel(model, 'r', signal);
-  const source = async function* (): AsyncGenerator<FilmFrame> {
+  const source = async function* (): AsyncGenerator<ClipFrame> {
     try {
       for (let index = 0; index < length; index++) {
         yield { pixels: frameModel.upscaled({ width: 1, height: 1, data: Uint8Array.of(index) }, 2) };
@@ -52,7 +52,7 @@ const quiet = () => new Promise((resolve) => setImmediate(resolve));
 
 describe('frames that are asked for ahead', () => {
   it('come in their order, whichever is made first, never more than two ahead', async () => {
-    const { model, frames, state } = film(5);
+    const { model, frames, state } = video(5);
     const greys: (number | undefined)[] = [];
     for (let index = 0; index < 5; index++) {
       const next = frames.next();
@@ -72,7 +72,7 @@ describe('frames that are asked for ahead', () => {
   });
 
   it('end with the reason of a job that is stopped while two of them are under way', async () => {
-    const { model, job, frames, state } = film(5);
+    const { model, job, frames, state } = video(5);
     const first = frames.next();
     await quiet();
     model.make(0);
@@ -87,7 +87,7 @@ describe('frames that are asked for ahead', () => {
   });
 
   it('fail with a later frame while an earlier one is under way, and stop that one', async () => {
-    const { model, ended, frames, state } = film(5);
+    const { model, ended, frames, state } = video(5);
     const first = frames.next();
     await quiet();
     model.asked[1]?.fail(new Error('device lost'));
@@ -98,7 +98,7 @@ describe('frames that are asked for ahead', () => {
   });
 
   it('fail at the next frame when one failed while the encoder was busy', async () => {
-    const { model, frames } = film(5);
+    const { model, frames } = video(5);
     const first = frames.next();
     await quiet();
     model.make(0);
@@ -111,7 +111,7 @@ describe('frames that are asked for ahead', () => {
   });
 
   it('are given up when the encoder wants no more', async () => {
-    const { model, ended, frames, state } = film(5);
+    const { model, ended, frames, state } = video(5);
     const first = frames.next();
     await quiet();
     model.make(0);
@@ -124,7 +124,7 @@ describe('frames that are asked for ahead', () => {
   });
 
   it('fail with what the source of the pictures fails with', async () => {
-    const source = async function* (): AsyncGenerator<FilmFrame> {
+    const source = async function* (): AsyncGenerator<ClipFrame> {
       yield { pixels: Uint8Array.of(7) };
       await quiet();
       throw new Error('damaged');

@@ -1,14 +1,14 @@
-import type { FilmFrame } from './film.js';
+import type { ClipFrame } from './video-clip.js';
 
 /** One that the model works on, and one that is there when it has done that. */
-const mostAhead = 2;
+const maxAhead = 2;
 
 /**
  * The frames in their order; while one is encoded, the model works on those after it, `mostAhead` at most. Fails with the
  * first that fails, also while an earlier one is being made. `onEnd` is called when no more frames are wanted, and stops
  * what is being made by then.
  */
-export async function* framesAhead(frames: AsyncIterable<FilmFrame>, onEnd: () => void): AsyncGenerator<Uint8Array> {
+export async function* framesAhead(frames: AsyncIterable<ClipFrame>, onEnd: () => void): AsyncGenerator<Uint8Array> {
   const source = frames[Symbol.asyncIterator]();
   const asked: Promise<Uint8Array | null>[] = [];
   const failures: unknown[] = [];
@@ -30,7 +30,7 @@ export async function* framesAhead(frames: AsyncIterable<FilmFrame>, onEnd: () =
       else frame.then(resolve, reject);
     });
   try {
-    for (let count = 0; count < mostAhead; count++) ask();
+    for (let count = 0; count < maxAhead; count++) ask();
     for (let next = asked.shift(); next !== undefined; next = asked.shift()) {
       const frame = await made(next);
       if (frame === null) return;

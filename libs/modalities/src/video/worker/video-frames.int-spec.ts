@@ -8,10 +8,10 @@ import type { TaskRunner, UpscaleInput } from '#inference/host';
 import { MediaTools, probeVideo } from '#media';
 import { unitsOfMaking, unitsOfUpscaling, type VideoJobPayload } from '../contract/index.js';
 import { FrameModel } from './frame-model.js';
-import { filmDoubled, filmUpscaled } from './video-frames.js';
+import { videoDoubled, videoUpscaled } from './video-frames.js';
 
 /** Five seconds of ten frames. */
-const film = ['-f', 'lavfi', '-i', 'testsrc=size=32x32:rate=10:duration=5', '-c:v', 'libvpx'];
+const video = ['-f', 'lavfi', '-i', 'testsrc=size=32x32:rate=10:duration=5', '-c:v', 'libvpx'];
 const open = {
   inputs: [],
   places: [],
@@ -43,7 +43,7 @@ describe('a film whose length is paid by its header', () => {
     folder = await mkdtemp(join(tmpdir(), 'sluice-claims-'));
     media = await MediaTools.find({ temporaryFolder: join(folder, 'temporary') });
     const path = join(folder, 'honest.webm');
-    await promisify(execFile)('ffmpeg', ['-loglevel', 'error', ...film, path]);
+    await promisify(execFile)('ffmpeg', ['-loglevel', 'error', ...video, path]);
     honest = await readFile(path);
   });
   afterAll(() => rm(folder, { recursive: true, force: true }));
@@ -58,8 +58,8 @@ describe('a film whose length is paid by its header', () => {
     const runner: TaskRunner = {
       runTask: ({ task, input }) => {
         asked += 1;
-        const picture = task === 'upscale' ? (input as UpscaleInput).picture : { width: 32, height: 32, data: empty };
-        return Promise.resolve({ cancelled: false, output: { picture } });
+        const image = task === 'upscale' ? (input as UpscaleInput).image : { width: 32, height: 32, data: empty };
+        return Promise.resolve({ cancelled: false, output: { image } });
       },
     };
     const { signal } = new AbortController();
@@ -69,7 +69,7 @@ describe('a film whose length is paid by its header', () => {
         ? unitsOfUpscaling({ seconds, factor: 2 })
         : unitsOfMaking(null, { seconds, resolution: null });
     const payload: VideoJobPayload = { ...open, inputs: ['i'], places: [], operation, units };
-    const make = operation === 'upscale' ? filmUpscaled : filmDoubled;
+    const make = operation === 'upscale' ? videoUpscaled : videoDoubled;
     let frames = 0;
     const reading = (async () => {
       for await (const { pixels } of (await make(payload, parts)).frames) {

@@ -1,10 +1,10 @@
 import type { RgbPixels } from '#inference/host';
 import { type MediaTools, probeVideo, readFrames, type VideoProbe } from '#media';
 import { secondsBilled, type VideoJobPayload } from '../contract/index.js';
-import type { Film, FilmFrame } from './film.js';
+import type { VideoClip, ClipFrame } from './video-clip.js';
 import type { FrameModel } from './frame-model.js';
 
-export interface VideoFramesParts {
+export interface VideoFramesDependencies {
   media: MediaTools;
   model: FrameModel;
   signal: AbortSignal;
@@ -15,23 +15,23 @@ export interface VideoFramesParts {
 }
 
 /** Every frame of a video, larger. Its frames reject with `INVALID_VIDEO_FORMAT` where they go on beyond what is paid for. */
-export async function filmUpscaled(payload: VideoJobPayload, parts: VideoFramesParts): Promise<Film> {
+export async function videoUpscaled(payload: VideoJobPayload, parts: VideoFramesDependencies): Promise<VideoClip> {
   const source = await sourceOf(payload, parts);
   const { scale } = payload;
   const { width, height } = source.probe;
-  const upscaled = async function* (): AsyncGenerator<FilmFrame> {
+  const upscaled = async function* (): AsyncGenerator<ClipFrame> {
     for await (const frame of source.frames()) {
       yield { pixels: scale === 1 ? frame.data : parts.model.upscaled(frame, scale) };
     }
   };
-  return { ...source.film, width: width * scale, height: height * scale, frames: upscaled() };
+  return { ...source.video, width: width * scale, height: height * scale, frames: upscaled() };
 }
 
 /** A frame between each two of a video, at twice its rate. */
-export async function filmDoubled(payload: VideoJobPayload, parts: VideoFramesParts): Promise<Film> {
+export async function videoDoubled(payload: VideoJobPayload, parts: VideoFramesDependencies): Promise<VideoClip> {
   const source = await sourceOf(payload, parts);
-  const { numerator, denominator } = source.film.fps;
-  const doubled = async function* (): AsyncGenerator<FilmFrame> {
+  const { numerator, denominator } = source.video.fps;
+  const doubled = async function* (): AsyncGenerator<ClipFrame> {
     let before: RgbPixels | null = null;
     for await (const frame of source.frames()) {
       if (before !== null) {
@@ -47,23 +47,23 @@ export async function filmDoubled(payload: VideoJobPayload, parts: VideoFramesPa
     }
   };
   return {
-    ...source.film,
+    ...source.video,
     fps: { numerator: numerator * 2, denominator },
-    expectedFrames: source.film.expectedFrames * 2,
+    expectedFrames: source.video.expectedFrames * 2,
     frames: doubled(),
   };
 }
 
 interface VideoSource {
   probe: VideoProbe;
-  film: Omit<Film, 'frames'>;
+  video: Omit<VideoClip, 'frames'>;
   frames: () => AsyncGenerator<RgbPixels>;
 }
 
 /** Holds a frame or two. A video of changing rate is read at its average one, so that picture and sound stay together. */
 async function sourceOf(
   payload: VideoJobPayload,
-  { media, signal, timeoutMs, path }: VideoFramesParts,
+  { media, signal, timeoutMs, path }: VideoFramesDependencies,
 ): Promise<VideoSource> {
   const limits = { maxSeconds: payload.maxSeconds };
   const probe = await probeVideo(media, { path }, { ...limits, signal });
@@ -74,7 +74,7 @@ async function sourceOf(
   const audio = payload.audio && probe.audio !== null ? { audio: { path } } : {};
   return {
     probe,
-    film: {
+    video: {
       width,
       height,
       fps,

@@ -38,17 +38,17 @@ describe('a given video', () => {
     const runner: TaskRunner = {
       runTask: ({ input }) => {
         onFrame(asked++);
-        const { width, height } = (input as UpscaleInput).picture;
+        const { width, height } = (input as UpscaleInput).image;
         const data = new Uint8Array(width * height * 12);
         return Promise.resolve({
           cancelled: false,
-          output: { picture: { width: width * 2, height: height * 2, data } },
+          output: { image: { width: width * 2, height: height * 2, data } },
         });
       },
     };
     const artifacts = {
       withFile: (_id: string, use: (file: string) => Promise<unknown>) => use(path),
-      put: (...wish: Parameters<ArtifactStore['put']>) => store.put(...wish),
+      put: (...options: Parameters<ArtifactStore['put']>) => store.put(...options),
     } as unknown as ArtifactStore;
     const payload: VideoJobPayload = {
       operation: 'upscale',
@@ -78,14 +78,14 @@ describe('a given video', () => {
   }
 
   it('may be worked on until the deadline of its job', async () => {
-    const film = ['-f', 'lavfi', '-i', `testsrc=size=${size.width}x${size.height}:rate=10:duration=5`];
-    const made = await upscaled(film, (index) => index === 0 && vi.advanceTimersByTime(119 * minuteMs));
+    const video = ['-f', 'lavfi', '-i', `testsrc=size=${size.width}x${size.height}:rate=10:duration=5`];
+    const made = await upscaled(video, (index) => index === 0 && vi.advanceTimersByTime(119 * minuteMs));
     expect(made).toMatchObject({ frames: 50, width: 320, height: 240 });
   });
 
   it('keeps the shape of its pixels', async () => {
-    const film = ['-f', 'lavfi', '-i', 'testsrc=size=72x58:rate=10:duration=0.5', '-vf', 'setsar=16/11'];
-    const made = await upscaled(film);
+    const video = ['-f', 'lavfi', '-i', 'testsrc=size=72x58:rate=10:duration=0.5', '-vf', 'setsar=16/11'];
+    const made = await upscaled(video);
     expect(made).toMatchObject({ width: 144, height: 116, pixelAspect: { numerator: 16, denominator: 11 } });
   });
 });

@@ -6,14 +6,14 @@ import { type MediaTools, writeVideo } from '#media';
 import { type JobReport, type RunningJob, toolTimeMs } from '#queue';
 import type { ArtifactStore } from '#storage';
 import type { VideoJobPayload } from '../contract/index.js';
-import { filmBetween } from './between-pictures.js';
-import type { Film } from './film.js';
+import { videoBetween } from './interpolate-images.js';
+import type { VideoClip } from './video-clip.js';
 import { FrameModel } from './frame-model.js';
 import { framesAhead } from './frames-ahead.js';
-import { filmFromWords } from './from-words.js';
-import { filmDoubled, filmUpscaled } from './video-frames.js';
+import { videoFromText } from './from-text.js';
+import { videoDoubled, videoUpscaled } from './video-frames.js';
 
-export interface VideoParts {
+export interface VideoProcessorDependencies {
   runner: TaskRunner;
   artifacts: ArtifactStore;
   media: MediaTools;
@@ -30,7 +30,7 @@ interface FrameMaking {
 
 /** Makes one video frame by frame: what is in flight is a few frames, however long it becomes. */
 export class VideoProcessor {
-  constructor(private readonly parts: VideoParts) {}
+  constructor(private readonly parts: VideoProcessorDependencies) {}
 
   /** Rejects with a `PlatformError`, or with the signal's reason: a part of a video is worth nothing. */
   async process(job: RunningJob<VideoJobPayload>): Promise<JobReport> {
@@ -57,27 +57,27 @@ export class VideoProcessor {
     const { model, signal } = making;
     if (payload.words) {
       const progress = (percent: number): void => job.progress(percent);
-      return await this.write(job, await filmFromWords(payload, payload.words, { model, progress }), making);
+      return await this.write(job, await videoFromText(payload, payload.words, { model, progress }), making);
     }
     if (payload.operation === 'between') {
-      return await this.write(job, filmBetween(payload, { artifacts, model }), making);
+      return await this.write(job, videoBetween(payload, { artifacts, model }), making);
     }
     const [input = ''] = payload.inputs;
     return await artifacts.withFile(input, async (path) => {
-      const make = payload.operation === 'upscale' ? filmUpscaled : filmDoubled;
+      const make = payload.operation === 'upscale' ? videoUpscaled : videoDoubled;
       const timeoutMs = toolTimeMs(job.envelope);
       return await this.write(job, await make(payload, { media, model, signal, timeoutMs, path }), making);
     });
   }
 
-  private async write(job: RunningJob<VideoJobPayload>, film: Film, { end }: FrameMaking): Promise<string> {
+  private async write(job: RunningJob<VideoJobPayload>, video: VideoClip, { end }: FrameMaking): Promise<string> {
     const { artifacts, media } = this.parts;
     const { signal, envelope } = job;
     const { resultId } = envelope.payload;
-    const { width, height, fps, pixelAspect = null, audio } = film;
+    const { width, height, fps, pixelAspect = null, audio } = video;
     return await media.withFolder(async (folder) => {
       const path = join(folder, 'film.mp4');
-      const frames = told(framesAhead(film.frames, end), film, job);
+      const frames = told(framesAhead(video.frames, end), video, job);
       const timeoutMs = toolTimeMs(envelope);
       const options = { width, height, fps, pixelAspect, signal, timeoutMs, ...(audio && { audio }) };
       await writeVideo(media, path, frames, options);
@@ -94,7 +94,7 @@ export class VideoProcessor {
 /** Passes the frames on and tells how far they are; the last percent is for what follows them. */
 async function* told(
   frames: AsyncIterable<Uint8Array>,
-  { expectedFrames, donePercent = 0 }: Film,
+  { expectedFrames, donePercent = 0 }: VideoClip,
   job: RunningJob<VideoJobPayload>,
 ): AsyncGenerator<Uint8Array> {
   let count = 0;

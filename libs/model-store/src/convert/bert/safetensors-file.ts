@@ -12,7 +12,7 @@ interface TensorEntry {
 const bytesOf: Record<string, number> = { F32: 4, F16: 2, BF16: 2 };
 
 /** The list of tensors of a very large model is some hundred kilobytes. */
-const mostHeaderBytes = 16 * 1024 * 1024;
+const maxHeaderBytes = 16 * 1024 * 1024;
 
 /** A `.safetensors` file: a list of tensors in JSON, then their bytes. Numbers are read as float32 whatever they are. */
 export class SafetensorsFile implements WeightSource {
@@ -26,7 +26,7 @@ export class SafetensorsFile implements WeightSource {
     const file = await InputFile.open(folder, name);
     try {
       const length = Number(new DataView((await file.read(0, 8)).buffer).getBigUint64(0, true));
-      if (length > Math.min(mostHeaderBytes, file.bytes - 8))
+      if (length > Math.min(maxHeaderBytes, file.bytes - 8))
         throw invalidFile(name, 'its list of tensors is cut short');
       const header = parseHeader(name, Buffer.from(await file.read(8, length)).toString('utf8'));
       return new SafetensorsFile(file, header, 8 + length);

@@ -57,11 +57,11 @@ function quantizeBlock4(block: Float32Array, codes: Uint8Array, offset: number):
     return 0;
   }
   let best = 0;
-  let mostExplained = -1;
+  let maxExplained = -1;
   for (const code of block.length > 32 ? longBlockPeakCodes : peakCodes) {
     const explained = explainedSquares(block, code / peak);
-    if (explained > mostExplained) {
-      mostExplained = explained;
+    if (explained > maxExplained) {
+      maxExplained = explained;
       best = code / peak;
     }
   }

@@ -37,7 +37,7 @@ const layerTensors: Record<LayerPart, string> = {
 
 /** What may lie in a file unread: rotary frequencies that follow from the metadata, and those that are read apart. */
 const unneededTensors = /^rope_(?:freqs|factors_long|factors_short)\.weight$|\.attn_rot_embd(?:\.weight)?$/;
-const mostNamed = 5;
+const maxNamed = 5;
 
 /** The weights of a GGUF file under the names of the emitters, dequantised as they are read. */
 export class GgufDecoder implements WeightSource {
@@ -108,8 +108,8 @@ export class GgufDecoder implements WeightSource {
     const strange = [...unread].filter((name) => !unneededTensors.test(name));
     if (strange.length === 0) return;
     // A bias that the graph leaves out, or a gate of experts: the model would run and answer wrongly.
-    const more = strange.length > mostNamed ? ` and ${strange.length - mostNamed} more` : '';
-    const names = strange.slice(0, mostNamed).join(', ');
+    const more = strange.length > maxNamed ? ` and ${strange.length - maxNamed} more` : '';
+    const names = strange.slice(0, maxNamed).join(', ');
     throw invalidFile(this.file.name, `it has tensors that nothing here computes with: ${names}${more}`);
   }
 }

@@ -1,0 +1,124 @@
+import { PlatformError } from '#common';
+import type {
+  GenerateInput,
+  HostSupervisor,
+  InpaintInput,
+  MatteInput,
+  MatteOutput,
+  ImageOutput,
+  RgbPixels,
+  UpscaleInput,
+} from '#inference/host';
+import { encodeImage, type Pixels } from '#media';
+import type { InstalledModel } from '#model-store';
+import type { CliContext } from '../cli-context.js';
+import { type CheckOptions, withCheckHost } from './check-host.js';
+import { writeCheckOutput } from './check-output.js';
+import { checkeredDisc, gapInTheMiddle } from './check-scene.js';
+
+/** What a run of one picture showed. */
+interface ImageCheck {
+  provider: string;
+  loadMs: number;
+  runMs: number;
+  /** Of one step of a network that works in steps; null for others. */
+  stepMs: number | null;
+  image: Pixels;
+}
+
+/** What a family is asked. */
+interface ImageOptions {
+  task: string;
+  input: object;
+}
+
+const side = 256;
+const generatedSide = 512;
+/** The same picture at every check. */
+const seed = 1;
+
+type OptionsOf = (model: InstalledModel, options: CheckOptions) => ImageOptions;
+
+const matting: OptionsOf = () => ({ task: 'matte', input: { image: checkeredDisc(side) } satisfies MatteInput });
+
+const wishes: Readonly<Record<string, OptionsOf>> = {
+  esrgan: () => ({ task: 'upscale', input: { image: checkeredDisc(side), scale: 2 } satisfies UpscaleInput }),
+  modnet: matting,
+  u2net: matting,
+  migan: () => ({
+    task: 'inpaint',
+    input: { image: checkeredDisc(side), mask: gapInTheMiddle(side) } satisfies InpaintInput,
+  }),
+  'stable-diffusion': ({ manifest }, { prompt }) => ({ task: 'generate', input: generateInput(manifest, prompt) }),
+};
+
+export function isImageFamily(family: string): boolean {
+  return Object.hasOwn(wishes, family);
+}
+
+/** Has a model of a picture family work once on a known picture or prompt, writes the result and tells how long it took. */
+export async function checkImage(context: CliContext, model: InstalledModel, options: CheckOptions): Promise<void> {
+  const { signal, output } = context;
+  const { id, family } = model.manifest;
+  const task = wishes[family]?.(model, options);
+  if (task === undefined) throw new PlatformError('INVALID_MODEL', `The family ${family} makes no pictures.`);
+  const check = await withCheckHost(model, { options, signal }, (host) => run(host, task, signal));
+  const content = await encodeImage(check.image, { format: 'png' });
+  const path = await writeCheckOutput(options.output ?? `${id}.png`, content);
+  const { image, ...times } = check;
+  const { width, height } = image;
+  if (options.json) return output.json({ id, ...times, width, height, output: path });
+  output.line(`${id} on ${check.provider}, loaded in ${Math.round(check.loadMs)} ms`);
+  const perStep = check.stepMs === null ? '' : `, ${Math.round(check.stepMs)} ms a step`;
+  output.line(`${task.task} in ${Math.round(check.runMs)} ms${perStep}`);
+  output.line(`${width} × ${height} pixels in ${path}`);
+}
+
+async function run(host: HostSupervisor, { task, input }: ImageOptions, signal: AbortSignal): Promise<ImageCheck> {
+  const startMs = performance.now();
+  const progressMs: number[] = [];
+  const onProgress = () => void progressMs.push(performance.now());
+  const { cancelled, output } = await host.runTask({ id: `check-${task}`, task, input }, { signal, onProgress });
+  const runMs = performance.now() - startMs;
+  if (cancelled || output === null) throw new PlatformError('JOB_CANCELLED', 'The check was interrupted.');
+  return {
+    provider: host.report?.provider ?? 'cpu',
+    loadMs: host.report?.loadMs ?? 0,
+    runMs,
+    stepMs: task === 'generate' ? meanGap([startMs, ...progressMs]) : null,
+    image: imageOf(input, output),
+  };
+}
+
+function meanGap(times: readonly number[]): number | null {
+  const [first = 0] = times;
+  return times.length < 2 ? null : ((times.at(-1) ?? first) - first) / (times.length - 1);
+}
+
+/** What was cut out keeps its colours; the matte is its transparency. */
+function imageOf(input: object, output: object): Pixels {
+  if (!('alpha' in output)) return { ...(output as ImageOutput).image, channels: 3 };
+  const { width, height, alpha } = output as MatteOutput;
+  const { image } = input as { image: RgbPixels };
+  const data = Uint8Array.from({ length: width * height * 4 }, (_, at) => {
+    const pixel = Math.floor(at / 4);
+    return (at % 4 === 3 ? alpha[pixel] : image.data[pixel * 3 + (at % 4)]) ?? 0;
+  });
+  return { width, height, channels: 4, data };
+}
+
+function generateInput({ constraints, familyOptions }: InstalledModel['manifest'], prompt: string): GenerateInput {
+  const bounds = (constraints as { steps?: { default?: number } } | undefined)?.steps;
+  const guidance = familyOptions?.guidance;
+  return {
+    prompt,
+    negativePrompt: '',
+    width: generatedSide,
+    height: generatedSide,
+    steps: bounds?.default ?? 20,
+    guidance: typeof guidance === 'number' ? guidance : 7.5,
+    seed,
+    image: null,
+    strength: 1,
+  };
+}

@@ -1,0 +1,75 @@
+import { createScheduler } from '../../diffusion/create-scheduler.js';
+import { NormalNoise } from '../../diffusion/normal-noise.js';
+import type { TaskContext } from '../../engines/queued-task.engine.js';
+import type { AnimateInput, AnimateOutput, FrameLatents } from '../../images/video-tasks.js';
+import type { ImageOutput } from '../../images/image-tasks.js';
+import type { GraphSession } from '../../runtime/graph-session.js';
+import type { Autoencoder } from '../stable-diffusion/autoencoder.js';
+import { denoise } from '../stable-diffusion/denoise.js';
+import { Denoiser } from '../stable-diffusion/denoiser.js';
+import { latentSize } from '../stable-diffusion/latent-size.js';
+import type { PipelineConfig } from '../stable-diffusion/pipeline-files.js';
+import type { PromptEncoder } from '../stable-diffusion/prompt-encoder.js';
+
+export interface VideoGeneratorDependencies {
+  config: PipelineConfig;
+  encoder: PromptEncoder;
+  /** Takes and gives latents with an axis of frames. */
+  unet: GraphSession;
+  autoencoder: Autoencoder;
+  steps: number;
+  /** How strictly the prompt is followed; 1 and less: without comparison to the negative prompt. */
+  guidance: number;
+}
+
+/** Latent diffusion of all frames of a film together (https://arxiv.org/abs/2308.06571); each frame is decoded alone. */
+export class VideoGenerator {
+  constructor(private readonly parts: VideoGeneratorDependencies) {}
+
+  /** Rejects with what `context.breathe` throws when the task was cancelled: between two steps. */
+  async animate(input: AnimateInput, context: TaskContext): Promise<AnimateOutput> {
+    const { config, unet, steps } = this.parts;
+    const { height, width } = latentSize(input, config);
+    const shape = { channels: config.latentChannels, frames: input.frames, height, width };
+    const length = shape.channels * input.frames * height * width;
+    const noise = new NormalNoise(input.seed);
+    const scheduler = createScheduler(config.scheduler, steps, () => noise.draw(length));
+    const denoiser = new Denoiser(unet, { ...(await this.conditions(input)), ...shape });
+    const latents = noise.draw(length).map((value) => value * scheduler.initialNoiseScale);
+    return { frames: framesOf(await denoise({ scheduler, denoiser, latents, first: 0 }, context), shape) };
+  }
+
+  /** One frame as pixels. */
+  async develop(latents: FrameLatents, context: TaskContext): Promise<ImageOutput> {
+    await context.yieldToEventLoop();
+    return { image: await context.measure(() => this.parts.autoencoder.decode(latents)) };
+  }
+
+  private async conditions({ prompt, negativePrompt, width, height }: AnimateInput) {
+    const { encoder, guidance } = this.parts;
+    return {
+      prompt: await encoder.encode(prompt),
+      negative: guidance > 1 ? await encoder.encodeNegative(negativePrompt) : null,
+      guidance,
+      imageHeight: height,
+      imageWidth: width,
+      guidanceDimensions: null,
+    };
+  }
+}
+
+/** From `[channels, frames, height, width]`. */
+function framesOf(
+  latents: Float32Array,
+  { channels, frames, height, width }: Omit<FrameLatents, 'data'> & { frames: number },
+): FrameLatents[] {
+  const plane = height * width;
+  return Array.from({ length: frames }, (_, frame) => {
+    const data = new Float32Array(channels * plane);
+    for (let channel = 0; channel < channels; channel++) {
+      const from = (channel * frames + frame) * plane;
+      data.set(latents.subarray(from, from + plane), channel * plane);
+    }
+    return { channels, height, width, data };
+  });
+}

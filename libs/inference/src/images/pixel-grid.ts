@@ -1,0 +1,72 @@
+/** A picture as families take and give it: rows from the top, RGB interleaved, 8 bits per sample. */
+export interface RgbPixels {
+  width: number;
+  height: number;
+  /** `width * height * 3` bytes. */
+  data: Uint8Array;
+}
+
+/** A part of a picture, in pixels. */
+export interface PixelArea {
+  left: number;
+  top: number;
+  width: number;
+  height: number;
+}
+
+export function wholeArea({ width, height }: { width: number; height: number }): PixelArea {
+  return { left: 0, top: 0, width, height };
+}
+
+/** Colour planes `[3, height, width]` of an area, each sample given to `scale` with its channel. */
+export function planesOf(
+  { width, data }: RgbPixels,
+  area: PixelArea,
+  scale: (sample: number, channel: number) => number,
+): Float32Array {
+  const plane = area.width * area.height;
+  const planes = new Float32Array(3 * plane);
+  for (let channel = 0; channel < 3; channel++) {
+    // A sample has 256 values; a picture has millions.
+    const scaled = Float32Array.from({ length: 256 }, (_, sample) => scale(sample, channel));
+    let to = channel * plane;
+    for (let row = 0; row < area.height; row++) {
+      let from = ((area.top + row) * width + area.left) * 3 + channel;
+      for (let column = 0; column < area.width; column++, from += 3)
+        planes[to++] = scaled[data[from] as number] as number;
+    }
+  }
+  return planes;
+}
+
+/**
+ * Writes an area of colour planes `[3, height, width]` from 0 to 1 into a picture, its corner at `target`. Samples are
+ * rounded; what lies beyond 0 and 1 is cut off.
+ */
+export function writePlanes(
+  planes: { data: Float32Array; width: number; height: number },
+  area: PixelArea,
+  target: { pixels: RgbPixels; left: number; top: number },
+): void {
+  const { pixels } = target;
+  const plane = planes.width * planes.height;
+  for (let row = 0; row < area.height; row++) {
+    let from = (area.top + row) * planes.width + area.left;
+    let to = ((target.top + row) * pixels.width + target.left) * 3;
+    for (let column = 0; column < area.width; column++, from++, to += 3) {
+      // Storing in bytes drops the fraction and wraps, so both ends are cut off first.
+      pixels.data[to] = sampleOf(planes.data[from] as number);
+      pixels.data[to + 1] = sampleOf(planes.data[plane + from] as number);
+      pixels.data[to + 2] = sampleOf(planes.data[2 * plane + from] as number);
+    }
+  }
+}
+
+function sampleOf(value: number): number {
+  if (value <= 0) return 0;
+  return value >= 1 ? 255 : value * 255 + 0.5;
+}
+
+export function emptyImage(width: number, height: number): RgbPixels {
+  return { width, height, data: new Uint8Array(width * height * 3) };
+}

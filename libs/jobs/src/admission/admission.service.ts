@@ -1,0 +1,309 @@
+import type { Caller } from '#accounts';
+import { BudgetSpent, type ErrorCode, PlatformError, type StoreBudget } from '#common';
+import type { Logger } from '#platform/logging';
+import type { JobDefinition, QueueTransport } from '#queue';
+import type { ReservedTokens, TokenReservation } from '#rate-limit';
+import { GroupCommit } from './group-commit.js';
+import type { JobCloser } from '../lifecycle/job-closer.js';
+import type { Admission, AdmissionStep, AdmittedJob, JobTransaction } from '../lifecycle/job-states.js';
+import type { JobsRepository, NewJob } from '../lifecycle/jobs.repository.js';
+import type { NewMediaJob } from '../media/media-job.js';
+import { MediaJobsRepository } from '../media/media-jobs.repository.js';
+import type { PayloadCipher } from './payload-cipher.js';
+import { routeKeyOf } from './route-key.js';
+import { QueueLimit, type QueuePosition } from './queue-limit.js';
+import { type AbandonedAdmission, AbandonedAdmissions } from './abandoned-admissions.js';
+
+/** A request that passed validation and wants to run. */
+export interface OpenRequest {
+  requestId: string;
+  caller: Caller;
+  definition: JobDefinition<object, object>;
+  modelId: string;
+  payload: object;
+  /** Ms from now; default: the policy's. */
+  deadlineMs?: number;
+  /** Mailbox address of this replica; null for async jobs. */
+  replyTo: string | null;
+  stream: boolean;
+  /** What the rate limit reserved for it; kept with the row, so that its closing puts it right. */
+  tokenReservation?: TokenReservation | null;
+  /** Of a job whose caller does not wait; `replyTo` is null then. */
+  media?: NewMediaJob;
+  /**
+   * What requests of one conversation have in common: those of one account that say the same go to the same worker while
+   * it has room. Asked only when there is a choice.
+   */
+  affinity?: () => string;
+  /** Given to the admission steps; nothing here looks into it. */
+  quote?: unknown;
+}
+
+export interface AdmissionOptions {
+  jobs: JobsRepository;
+  closer: JobCloser;
+  cipher: PayloadCipher;
+  transport: QueueTransport;
+  logger: Logger;
+  /** Jobs that may wait per model. */
+  queueLimit: number;
+  /** Run in order in the transaction of the row. */
+  steps?: readonly AdmissionStep[];
+  /** Told of every request once; must not throw. */
+  onDecision?: (decision: AdmissionDecision) => void;
+  /** Told of every job the moment it is written, with its quote; must not throw. */
+  onWritten?: (job: AdmittedJob, quote: unknown) => void;
+  /** What is left of the time that a request may wait for database and queue; default: as long as they take. */
+  budgetOf?: (requestId: string) => StoreBudget;
+  /** `traceparent` of a request that is traced. */
+  traceOf?: (requestId: string) => string | undefined;
+  /** Default: one of its own. */
+  abandonedAdmissions?: AbandonedAdmissions;
+}
+
+/** Whether a request was let in: `admitted`, or the code it was refused with. */
+export interface AdmissionDecision {
+  modality: string;
+  modelId: string;
+  reason: 'admitted' | ErrorCode;
+}
+
+/** What an admission writes. */
+interface NewcomerJob {
+  row: NewJob;
+  media: NewMediaJob | undefined;
+  admission: Admission;
+}
+
+/** A database that is slow or gone must not keep callers for a turn after a turn. */
+const groups = { lanes: 4, max: 32, patienceMs: 5_000 };
+
+/**
+ * Lets requests in: the row and what the steps add in one transaction, then the queue. Requests that come while others
+ * are being admitted share a transaction.
+ */
+export class AdmissionService {
+  private readonly limit: QueueLimit;
+  private readonly group: GroupCommit<NewcomerJob, AdmittedJob>;
+  private readonly abandonedAdmissions: AbandonedAdmissions;
+  /** Requests whose transaction may have committed although it failed. */
+  private readonly doubtful = new Set<string>();
+
+  constructor(private readonly options: AdmissionOptions) {
+    this.limit = new QueueLimit(options.transport.producer, options.queueLimit);
+    this.abandonedAdmissions = options.abandonedAdmissions ?? new AbandonedAdmissions(options);
+    this.group = new GroupCommit<NewcomerJob, AdmittedJob>(
+      (newcomers) => this.admit(newcomers),
+      ({ row }) => row.requestId,
+      groups,
+    );
+  }
+
+  /**
+   * Rejects with `MODEL_AT_CAPACITY` when too many jobs wait, with a step's own error, and with `SERVICE_UNAVAILABLE`
+   * when database or queue do not take the job; nothing is left open then.
+   */
+  async open(request: OpenRequest): Promise<AdmittedJob> {
+    try {
+      const job = await this.admitNow(request);
+      this.decided(request, 'admitted');
+      return job;
+    } catch (error) {
+      this.decided(request, PlatformError.from(error).code);
+      throw error;
+    }
+  }
+
+  private async admitNow(request: OpenRequest): Promise<AdmittedJob> {
+    const place = await this.inTime(request, this.takePlace(request), ({ settle }) => settle());
+    try {
+      const job = await this.insertHolding(request);
+      this.options.onWritten?.(job, request.quote);
+      await this.enqueueOrAbandon(request, job);
+      return job;
+    } finally {
+      place.settle();
+    }
+  }
+
+  private inTime<Result>(
+    { requestId }: OpenRequest,
+    work: Promise<Result>,
+    undo?: (late: Result) => void,
+  ): Promise<Result> {
+    return this.options.budgetOf?.(requestId).within(work, undo) ?? work;
+  }
+
+  private decided({ definition, modelId }: OpenRequest, reason: AdmissionDecision['reason']): void {
+    this.options.onDecision?.({ modality: definition.modality, modelId, reason });
+  }
+
+  private async takePlace({ definition, modelId }: OpenRequest): Promise<QueuePosition> {
+    try {
+      this.options.transport.producer.requireRoom();
+      return await this.limit.take(definition.modality, modelId);
+    } catch (error) {
+      throw error instanceof PlatformError ? error : unavailable(error);
+    }
+  }
+
+  private async enqueueOrAbandon(request: OpenRequest, job: AdmittedJob): Promise<void> {
+    try {
+      await this.inTime(request, this.enqueue(request, job));
+    } catch (error) {
+      const { requestId, modelId } = job;
+      this.options.logger.warn({ requestId, modelId, error }, 'the queue did not take the job');
+      // The queue may have taken it all the same and lost the answer: should it run, its outcome finds a closed row.
+      await this.inTime(request, this.abandonedAdmissions.close(this.abandonedAdmission(request))).catch(
+        () => undefined,
+      );
+      throw unavailable(error);
+    }
+  }
+
+  private abandonedAdmission({ requestId, definition, modelId, deadlineMs }: OpenRequest): AbandonedAdmission {
+    const { modality, policy } = definition;
+    return { requestId, modality, modelId, deadlineMs: deadlineMs ?? policy.deadlineMs };
+  }
+
+  /** From the row on, the closing of the job answers for the reserved tokens. */
+  private async insertHolding(request: OpenRequest): Promise<AdmittedJob> {
+    const { tokenReservation: reservation = null } = request;
+    const held = reservation?.hold() === true ? reservation : null;
+    const written = this.group.add(this.newJob(request, held));
+    return this.hearOf(request, written, () => held?.release());
+  }
+
+  /** `onNothing` is called when it is sure that no row was written, nor ever will be; perhaps after it has rejected. */
+  private async hearOf(
+    request: OpenRequest,
+    written: Promise<AdmittedJob>,
+    onNothing: () => void,
+  ): Promise<AdmittedJob> {
+    const { requestId } = request;
+    try {
+      const job = await this.inTime(request, written);
+      this.doubtful.delete(requestId);
+      return job;
+    } catch (error) {
+      // A try that was refused says nothing of the one before it, which may have been written.
+      if (isRefusal(error) && !this.doubtful.has(requestId)) {
+        onNothing();
+        throw error;
+      }
+      // The caller need not wait for a database that is away.
+      void this.closeIfWritten(request, written, onNothing);
+      throw error instanceof BudgetSpent ? error : unavailable(error);
+    }
+  }
+
+  /** Whatever may be written of a request whose caller has heard that it is not let in, now or later. */
+  private async closeIfWritten(
+    request: OpenRequest,
+    written: Promise<AdmittedJob>,
+    onNothing: () => void,
+  ): Promise<void> {
+    const isWritten = await written.then(
+      () => true,
+      () => false,
+    );
+    const isDoubtful = this.doubtful.delete(request.requestId) && !isWritten;
+    if (isWritten || isDoubtful)
+      this.abandonedAdmissions.closeLater({ ...this.abandonedAdmission(request), isDoubtful });
+    else onNothing();
+  }
+
+  private newJob(request: OpenRequest, reservedTokens: ReservedTokens | null): NewcomerJob {
+    const { requestId, caller, definition, modelId, payload, stream, replyTo, quote, media } = request;
+    const { modality, policy } = definition;
+    const deadlineMs = request.deadlineMs ?? policy.deadlineMs;
+    const ciphertext = this.options.cipher.encrypt(requestId, payload);
+    const row = { requestId, caller, modality, modelId, stream, replyTo, deadlineMs, ciphertext, reservedTokens };
+    const { accountId, apiKeyId } = caller;
+    return { row, media, admission: { job: { requestId, accountId, apiKeyId, modality, modelId }, payload, quote } };
+  }
+
+  /** Rows, and what the steps add to them, of all who are not refused. */
+  private async admit(newcomers: readonly NewcomerJob[]): Promise<(AdmittedJob | PlatformError)[]> {
+    try {
+      return await this.write(newcomers);
+    } catch (error) {
+      if (!isRolledBack(error)) for (const { row } of newcomers) this.doubtful.add(row.requestId);
+      throw error;
+    }
+  }
+
+  private write(newcomers: readonly NewcomerJob[]): Promise<(AdmittedJob | PlatformError)[]> {
+    const { jobs, steps = [] } = this.options;
+    return jobs.transaction(async (transaction) => {
+      const refusals = new Map<string, PlatformError>();
+      const left = () => newcomers.filter(({ row }) => !refusals.has(row.requestId));
+      for (const step of steps) {
+        const admissions = left().map(({ admission }) => admission);
+        const decisions = admissions.length === 0 ? [] : await step.admit(transaction, admissions);
+        for (const [place, refusal] of decisions.entries()) {
+          const admission = admissions[place];
+          if (refusal !== null && admission !== undefined) refusals.set(admission.job.requestId, refusal);
+        }
+      }
+      const admitted = await this.writeRows(transaction, left());
+      return newcomers.map(({ row: { requestId } }) => refusals.get(requestId) ?? admittedOf(admitted, requestId));
+    });
+  }
+
+  private async writeRows(
+    transaction: JobTransaction,
+    newcomers: readonly NewcomerJob[],
+  ): Promise<Map<string, AdmittedJob>> {
+    if (newcomers.length === 0) return new Map();
+    const rows = newcomers.map(({ row }) => row);
+    const isLast = newcomers.every(({ media }) => media === undefined);
+    const inserted = await this.options.jobs.insert(rows, isLast ? (transaction.last ?? transaction) : transaction);
+    const admitted = new Map(inserted.map((job) => [job.requestId, job] as const));
+    for (const { row, media } of newcomers) {
+      if (media === undefined) continue;
+      await MediaJobsRepository.insert(transaction, admittedOf(admitted, row.requestId), media);
+    }
+    return admitted;
+  }
+
+  private async enqueue(request: OpenRequest, job: AdmittedJob): Promise<void> {
+    const { definition, payload, replyTo, stream, caller, affinity } = request;
+    const { requestId, modality, modelId, deadlineAtMs } = job;
+    const trace = this.options.traceOf?.(requestId);
+    const envelope = {
+      requestId,
+      modality,
+      modelId,
+      attempt: 1,
+      deadlineAtMs,
+      replyTo,
+      stream,
+      ...(trace !== undefined && { trace }),
+      payload,
+    };
+    const routeKey = affinity === undefined ? undefined : () => routeKeyOf(caller.accountId, affinity());
+    await this.options.transport.producer.enqueue(definition, envelope, { routeKey });
+  }
+}
+
+function admittedOf(admitted: ReadonlyMap<string, AdmittedJob>, requestId: string): AdmittedJob {
+  const job = admitted.get(requestId);
+  if (job === undefined) throw new Error(`The job ${requestId} was not admitted.`);
+  return job;
+}
+
+/** What the database itself refuses has left nothing behind; of everything else nobody knows, of lost connections least. */
+function isRolledBack(error: unknown): boolean {
+  const code = error instanceof Error && 'code' in error ? error.code : null;
+  return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) && !/^(08|57)/.test(code);
+}
+
+/** Somebody's decision; such a request may be asked for anew under the same id. */
+function isRefusal(error: unknown): boolean {
+  return error instanceof PlatformError && !(error instanceof BudgetSpent);
+}
+
+function unavailable(cause: unknown): PlatformError {
+  return new PlatformError('SERVICE_UNAVAILABLE', 'The service cannot take requests at the moment.', null, { cause });
+}

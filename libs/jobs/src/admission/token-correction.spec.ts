@@ -1,0 +1,43 @@
+import { describe, expect, it } from 'vitest';
+import { TokenCorrector } from '#rate-limit';
+import type { ClosedJob } from '../lifecycle/job-states.js';
+import { correctReservedTokens } from './token-correction.js';
+
+const job: ClosedJob = {
+  requestId: 'r',
+  accountId: 'a',
+  apiKeyId: 'k',
+  modality: 'chat',
+  modelId: 'm',
+  attempt: 1,
+  state: 'succeeded',
+  errorCode: null,
+  usage: { promptTokens: 40, cachedTokens: 30, completionTokens: 20, reasoningTokens: 5 },
+  executionMs: 1,
+  reservedTokens: { slot: 7, tokens: 500 },
+};
+
+function changesOf(closed: ClosedJob): number[] {
+  const changes: number[] = [];
+  const store = {
+    correct: (_keys: readonly string[], _slot: number, change: number) => Promise.resolve(void changes.push(change)),
+  };
+  correctReservedTokens(new TokenCorrector(store, () => undefined))(closed);
+  return changes;
+}
+
+describe('the closing of a job', () => {
+  it('leaves in the window what the job has used: prompt and output, cached or not', () => {
+    expect(changesOf(job)).toEqual([60 - 500]);
+  });
+
+  it('leaves nothing of a job that used nothing, or never told', () => {
+    const usage = { promptTokens: 0, cachedTokens: 0, completionTokens: 0, reasoningTokens: 0 };
+    expect(changesOf({ ...job, usage })).toEqual([-500]);
+    expect(changesOf({ ...job, state: 'expired', usage: null })).toEqual([-500]);
+  });
+
+  it('leaves the window alone where nothing was reserved', () => {
+    expect(changesOf({ ...job, reservedTokens: null })).toEqual([]);
+  });
+});

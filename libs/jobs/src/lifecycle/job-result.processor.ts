@@ -1,0 +1,63 @@
+import type { Logger } from '#platform/logging';
+import type { JobResult, QueueTransport } from '#queue';
+import type { JobCloser } from './job-closer.js';
+import type { ClosedJob, ClosedState, JobClosing } from './job-states.js';
+
+export interface JobResultProcessorOptions {
+  transport: QueueTransport;
+  closer: JobCloser;
+  logger: Logger;
+  /** After a row was closed, and only for the closing that counted. */
+  onClosed?: (job: ClosedJob) => void;
+}
+
+/**
+ * Closes rows with the outcomes that workers report. Outcomes arrive at least once and in any order; the attempt number
+ * fences off those of deliveries that were given up, and compare-and-set makes the rest idempotent.
+ */
+export class JobResultProcessor {
+  private running: { close(): Promise<void> } | undefined;
+
+  constructor(private readonly options: JobResultProcessorOptions) {}
+
+  async start(): Promise<void> {
+    this.running = await this.options.transport.results.process((result) => this.process(result));
+  }
+
+  async close(): Promise<void> {
+    await this.running?.close();
+    this.running = undefined;
+  }
+
+  /** Rejects when the database does not take it; the queue then brings it again. */
+  async process(result: JobResult): Promise<void> {
+    const { closer, logger, onClosed } = this.options;
+    const { requestId, attempt, status } = result;
+    try {
+      const job = await closer.close(toClosing(result));
+      if (job) {
+        onClosed?.(job);
+        const { modality, modelId, state, errorCode, executionMs } = job;
+        logger.debug({ requestId, attempt, modality, model: modelId, state, errorCode, executionMs }, 'job closed');
+      } else logger.info({ requestId, attempt, status }, 'an outcome came twice, late, or for an attempt given up');
+    } catch (error) {
+      logger.warn({ requestId, attempt, error }, 'an outcome could not be written, it will come again');
+      throw error;
+    }
+  }
+}
+
+function toClosing(result: JobResult): JobClosing {
+  const { requestId, attempt, usage, executionMs } = result;
+  const errorCode = result.error?.code ?? null;
+  const base = { requestId, attempt, usage, executionMs: Math.max(0, Math.round(executionMs)) };
+  const { artifacts } = result;
+  if (result.status === 'succeeded') return { ...base, state: stateOf(result), errorCode: null, artifacts };
+  return { ...base, state: stateOf(result), errorCode, errorMessage: result.error?.message ?? null };
+}
+
+/** A job that the consumer dropped because its deadline had passed has expired; nothing in it failed. */
+function stateOf(result: JobResult): ClosedState {
+  if (result.status === 'failed' && result.error?.code === 'REQUEST_TIMEOUT') return 'expired';
+  return result.status;
+}

@@ -1,0 +1,242 @@
+import type { Caller } from '#accounts';
+import { Prisma, type PrismaService } from '#platform/prisma';
+import type { ReservedTokens } from '#rate-limit';
+import type { AdmittedJob, ClosedJob, JobClosing, JobState, JobTransaction } from './job-states.js';
+
+export interface NewJob {
+  requestId: string;
+  caller: Caller;
+  modality: string;
+  modelId: string;
+  stream: boolean;
+  replyTo: string | null;
+  deadlineMs: number;
+  ciphertext: Uint8Array<ArrayBuffer>;
+  /** Default: none. */
+  reservedTokens?: ReservedTokens | null;
+}
+
+/** An open row as the sweeps and the cancel see it. */
+export interface OpenJob {
+  requestId: string;
+  modality: string;
+  modelId: string;
+  attempt: number;
+  state: JobState;
+  replyTo: string | null;
+  stream: boolean;
+  deadlineAtMs: number;
+}
+
+/** An open row of a list, which goes on behind it. */
+export interface FoundJob extends OpenJob {
+  /** Its time in the order of the list, in ms since the epoch: times of jobs are whole milliseconds. */
+  placeAtMs: number;
+}
+
+/** A page of a list: up to so many rows, from the first one or behind another. */
+export interface Page {
+  rows: number;
+  after: FoundJob | null;
+}
+
+type OpenJobRow = Omit<OpenJob, 'deadlineAtMs'> & { deadlineAt: Date; placeAt: Date };
+
+/** Open rows of one queue in one state. */
+export interface OpenCount {
+  modality: string;
+  modelId: string;
+  state: JobState;
+  count: number;
+  oldestSeconds: number;
+}
+
+interface ClosedRow {
+  request_id: string;
+  account_id: string;
+  api_key_id: string;
+  modality: string;
+  model_id: string;
+  limit_slot: bigint | null;
+  limit_tokens: bigint | null;
+}
+
+/** The row and everything that moves its state. Every time is the database's. */
+export class JobsRepository {
+  constructor(private readonly prisma: PrismaService) {}
+
+  /** Runs `work` in one transaction; rolls back when it rejects. */
+  async transaction<Result>(work: (transaction: JobTransaction) => Promise<Result>): Promise<Result> {
+    return this.prisma.$prepared(work);
+  }
+
+  /** Rows and payloads in one statement; the answers are in the order of the jobs. */
+  async insert(jobs: readonly NewJob[], transaction: JobTransaction): Promise<AdmittedJob[]> {
+    const rows = await transaction.$queryRaw<{ request_id: string; deadline_at: Date }[]>`
+      WITH given AS (
+        SELECT * FROM unnest(
+            ${jobs.map(({ requestId }) => requestId)}::text[], ${jobs.map(({ caller }) => caller.accountId)}::uuid[],
+            ${jobs.map(({ caller }) => caller.apiKeyId)}::uuid[], ${jobs.map(({ modality }) => modality)}::text[],
+            ${jobs.map(({ modelId }) => modelId)}::text[], ${jobs.map(({ stream }) => stream)}::boolean[],
+            ${jobs.map(({ replyTo }) => replyTo)}::text[], ${jobs.map((job) => job.reservedTokens?.slot ?? null)}::bigint[],
+            ${jobs.map((job) => job.reservedTokens?.tokens ?? null)}::bigint[],
+            ${jobs.map(({ deadlineMs }) => deadlineMs)}::float8[],
+            ${jobs.map(({ ciphertext }) => Buffer.from(ciphertext))}::bytea[])
+          AS g(request_id, account_id, api_key_id, modality, model_id, stream, reply_to, limit_slot, limit_tokens,
+               deadline_ms, ciphertext)
+      ), inserted AS (
+        INSERT INTO jobs (request_id, account_id, api_key_id, modality, model_id, stream, reply_to, limit_slot,
+                          limit_tokens, deadline_at)
+        SELECT request_id, account_id, api_key_id, modality, model_id, stream, reply_to, limit_slot, limit_tokens,
+               now() + deadline_ms * interval '1 ms' FROM given
+        RETURNING request_id, deadline_at
+      ), payloads AS (
+        INSERT INTO job_payloads (request_id, ciphertext) SELECT request_id, ciphertext FROM given
+      )
+      SELECT request_id, deadline_at FROM inserted`;
+    const deadlines = new Map(rows.map((row) => [row.request_id, row.deadline_at.getTime()]));
+    return jobs.map(({ requestId, caller, modality, modelId }) => {
+      const deadlineAtMs = deadlines.get(requestId);
+      if (deadlineAtMs === undefined) throw new Error('The database did not return the inserted job.');
+      return { requestId, ...callerIds(caller), modality, modelId, deadlineAtMs };
+    });
+  }
+
+  /**
+   * Closes each row if `attempt` is its current one and it is open; drops its payload. The answers are in the order of the
+   * closings, null where somebody else was first, the attempt is an older one, or there is no such row. Rows are locked
+   * in one order, so that two groups never wait for each other.
+   */
+  async close(closings: readonly JobClosing[], transaction: JobTransaction): Promise<(ClosedJob | null)[]> {
+    const given = closings.map(({ usage, ...closing }) => ({
+      requestId: closing.requestId,
+      attempt: closing.attempt,
+      state: closing.state,
+      errorCode: closing.errorCode,
+      executionMs: closing.executionMs,
+      ...usage,
+    }));
+    const rows = await transaction.$queryRaw<ClosedRow[]>`
+      WITH given AS MATERIALIZED (
+        SELECT * FROM jsonb_to_recordset(${JSON.stringify(given)}::jsonb)
+          AS g("requestId" text, attempt int, state job_state, "errorCode" text, "executionMs" int, "promptTokens" int,
+               "cachedTokens" int, "completionTokens" int, "reasoningTokens" int, units jsonb)
+      ), locked AS MATERIALIZED (
+        SELECT request_id FROM jobs WHERE request_id IN (SELECT "requestId" FROM given) ORDER BY request_id FOR UPDATE
+      ), closed AS (
+        UPDATE jobs
+           SET state = g.state, finished_at = now(), error_code = g."errorCode",
+               started_at = COALESCE(started_at, CASE WHEN g."executionMs" > 0
+                 THEN GREATEST(created_at, now() - g."executionMs" * interval '1 ms') END),
+               prompt_tokens = g."promptTokens", cached_tokens = g."cachedTokens",
+               completion_tokens = g."completionTokens", reasoning_tokens = g."reasoningTokens",
+               usage_units = g.units, execution_ms = g."executionMs"
+          FROM locked JOIN given g ON g."requestId" = locked.request_id
+         WHERE jobs.request_id = locked.request_id AND jobs.attempt = g.attempt AND jobs.state IN ('queued', 'running')
+        RETURNING jobs.request_id, account_id, api_key_id, modality, model_id, limit_slot, limit_tokens
+      ), dropped AS (
+        DELETE FROM job_payloads WHERE request_id IN (SELECT request_id FROM closed)
+      ), noted AS (
+        INSERT INTO outcomes (request_id, attempt, status, applied)
+        SELECT g."requestId", g.attempt, g.state::text, closed.request_id IS NOT NULL
+          FROM given g JOIN locked ON locked.request_id = g."requestId"
+          LEFT JOIN closed ON closed.request_id = g."requestId"
+        ON CONFLICT DO NOTHING
+      )
+      SELECT * FROM closed`;
+    const closed = new Map(rows.map((row) => [row.request_id, row]));
+    return closings.map((closing) => {
+      const row = closed.get(closing.requestId);
+      return row === undefined ? null : closedJob(closing, row);
+    });
+  }
+
+  /** Marks rows that a worker has picked up. What somebody else has in hand, who closes it most likely, is left alone. */
+  async markRunning(requestIds: string[]): Promise<void> {
+    await this.prisma.$executeRaw`
+      UPDATE jobs SET state = 'running', started_at = now()
+       WHERE request_id IN (SELECT request_id FROM jobs WHERE request_id = ANY (${requestIds}) AND state = 'queued'
+                             ORDER BY request_id FOR NO KEY UPDATE SKIP LOCKED) AND state = 'queued'`;
+  }
+
+  async find(requestId: string): Promise<OpenJob | null> {
+    const [row] = await this.findOpen(Prisma.sql`created_at`, Prisma.sql`request_id = ${requestId}`);
+    return row ?? null;
+  }
+
+  /** Queued rows that entered the queue over `olderThanMs` ago and still have time, the oldest first. */
+  async findQueued(olderThanMs: number, page: Page): Promise<FoundJob[]> {
+    const queued = Prisma.sql`state = 'queued' AND deadline_at > now()
+       AND enqueued_at < now() - ${olderThanMs}::float8 * interval '1 ms'`;
+    return this.findOpen(Prisma.sql`enqueued_at`, queued, page);
+  }
+
+  /** Running rows that started over `olderThanMs` ago, the oldest first. */
+  async findRunning(olderThanMs: number, page: Page): Promise<FoundJob[]> {
+    const running = Prisma.sql`state = 'running' AND started_at < now() - ${olderThanMs}::float8 * interval '1 ms'`;
+    return this.findOpen(Prisma.sql`started_at`, running, page);
+  }
+
+  /** Open rows whose deadline passed over `graceMs` ago, the oldest first. */
+  async findOverdue(graceMs: number, page: Page): Promise<FoundJob[]> {
+    const overdue = Prisma.sql`state IN ('queued', 'running')
+       AND deadline_at < now() - ${graceMs}::float8 * interval '1 ms'`;
+    return this.findOpen(Prisma.sql`deadline_at`, overdue, page);
+  }
+
+  /** Starts the next attempt of a queued row; resolves to its payload, or null when somebody else was first. */
+  async startNextAttempt(job: OpenJob): Promise<Uint8Array | null> {
+    const rows = await this.prisma.$queryRaw<{ ciphertext: Uint8Array }[]>`
+      WITH retried AS (
+        UPDATE jobs SET attempt = attempt + 1, enqueued_at = now()
+         WHERE request_id = ${job.requestId} AND attempt = ${job.attempt}::int
+           AND state = 'queued' AND deadline_at > now()
+        RETURNING request_id
+      )
+      SELECT ciphertext FROM job_payloads WHERE request_id IN (SELECT request_id FROM retried)`;
+    return rows[0]?.ciphertext ?? null;
+  }
+
+  /** How many rows are open, by queue and state, and how long the oldest has been in the queue, in seconds. */
+  async countOpen(): Promise<OpenCount[]> {
+    return this.prisma.$queryRaw`
+      SELECT modality, model_id AS "modelId", state::text AS state, count(*)::int AS count,
+             GREATEST(EXTRACT(EPOCH FROM now() - min(enqueued_at)), 0)::float8 AS "oldestSeconds"
+        FROM jobs WHERE state IN ('queued', 'running') GROUP BY 1, 2, 3`;
+  }
+
+  /** One statement: a row that somebody changed after it was chosen must not be read as what it has become. */
+  private async findOpen(
+    place: Prisma.Sql,
+    which: Prisma.Sql,
+    { rows: max, after }: Page = { rows: 1, after: null },
+  ): Promise<FoundJob[]> {
+    const behind = after === null ? Prisma.empty : behindOf(place, after);
+    const rows = await this.prisma.$queryRaw<OpenJobRow[]>(Prisma.sql`
+      SELECT request_id AS "requestId", modality, model_id AS "modelId", attempt, state::text AS state,
+             reply_to AS "replyTo", stream, deadline_at AS "deadlineAt", ${place} AS "placeAt"
+        FROM jobs WHERE ${which} ${behind} ORDER BY ${place}, request_id LIMIT ${max}::int`);
+    return rows.map(({ deadlineAt, placeAt, ...job }) => {
+      return { ...job, deadlineAtMs: deadlineAt.getTime(), placeAtMs: placeAt.getTime() };
+    });
+  }
+}
+
+/** Behind a row in the order of a list. The time alone is what the index knows. */
+function behindOf(place: Prisma.Sql, { placeAtMs, requestId }: FoundJob): Prisma.Sql {
+  const at = Prisma.sql`${new Date(placeAtMs).toISOString()}::timestamptz`;
+  return Prisma.sql`AND ${place} >= ${at} AND (${place}, request_id) > (${at}, ${requestId})`;
+}
+
+function reservedTokensOf({ limit_slot: slot, limit_tokens: tokens }: ClosedRow): ReservedTokens | null {
+  return slot === null || tokens === null ? null : { slot: Number(slot), tokens: Number(tokens) };
+}
+
+function closedJob(closing: JobClosing, row: ClosedRow): ClosedJob {
+  const ids = { accountId: row.account_id, apiKeyId: row.api_key_id, modality: row.modality, modelId: row.model_id };
+  return { ...closing, ...ids, reservedTokens: reservedTokensOf(row) };
+}
+
+function callerIds(caller: Caller): { accountId: string; apiKeyId: string } {
+  return { accountId: caller.accountId, apiKeyId: caller.apiKeyId };
+}

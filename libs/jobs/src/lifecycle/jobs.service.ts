@@ -1,0 +1,93 @@
+import { noTokens } from '#common';
+import type { Logger } from '#platform/logging';
+import type { JobResult, QueueTransport } from '#queue';
+import type { JobsRepository, OpenJob } from './jobs.repository.js';
+import { StartedJobs } from './started-jobs.js';
+import { CancelledJobReporter } from './cancelled-job-reporter.js';
+
+export interface JobsServiceOptions {
+  jobs: JobsRepository;
+  transport: QueueTransport;
+  logger: Logger;
+}
+
+/** What an api replica does with the jobs it has admitted. It never closes a row. */
+export class JobsService {
+  private readonly started: StartedJobs;
+  private readonly cancelledJobs: CancelledJobReporter;
+
+  constructor(private readonly options: JobsServiceOptions) {
+    this.cancelledJobs = new CancelledJobReporter(options);
+    this.started = new StartedJobs((requestIds) => options.jobs.markRunning(requestIds), options.logger);
+  }
+
+  /**
+   * Notes that a worker has picked the job up; call it for the `job-started` event. Never throws and never waits: the
+   * rows are written in batches, and a note that is lost means no more than a row that goes from queued to closed.
+   */
+  markStarted(requestId: string): void {
+    this.started.add(requestId);
+  }
+
+  /** Takes the note back while it still waits; call it when the job's last event has come. */
+  markEnded(requestId: string): void {
+    this.started.remove(requestId);
+  }
+
+  /**
+   * Ends a job nobody waits for any more. One that still waits leaves the queue, and its outcome (cancelled, no usage)
+   * is reported here; a running one is told to stop and reports itself what it has produced. Unknown and closed jobs
+   * are left alone. Rejects only when neither queue nor bus can be reached; the deadline stands behind it.
+   */
+  async cancel(requestId: string): Promise<void> {
+    const { jobs, transport, logger } = this.options;
+    const job = await jobs.find(requestId).catch((error: unknown) => {
+      logger.warn({ requestId, error }, 'the row of a cancelled job cannot be read, cancelling over the bus alone');
+      return 'unknown' as const;
+    });
+    if (job === null || (job !== 'unknown' && job.state !== 'queued' && job.state !== 'running')) return;
+    if (job !== 'unknown' && (await this.cancelDelivery(job))) return;
+    const isWhole = job !== 'unknown' && !job.stream;
+    await Promise.all([transport.cancelBus.cancel(requestId), isWhole ? this.withdraw(job) : null]);
+  }
+
+  /** The row of a request, or null. */
+  async find(requestId: string): Promise<OpenJob | null> {
+    return this.options.jobs.find(requestId);
+  }
+
+  /** Writes the notes that still wait. */
+  async close(): Promise<void> {
+    await this.started.close();
+  }
+
+  /** Whole answers survive their worker: without this mark one would be made again for nobody. */
+  private async withdraw({ modality, modelId, requestId }: OpenJob): Promise<void> {
+    const { transport, logger } = this.options;
+    await transport.producer.withdraw(modality, modelId, requestId).catch((error: unknown) => {
+      logger.info({ requestId, error }, 'a cancelled job could not be marked in the queue');
+    });
+  }
+
+  private async cancelDelivery(job: OpenJob): Promise<boolean> {
+    const { transport, logger } = this.options;
+    const { requestId, modality, modelId, attempt } = job;
+    const removed = await transport.producer.remove(modality, modelId, requestId).catch((error: unknown) => {
+      logger.warn({ requestId, error }, 'a cancelled job could not be removed from the queue');
+      return false;
+    });
+    if (!removed) return false;
+    const result: JobResult = {
+      requestId,
+      attempt,
+      retries: 0,
+      status: 'cancelled',
+      error: { code: 'JOB_CANCELLED', message: 'The caller left before the job started.' },
+      usage: noTokens,
+      executionMs: 0,
+      finishedAtMs: Date.now(),
+    };
+    await this.cancelledJobs.tell(result, job.deadlineAtMs);
+    return true;
+  }
+}

@@ -1,0 +1,102 @@
+import type { Clock } from '#common';
+import type { JobDefinition } from '#queue';
+import type { FoundJob, JobsRepository, OpenJob } from '../lifecycle/jobs.repository.js';
+import { closeDead, type CloseDeadOptions, type Decision } from './close-dead.js';
+import { groupsOf } from './group-rows.js';
+import { LookDepth, pagesOf } from './paged-rows.js';
+import { repairAll } from './repair-all.js';
+import { SuspectTracker } from './suspect-tracker.js';
+import { confirmLost } from './confirm-lost.js';
+import type { Sweep } from './sweep.js';
+
+export interface FailAbandonedOptions extends CloseDeadOptions {
+  jobs: JobsRepository;
+  /** Every kind of job, by modality. */
+  definitions: ReadonlyMap<string, JobDefinition<object, object>>;
+  /** As `ResultBacklog.flows`. */
+  resultBacklog: () => Promise<boolean>;
+  /** Age at which a running row is looked at, and for how long it must then be without queue entry or worker; default: 6/10 of the longest lock, each. */
+  confirmMs?: number;
+  /** The same for a whole answer whose job the queue still holds: the next worker makes it again; default: 45 s. */
+  comebackMs?: number;
+  /** Rows that are read at once; default: 500. */
+  pageRows?: number;
+  clock?: Clock;
+}
+
+const lookupsAtOnce = 20;
+/** Longer than an api waits for such an answer: it cancels by itself, and this is for those of an api that died as well. */
+const usualComebackMs = 45_000;
+const abandoned: Decision = {
+  state: 'failed',
+  code: 'DEVICE_LOST',
+  message: 'The worker that ran this request is gone.',
+};
+
+/** What is missing of a running job: the queue has `forgotten` it, or it is `orphaned` of every worker with its model. */
+type Loss = 'forgotten' | 'orphaned';
+
+/**
+ * Fails running rows that nobody runs: the queue no longer holds the job, or no worker with its model is alive. They are
+ * not enqueued again, because the caller may hold half the answer.
+ */
+export class FailAbandonedSweep implements Sweep {
+  readonly name = 'fail-abandoned';
+  private readonly suspects: SuspectTracker;
+  private readonly orphans: SuspectTracker;
+  private readonly depth: LookDepth;
+  private readonly confirmMs: number;
+
+  constructor(private readonly options: FailAbandonedOptions) {
+    const { definitions, comebackMs = usualComebackMs, clock } = options;
+    const longestLockMs = Math.max(...[...definitions.values()].map(({ policy }) => policy.lockMs));
+    // A worker counts as gone after 4 s of silence: with them it is about a lock, after which it may not come back.
+    this.confirmMs = options.confirmMs ?? longestLockMs * 0.6;
+    this.suspects = new SuspectTracker(this.confirmMs, clock);
+    this.orphans = new SuspectTracker(comebackMs, clock);
+    this.depth = new LookDepth(clock);
+  }
+
+  async run(): Promise<number> {
+    const { resultBacklog } = this.options;
+    const losses = new Map<OpenJob, Loss>();
+    const suspects = [this.suspects, this.orphans];
+    const lost = await confirmLost(() => this.findLost(losses), { resultBacklog, suspects });
+    const isWholeOrphan = (job: OpenJob) => losses.get(job) === 'orphaned' && !job.stream;
+    const confirmed = [
+      ...this.suspects.confirmJobs(lost.filter((job) => !isWholeOrphan(job))),
+      ...this.orphans.confirmJobs(lost.filter(isWholeOrphan)),
+    ];
+    const repair = (job: OpenJob) => closeDead(job, abandoned, this.options);
+    return repairAll(confirmed, { repair, logger: this.options.logger });
+  }
+
+  private async findLost(losses: Map<OpenJob, Loss>): Promise<OpenJob[]> {
+    const { jobs, pageRows } = this.options;
+    const pages = this.depth.pages(!this.suspects.isEmpty || !this.orphans.isEmpty);
+    const read = (rows: number, after: FoundJob | null) => jobs.findRunning(this.confirmMs, { rows, after });
+    for await (const page of pagesOf(read, { pages, rows: pageRows })) {
+      for (const some of groupsOf(page, lookupsAtOnce)) await this.noteLosses(some, losses);
+    }
+    return [...losses.keys()];
+  }
+
+  private async noteLosses(candidates: OpenJob[], losses: Map<OpenJob, Loss>): Promise<void> {
+    const found = await Promise.all(candidates.map((job) => this.lossOf(job)));
+    for (const [place, loss] of found.entries()) {
+      const job = candidates[place];
+      if (job !== undefined && loss !== null) losses.set(job, loss);
+    }
+  }
+
+  private async lossOf({ modality, modelId, requestId, replyTo }: OpenJob): Promise<Loss | null> {
+    const { transport } = this.options;
+    if (!(await transport.producer.holds(modality, modelId, requestId))) return 'forgotten';
+    // Nobody waits for it: the next worker runs it again, and until its deadline nothing is lost.
+    if (replyTo === null) return null;
+    const hasWorker = transport.membership
+      .list()
+      .some((heartbeat) => heartbeat.alive && heartbeat.models.some((model) => model.modelId === modelId));
+    return hasWorker ? null : 'orphaned';
+  }
+}

@@ -1,0 +1,154 @@
+import { type JobUsage, noTokens, PlatformError } from '#common';
+import type { JobFailedEvent, JobFinishedEvent, ReplyEvent, ReplyStream } from '#queue';
+
+/** Thrown when the caller has left: nobody is there to read an answer. */
+export class ClientDisconnectedError extends Error {}
+
+/** Aborts when nobody alive holds the model; watched until released. */
+export interface AvailabilityLease {
+  lost: AbortSignal;
+  release: () => void;
+}
+
+export interface AbortSources {
+  /** The caller's connection. */
+  disconnected: AbortSignal;
+  /** The process stops and its grace is over. */
+  stopping: AbortSignal;
+  /**
+   * Begins to watch whether any live worker holds the model. Called when a job starts that cannot start twice: from
+   * then on it dies with its worker.
+   */
+  watchAvailability: () => AvailabilityLease;
+  /** The same for a job that waits to begin, or may begin anew: a worker may come back for it, but not for ever. */
+  watchQueue: () => AvailabilityLease;
+  /** How long the answer may take, in ms, less what the exchange was told that its request has waited before. */
+  deadlineMs: number;
+}
+
+/** Takes the events of the exchange; the next one comes when it has resolved. */
+type JobStreamListener<Event> = (event: Event) => Promise<void> | void;
+
+/**
+ * Carries the events of one job, those that its slice defines, from its mailbox to `onEvent`, until the job ends or somebody ends it: the caller,
+ * the deadline, the process. Whatever ends it early also cancels the job, so that no model works for nobody.
+ */
+export class JobStream<Event extends ReplyEvent> {
+  private interruption: Error | null = null;
+  /** True once the slice was given an event of the delivery that runs now. */
+  private hasDelivered = false;
+  private replica: AvailabilityLease | null = null;
+
+  constructor(
+    private readonly slot: ReplyStream,
+    private readonly job: { started(): void; ended(): void; cancel(): Promise<void> },
+    /** What the deadline has lost already, in ms. */
+    private readonly waitedMs = 0,
+  ) {}
+
+  /**
+   * Resolves with the usage of a job that finished. Rejects with the job's own error, `REQUEST_TIMEOUT`,
+   * `SERVICE_UNAVAILABLE` when the process stops, or `ClientDisconnectedError`. The next event is taken when `onEvent` has
+   * resolved: the pace of the reader is the pace of the exchange.
+   *
+   * A job that lost its worker may start again on another: `onRepeat` says that all events so far are void. Without
+   * it, such a job ends with `MODEL_OFFLINE`.
+   */
+  async run(ends: AbortSources, onEvent: JobStreamListener<Event>, onRepeat?: () => void): Promise<JobUsage> {
+    const release = this.watch(ends);
+    this.follows(ends.watchQueue(), modelRemoved);
+    try {
+      const usage = await this.follow(ends, onEvent, onRepeat);
+      if (usage !== null) {
+        this.job.ended();
+        return usage;
+      }
+      throw this.interruption ?? new PlatformError('INFERENCE_FAILED', 'The answer ended before it was complete.');
+    } catch (error) {
+      if (!(error instanceof JobFailure)) await this.job.cancel();
+      throw error instanceof JobFailure ? error.reason : error;
+    } finally {
+      release();
+      this.replica?.release();
+      this.slot.close();
+    }
+  }
+
+  private async follow(
+    ends: AbortSources,
+    onEvent: JobStreamListener<Event>,
+    onRepeat: (() => void) | undefined,
+  ): Promise<JobUsage | null> {
+    for await (const event of this.slot) {
+      if (this.interruption !== null) return null;
+      if (event.type === 'job-started') this.start(ends, onRepeat);
+      else if (event.type === 'job-finished') return (event as JobFinishedEvent).usage ?? noTokens;
+      else if (event.type === 'job-failed')
+        throw new JobFailure(PlatformError.fromWire((event as JobFailedEvent).error));
+      // What the queue itself does not send, the slice's own processor did.
+      else {
+        this.hasDelivered = true;
+        await onEvent(event as Event);
+      }
+    }
+    return null;
+  }
+
+  private start({ watchAvailability, watchQueue }: AbortSources, onRepeat: (() => void) | undefined): void {
+    if (this.hasDelivered && onRepeat === undefined) throw workerGone();
+    if (this.hasDelivered) onRepeat?.();
+    this.hasDelivered = false;
+    this.job.started();
+    // A job that was given back starts again, on a worker that is watched anew.
+    this.follows(onRepeat === undefined ? watchAvailability() : watchQueue(), workerGone);
+  }
+
+  private follows(replica: AvailabilityLease, reason: () => PlatformError): void {
+    this.replica?.release();
+    this.replica = replica;
+    // What it sent before it left is still an answer, perhaps a whole one: the reader may be slower than the worker.
+    const onLost = (): void => this.slot.fail(reason());
+    if (replica.lost.aborted) onLost();
+    else replica.lost.addEventListener('abort', onLost, { once: true });
+  }
+
+  private interrupt(reason: Error): void {
+    this.interruption ??= reason;
+    this.slot.close();
+  }
+
+  private watch({ disconnected, stopping, deadlineMs }: AbortSources): () => void {
+    const interrupt = (reason: Error): void => this.interrupt(reason);
+    const onDisconnect = (): void => interrupt(new ClientDisconnectedError());
+    const onStop = (): void => interrupt(new PlatformError('SERVICE_UNAVAILABLE', 'The service is restarting.'));
+    const timer = setTimeout(
+      () =>
+        interrupt(new PlatformError('REQUEST_TIMEOUT', 'The answer took too long. Streaming shows it as it is made.')),
+      Math.max(0, deadlineMs - this.waitedMs),
+    );
+    disconnected.addEventListener('abort', onDisconnect, { once: true });
+    stopping.addEventListener('abort', onStop, { once: true });
+    if (disconnected.aborted) onDisconnect();
+    if (stopping.aborted) onStop();
+    return () => {
+      clearTimeout(timer);
+      disconnected.removeEventListener('abort', onDisconnect);
+      stopping.removeEventListener('abort', onStop);
+    };
+  }
+}
+
+function modelRemoved(): PlatformError {
+  return new PlatformError('MODEL_OFFLINE', 'No worker holds the model any more. Try again later.');
+}
+
+function workerGone(): PlatformError {
+  return new PlatformError('MODEL_OFFLINE', 'The worker that made this answer is gone.');
+}
+
+/** The job itself failed: it needs no cancelling. */
+class JobFailure extends Error {
+  constructor(readonly reason: PlatformError) {
+    super(reason.message);
+  }
+}

@@ -1,7 +1,0 @@
-export * from './delete-expired-artifacts.sweep.js';
-export * from './expire-overdue.sweep.js';
-export * from './fail-abandoned.sweep.js';
-export * from './outcome-flow.js';
-export * from './requeue-lost.sweep.js';
-export * from './sweep-runner.js';
-export * from './sweep.js';

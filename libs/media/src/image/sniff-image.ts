@@ -1,0 +1,124 @@
+import { corruptedImage } from './image-error.js';
+
+/** What the first bytes of a picture say, before any decoder has seen it. */
+export interface ImageSketch {
+  format: 'png' | 'jpeg' | 'webp' | 'gif';
+  /** As stored, before the EXIF orientation. */
+  width: number;
+  height: number;
+  animated: boolean;
+}
+
+/**
+ * Reads format and size by hand. No decoder may be started for a picture whose header promises too much, and decoders
+ * of vector graphics, playlists and the like are never asked. Throws `CORRUPTED_IMAGE`.
+ */
+export function sniffImage(bytes: Buffer): ImageSketch {
+  if (bytes.length === 0) throw corruptedImage('is empty');
+  const sketch = readers.reduce<ImageSketch | null>((found, read) => found ?? read(bytes), null);
+  if (sketch === null) throw corruptedImage('is of an unknown format; send PNG, JPEG, WebP or GIF');
+  if (sketch.width === 0 || sketch.height === 0) throw corruptedImage('has no size');
+  return sketch;
+}
+
+const readers = [readPng, readJpeg, readWebp, readGif];
+
+const pngMagic = Buffer.from('89504e470d0a1a0a', 'hex');
+
+function readPng(bytes: Buffer): ImageSketch | null {
+  if (!bytes.subarray(0, 8).equals(pngMagic)) return null;
+  if (bytes.length < 33 || bytes.toString('latin1', 12, 16) !== 'IHDR') throw cutOff();
+  return {
+    format: 'png',
+    width: bytes.readUInt32BE(16),
+    height: bytes.readUInt32BE(20),
+    animated: pngHasChunk(bytes, 'acTL'),
+  };
+}
+
+/** Looks among the chunks before the pixels. */
+function pngHasChunk(bytes: Buffer, wanted: string): boolean {
+  for (let offset = 8; offset + 8 <= bytes.length;) {
+    const name = bytes.toString('latin1', offset + 4, offset + 8);
+    if (name === wanted) return true;
+    if (name === 'IDAT') return false;
+    offset += 12 + bytes.readUInt32BE(offset);
+  }
+  return false;
+}
+
+function readJpeg(bytes: Buffer): ImageSketch | null {
+  if (bytes.length < 3 || bytes.readUIntBE(0, 3) !== 0xffd8ff) return null;
+  for (let offset = 2; offset + 9 < bytes.length;) {
+    if (bytes[offset] !== 0xff) throw corruptedImage('is damaged');
+    const marker = bytes[offset + 1] ?? 0;
+    if (marker === 0xff) {
+      offset += 1;
+    } else if (isStartOfFrame(marker)) {
+      const height = bytes.readUInt16BE(offset + 5);
+      return { format: 'jpeg', width: bytes.readUInt16BE(offset + 7), height, animated: false };
+    } else {
+      offset += 2 + bytes.readUInt16BE(offset + 2);
+    }
+  }
+  throw cutOff();
+}
+
+function isStartOfFrame(marker: number): boolean {
+  return marker >= 0xc0 && marker <= 0xcf && marker !== 0xc4 && marker !== 0xc8 && marker !== 0xcc;
+}
+
+function readWebp(bytes: Buffer): ImageSketch | null {
+  if (bytes.toString('latin1', 0, 4) !== 'RIFF' || bytes.toString('latin1', 8, 12) !== 'WEBP') return null;
+  if (bytes.length < 30) throw cutOff();
+  const kind = bytes.toString('latin1', 12, 16);
+  if (kind === 'VP8X') {
+    const animated = ((bytes[20] ?? 0) & 0x02) !== 0;
+    return { format: 'webp', width: bytes.readUIntLE(24, 3) + 1, height: bytes.readUIntLE(27, 3) + 1, animated };
+  }
+  if (kind === 'VP8L') {
+    const packed = bytes.readUInt32LE(21);
+    return { format: 'webp', width: (packed & 0x3fff) + 1, height: ((packed >>> 14) & 0x3fff) + 1, animated: false };
+  }
+  if (kind !== 'VP8 ') throw corruptedImage('is damaged');
+  const width = bytes.readUInt16LE(26) & 0x3fff;
+  return { format: 'webp', width, height: bytes.readUInt16LE(28) & 0x3fff, animated: false };
+}
+
+function readGif(bytes: Buffer): ImageSketch | null {
+  if (!/^GIF8[79]a$/.test(bytes.toString('latin1', 0, 6))) return null;
+  if (bytes.length < 13) throw cutOff();
+  return {
+    format: 'gif',
+    width: bytes.readUInt16LE(6),
+    height: bytes.readUInt16LE(8),
+    animated: gifFrames(bytes) > 1,
+  };
+}
+
+/** Counts frames up to two by walking over the blocks; none is unpacked. */
+function gifFrames(bytes: Buffer): number {
+  const at = (offset: number): number => bytes[offset] ?? 0;
+  const colours = (packed: number): number => ((packed & 0x80) === 0 ? 0 : 3 * 2 ** ((packed & 0x07) + 1));
+  const skipBlocks = (start: number): number => {
+    let offset = start;
+    while (offset < bytes.length && at(offset) !== 0) offset += at(offset) + 1;
+    return offset + 1;
+  };
+  let frames = 0;
+  for (let offset = 13 + colours(at(10)); offset < bytes.length && frames < 2;) {
+    if (at(offset) === 0x21) {
+      offset = skipBlocks(offset + 2);
+    } else if (at(offset) === 0x2c) {
+      frames += 1;
+      offset = skipBlocks(offset + 11 + colours(at(offset + 9)));
+    } else {
+      break;
+    }
+  }
+  return frames;
+}
+
+function cutOff(): Error {
+  return corruptedImage('is cut off');
+}

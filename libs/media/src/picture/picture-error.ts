@@ -1,6 +1,0 @@
-import { PlatformError } from '#common';
-
-/** A picture that cannot be decoded. `problem` follows "The picture". */
-export function corruptedPicture(problem: string, param: string | null = null, cause?: unknown): PlatformError {
-  return new PlatformError('CORRUPTED_IMAGE', `The picture ${problem}.`, param, { cause });
-}

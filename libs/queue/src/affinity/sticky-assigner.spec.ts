@@ -1,0 +1,77 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { JobEnvelope } from '../jobs/job-definition.js';
+import type { MessageBus } from '../backends/store.js';
+import type { Heartbeat } from '../heartbeats/heartbeat.js';
+import { AffinityRouter } from './affinity-router.js';
+import { ClaimBus } from './claim-bus.js';
+import { StickyAssigner } from './sticky-assigner.js';
+
+function worker(processId: string): Heartbeat {
+  const model = { modelId: 'm', modalities: ['chat'], state: 'ready', slots: 4, running: 0, provider: 'cpu' } as const;
+  return { processId, role: 'worker', replyAddress: null, models: [model], claims: ['chat.m'], alive: true };
+}
+
+function envelope(replyTo: string | null = 'api'): JobEnvelope {
+  return { requestId: 'r', modality: 'chat', modelId: 'm', attempt: 1, deadlineAtMs: 1, replyTo, payload: {} };
+}
+
+function open(stickyMs = 400) {
+  const recalled: string[] = [];
+  const decisions: string[] = [];
+  const sent: string[] = [];
+  const bus: MessageBus = {
+    publish: async (_channel, text) => void sent.push(text),
+    subscribe: async () => () => undefined,
+    isConnected: () => true,
+    onReconnect: () => () => undefined,
+  };
+  const assigner = new StickyAssigner({
+    stickyMs,
+    onDecision: ({ decision }) => void decisions.push(decision),
+    router: new AffinityRouter(() => [worker('w1'), worker('w2')]),
+    claims: new ClaimBus(bus),
+    recall: async (queue, requestId) => void recalled.push(`${queue} ${requestId}`),
+  });
+  return { assigner, recalled, decisions, sent };
+}
+
+describe('StickyAssigner', () => {
+  beforeEach(() => void vi.useFakeTimers());
+  afterEach(() => void vi.useRealTimers());
+
+  it('keeps a job for a worker and has it come', () => {
+    const { assigner, sent, decisions } = open();
+    const workerId = assigner.workerFor(envelope(), () => 'key') ?? '';
+    expect(['w1', 'w2']).toContain(workerId);
+    assigner.kept(envelope(), workerId);
+    expect(sent).toEqual([JSON.stringify({ queue: 'chat.m', requestId: 'r' })]);
+    expect(decisions).toEqual(['kept']);
+  });
+
+  it('keeps nothing that has no mailbox', () => {
+    const { assigner, decisions } = open();
+    expect(assigner.workerFor(envelope(null), () => 'key')).toBeNull();
+    expect(decisions).toEqual([]);
+  });
+
+  it('gives a job away by its own clock when nobody has begun after its time', () => {
+    const { assigner, recalled } = open(400);
+    assigner.kept(envelope(), 'w1');
+    vi.advanceTimersByTime(600);
+    expect(recalled).toEqual([]);
+    vi.advanceTimersByTime(100);
+    expect(recalled).toEqual(['chat.m r']);
+  });
+
+  it.each(['began', 'ended'] as const)('leaves a job alone that has %s', (event) => {
+    const { assigner, recalled } = open();
+    assigner.kept(envelope(), 'w1');
+    assigner[event]('r');
+    vi.advanceTimersByTime(10_000);
+    expect(recalled).toEqual([]);
+  });
+
+  it('keeps no job for longer than a second', () => {
+    expect(open(60_000).assigner.stickyMs).toBe(1_000);
+  });
+});

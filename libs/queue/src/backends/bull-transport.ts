@@ -1,0 +1,125 @@
+import { type Clock, systemClock } from '#common';
+import { AffinityRouter } from '../affinity/affinity-router.js';
+import { ClaimBus } from '../affinity/claim-bus.js';
+import { StickyAssigner } from '../affinity/sticky-assigner.js';
+import { BullConsumer } from '../jobs/bull-consumer.js';
+import { BullQueues } from '../jobs/bull-queue.js';
+import { BullProducer } from '../jobs/bull-producer.js';
+import { BusCancels } from '../replies/cancel-bus.js';
+import { defaultSlotBytes, LinkedReplyChannel } from '../replies/reply-channel.js';
+import { BullResultQueue } from '../jobs/job-result-queue.js';
+import { BusPlacements } from '../heartbeats/placement-bus.js';
+import { BusMembership, defaultMembershipTiming } from '../heartbeats/cluster-membership.js';
+import { BusProgress } from '../replies/progress-bus.js';
+import { settlesWithin } from './store-call.js';
+import type { Store, StoreOptions } from './store.js';
+import type { AffinityOptions, ConsumerOptions, JobConsumer, QueueTransport, TransportOptions } from '../transport.js';
+
+/** How long what is still to be sent may take at the end, in ms. */
+const flushMs = 2_000;
+
+/** The queue over one store: everything above connections is the same for Redis and Postgres. */
+export class BullTransport implements QueueTransport {
+  readonly kind: 'redis' | 'postgres';
+  readonly producer: BullProducer;
+  readonly replies: LinkedReplyChannel;
+  readonly cancelBus: BusCancels;
+  readonly membership: BusMembership;
+  readonly progress: BusProgress;
+  readonly placements: BusPlacements;
+  readonly results: BullResultQueue;
+  private readonly queues: BullQueues;
+  private readonly claims: ClaimBus;
+  private readonly consumers = new Set<JobConsumer>();
+  private readonly warn: (message: string, error?: unknown) => void;
+  private closing: Promise<void> | null = null;
+
+  constructor(
+    private readonly store: Store,
+    options: TransportOptions & StoreOptions,
+    private readonly clock: Clock = systemClock,
+  ) {
+    this.warn = options.warn;
+    this.kind = store.kind;
+    this.queues = new BullQueues(store, this.warn);
+    this.claims = new ClaimBus(store.bus);
+    const { slotBytes = defaultSlotBytes, affinity } = options;
+    const assigner = affinity === undefined ? null : this.openStickyAssigner(affinity);
+    this.producer = new BullProducer(this.queues, assigner);
+    this.replies = new LinkedReplyChannel(store.replyLink, store.bus, slotBytes, assigner);
+    this.cancelBus = new BusCancels(store.bus);
+    this.membership = new BusMembership(store.bus, clock, options.membership ?? defaultMembershipTiming);
+    if (assigner !== null) this.membership.onHeartbeat = (heartbeat) => assigner.note(heartbeat);
+    this.progress = new BusProgress(store.bus, clock);
+    this.placements = new BusPlacements(store.bus, clock);
+    this.results = new BullResultQueue(store, this.queues, { warn: this.warn, lockMs: options.resultLockMs });
+  }
+
+  private openStickyAssigner(affinity: AffinityOptions): StickyAssigner {
+    return new StickyAssigner({
+      ...affinity,
+      router: new AffinityRouter(() => this.membership.prompt()),
+      claims: this.claims,
+      recall: (queue, requestId) => this.producer.recall(queue, requestId),
+    });
+  }
+
+  async start(): Promise<void> {
+    await this.replies.startSending();
+    await this.cancelBus.start();
+    await this.membership.start();
+    await this.progress.start();
+    await this.placements.start();
+  }
+
+  async consume<Payload extends object, Result extends object>(
+    options: ConsumerOptions<Payload, Result>,
+  ): Promise<JobConsumer> {
+    const { store, results, cancelBus: cancels, membership, progress, claims, clock, warn } = this;
+    const countWaiting = (modality: string, modelId: string) => this.producer.countReady(modality, modelId);
+    const consumer = new BullConsumer(
+      {
+        ...{ store, outbox: this.replies.outbox, results, cancels, membership, progress, claims, clock, warn },
+        countWaiting,
+        onClosed: () => this.consumers.delete(consumer),
+      },
+      options,
+    );
+    this.consumers.add(consumer);
+    try {
+      await consumer.start();
+    } catch (error) {
+      // Half of it may take jobs already, and nobody else could ever close it.
+      await consumer.close(0);
+      throw error;
+    }
+    return consumer;
+  }
+
+  get failedCalls(): number {
+    return this.queues.failedCalls;
+  }
+
+  ping(): Promise<void> {
+    return this.store.ping();
+  }
+
+  close(): Promise<void> {
+    this.closing ??= this.shutDown();
+    return this.closing;
+  }
+
+  private async shutDown(): Promise<void> {
+    await Promise.all([...this.consumers].map((consumer) => consumer.close(0)));
+    await this.replies.outbox.flush(flushMs);
+    // A store that is away must not keep the process: each step is given its time, and the connections go in any case.
+    await settlesWithin(this.membership.close(), flushMs);
+    this.cancelBus.close();
+    this.progress.close();
+    this.placements.close();
+    await settlesWithin(this.replies.close(), flushMs);
+    await this.results.close();
+    await settlesWithin(this.queues.close(), flushMs);
+    await this.store.close();
+  }
+}

@@ -1,0 +1,45 @@
+import { PlatformError } from '#common';
+import { BullTransport } from './bull-transport.js';
+import { PostgresStore } from './postgres/postgres-store.js';
+import { logWarnings } from './queue-warnings.js';
+import { RedisStore } from './redis/redis-store.js';
+import type { Store, StoreOptions } from './store.js';
+import type { QueueTransport, TransportOptions } from '../transport.js';
+
+/** Letters, digits and `_`: what a key prefix, a channel and a schema may all be made of. */
+const namespacePattern = /^[a-z][a-z0-9_]{0,29}$/;
+
+/**
+ * Connects to the store that the URL names. Rejects when it does not answer within 10 s or is too old. Close it at the
+ * end; it then says good-bye, sends what is still to be sent and stops its consumers.
+ */
+export async function createTransport(options: TransportOptions): Promise<QueueTransport> {
+  if (!namespacePattern.test(options.namespace)) {
+    throw new PlatformError(
+      'INVALID_REQUEST',
+      'The queue namespace must match [a-z][a-z0-9_]*, 30 characters at most.',
+    );
+  }
+  const complete = { ...options, warn: options.warn ?? logWarnings(options.clientName) };
+  const transport = new BullTransport(await openStore(complete), complete);
+  try {
+    await transport.start();
+    return transport;
+  } catch (error) {
+    await transport.close();
+    throw error;
+  }
+}
+
+function openStore(options: StoreOptions): Promise<Store> {
+  switch (/^[a-z]+:/.exec(options.url)?.[0]) {
+    case 'redis:':
+    case 'rediss:':
+      return RedisStore.open(options);
+    case 'postgres:':
+    case 'postgresql:':
+      return PostgresStore.open(options);
+    default:
+      throw new PlatformError('INVALID_REQUEST', 'The queue URL must begin with redis://, rediss:// or postgres://.');
+  }
+}

@@ -1,0 +1,29 @@
+import type { ReplyHandlers, ReplyLink } from '../store.js';
+import type { PostgresBus } from './postgres-bus.js';
+
+/**
+ * Mailboxes as notification channels, one per address. What is sent while
+ * the reader is away is lost; it says so when it is back.
+ */
+export class PostgresReplyLink implements ReplyLink {
+  constructor(private readonly bus: PostgresBus) {}
+
+  async send(address: string, messages: string[]): Promise<void> {
+    await this.bus.publishAll(channelOf(address), messages);
+  }
+
+  async receive(address: string, handlers: ReplyHandlers): Promise<{ close(): Promise<void> }> {
+    const unsubscribe = await this.bus.subscribe(channelOf(address), handlers.onMessage);
+    const forget = this.bus.onReconnect(handlers.onLost);
+    return {
+      close: async () => {
+        unsubscribe();
+        forget();
+      },
+    };
+  }
+}
+
+function channelOf(address: string): string {
+  return `mailbox_${address}`;
+}

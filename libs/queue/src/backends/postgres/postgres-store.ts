@@ -1,0 +1,91 @@
+import type { BackendFactory, IQueueBackend } from 'bullmq';
+import { PostgresQueueBackend } from '../bull-library.js';
+import { pause, backOffMs, storeCall, storeUnavailable } from '../store-call.js';
+import type { DelayedQueue, JobClaim, ReplyLink, MessageBus, Store, StoreConnection, StoreOptions } from '../store.js';
+import { claimDelayedJob, releaseDelayedJob } from './delayed-job.js';
+import { PostgresBus } from './postgres-bus.js';
+import { PostgresReplyLink } from './postgres-reply-link.js';
+import { isLostConnection, SharedPostgresConnection } from './shared-connection.js';
+
+/** How long the first connection may take, in ms. */
+const startTimeoutMs = 10_000;
+
+/** Postgres: BullMQ's tables in a schema of their own, LISTEN and NOTIFY for bus and mailboxes. */
+export class PostgresStore implements Store {
+  readonly kind = 'postgres';
+  readonly bus: MessageBus;
+  readonly replyLink: ReplyLink;
+  private readonly notifications: PostgresBus;
+
+  private constructor(
+    readonly prefix: string,
+    private readonly connection: SharedPostgresConnection,
+  ) {
+    this.notifications = new PostgresBus(connection, prefix);
+    this.bus = this.notifications;
+    this.replyLink = new PostgresReplyLink(this.notifications);
+  }
+
+  static async open({ url, namespace, clientName, warn }: StoreOptions): Promise<PostgresStore> {
+    // Never a bare name: a schema called like a role comes first in that role's search path, before our own tables.
+    const connection = new SharedPostgresConnection({ url, schema: `${namespace}_queue`, clientName });
+    connection.on('error', (error: Error) => warn('A connection to Postgres reported an error.', error));
+    try {
+      await migrateWhenReachable(connection);
+      await connection.waitUntilReady();
+    } catch (error) {
+      await connection.shutDown();
+      throw error;
+    }
+    return new PostgresStore(namespace, connection);
+  }
+
+  readonly backendFactory: BackendFactory<IQueueBackend, StoreConnection> = (name, options) =>
+    new PostgresQueueBackend(this.connection, name, { ...options, connection: this.connection.pool }, true);
+
+  claim(queue: string, claim: JobClaim): Promise<boolean> {
+    return claimDelayedJob(this.connection.pool, queue, claim);
+  }
+
+  release({ name }: DelayedQueue, jobId: string): Promise<boolean> {
+    return releaseDelayedJob(this.connection.pool, name, jobId);
+  }
+
+  isReachable(): boolean {
+    return this.bus.isConnected();
+  }
+
+  renewWork(): void {
+    this.connection.renewListener();
+  }
+
+  requireRoom(): void {
+    // A server whose disk is full answers with an error by itself.
+  }
+
+  async keepLocks(): Promise<string[] | null> {
+    return null;
+  }
+
+  async ping(): Promise<void> {
+    await storeCall(() => this.connection.pool.query('SELECT 1'));
+  }
+
+  async close(): Promise<void> {
+    this.notifications.close();
+    await this.connection.shutDown();
+  }
+}
+
+async function migrateWhenReachable(connection: SharedPostgresConnection): Promise<void> {
+  const giveUpAt = performance.now() + startTimeoutMs;
+  for (let failures = 1; ; failures += 1) {
+    try {
+      return await connection.migrate();
+    } catch (error) {
+      if (!isLostConnection(error)) throw error;
+      if (performance.now() > giveUpAt) throw storeUnavailable(error);
+      await pause(backOffMs(failures));
+    }
+  }
+}

@@ -1,0 +1,30 @@
+import { describe, expect, it } from 'vitest';
+import { RedisMemory } from './redis-memory.js';
+
+describe('RedisMemory', () => {
+  const isFull = (room: RedisMemory, usedMemoryBytes: number, maxMemoryBytes = 100) => {
+    room.note({ usedMemoryBytes, maxMemoryBytes });
+    return room.problem() !== null;
+  };
+
+  it('keeps the last tenth for what runs', () => {
+    const room = new RedisMemory();
+    expect(isFull(room, 89)).toBe(false);
+    expect(isFull(room, 90)).toBe(true);
+    expect(room.problem()).toContain('90 % of its maxmemory');
+  });
+
+  it('takes work again only with some room to spare', () => {
+    const room = new RedisMemory();
+    const states = [90, 86, 89, 84, 86, 89, 90].map((used) => isFull(room, used));
+    expect(states).toEqual([true, true, true, false, false, false, true]);
+  });
+
+  it('has room without a limit', () => {
+    const room = new RedisMemory();
+    expect(isFull(room, 10_000_000_000, 0)).toBe(false);
+    expect(room.share).toBe(0);
+    expect(isFull(room, 95)).toBe(true);
+    expect(isFull(room, 95, 0)).toBe(false);
+  });
+});

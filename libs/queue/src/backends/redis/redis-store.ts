@@ -1,0 +1,146 @@
+import type { BackendFactory, IQueueBackend } from 'bullmq';
+import type { Redis } from 'ioredis';
+import { PlatformError } from '#common';
+import { createRedisBackend } from '../bull-library.js';
+import { storeCall, storeFull } from '../store-call.js';
+import type {
+  DelayedQueue,
+  HeldLocks,
+  JobClaim,
+  ReplyLink,
+  MessageBus,
+  Store,
+  StoreConnection,
+  StoreOptions,
+} from '../store.js';
+import { claimDelayedJob } from './claim-delayed-job.js';
+import { isOutOfMemory, keepLocks } from './keep-locks.js';
+import { RedisBus } from './redis-bus.js';
+import {
+  checkServer,
+  connectClient,
+  evictionProblem,
+  failFastClient,
+  listeningClient,
+  waitingClient,
+  readerClient,
+  readServerFacts,
+  type RedisServerFacts,
+} from './redis-clients.js';
+import { RedisReplyLink } from './redis-reply-link.js';
+import { RedisMemory } from './redis-memory.js';
+
+/** How long the first connection may take, in ms. */
+const startTimeoutMs = 10_000;
+
+/** Between two looks at the memory of the server, in ms. */
+const measureEveryMs = 1_000;
+
+/** Redis: BullMQ on shared connections, PUBLISH for the bus, one stream per mailbox. */
+export class RedisStore implements Store {
+  readonly kind = 'redis';
+  readonly bus: MessageBus;
+  readonly replyLink: ReplyLink;
+  private readonly readers: Redis[] = [];
+  private readonly room = new RedisMemory();
+  private readonly measuring: NodeJS.Timeout;
+
+  private constructor(
+    readonly prefix: string,
+    private readonly requests: Redis,
+    private readonly work: Redis,
+    private readonly subscriber: Redis,
+    openReader: () => Redis,
+  ) {
+    this.bus = new RedisBus(requests, subscriber, prefix);
+    const reader = () => {
+      const client = openReader();
+      this.readers.push(client);
+      return client;
+    };
+    this.replyLink = new RedisReplyLink(requests, reader, prefix);
+    // A server that is away has other ways to say so.
+    this.measuring = setInterval(() => void this.measure().catch(() => undefined), measureEveryMs);
+    this.measuring.unref();
+  }
+
+  static async open(options: StoreOptions): Promise<RedisStore> {
+    const { url, namespace, clientName, warn } = options;
+    const clients = {
+      requests: failFastClient(url, clientName),
+      work: waitingClient(url, `${clientName}-work`),
+      subscriber: listeningClient(url, `${clientName}-bus`),
+    };
+    const { requests, work, subscriber } = clients;
+    const report = (client: Redis) =>
+      client.on('error', (error) => warn('A connection to Redis reported an error.', error));
+    const openReader = () => {
+      const client = readerClient(url, `${clientName}-mailbox`);
+      report(client);
+      return client;
+    };
+    try {
+      for (const client of Object.values(clients)) {
+        report(client);
+        await connectClient(client, startTimeoutMs);
+      }
+      checkServer(await readServerFacts(requests), (message) => warn(message));
+    } catch (error) {
+      for (const client of Object.values(clients)) client.disconnect();
+      throw error;
+    }
+    return new RedisStore(namespace, requests, work, subscriber, openReader);
+  }
+
+  // Producers share the connection that fails fast; workers the one that waits, besides a blocking one of their own.
+  readonly backendFactory: BackendFactory<IQueueBackend, StoreConnection> = (name, options, factoryOptions) => {
+    const connection = factoryOptions?.withBlockingConnection ? this.work : this.requests;
+    return createRedisBackend(name, { ...options, connection }, factoryOptions);
+  };
+
+  claim(queue: string, claim: JobClaim): Promise<boolean> {
+    return claimDelayedJob(this.work, `${this.prefix}:${queue}`, claim);
+  }
+
+  async release({ backend }: DelayedQueue, jobId: string): Promise<boolean> {
+    // A script: it moves the job or, when the job is not delayed, refuses.
+    return await backend.promote(jobId).then(
+      () => true,
+      () => false,
+    );
+  }
+
+  isReachable(): boolean {
+    return this.requests.status === 'ready';
+  }
+
+  renewWork(): void {
+    // Not ended but torn down: the other side of a connection that hears nothing may never answer.
+    if (this.work.status === 'ready' || this.work.status === 'connect') this.work.stream.destroy();
+  }
+
+  async keepLocks(queue: string, locks: HeldLocks, error: unknown): Promise<string[] | null> {
+    return isOutOfMemory(error) ? await keepLocks(this.work, `${this.prefix}:${queue}`, locks) : null;
+  }
+
+  requireRoom(): void {
+    if (this.room.problem() !== null) throw storeFull();
+  }
+
+  async ping(): Promise<void> {
+    const facts = await storeCall(() => this.measure());
+    const problem = this.room.problem() ?? evictionProblem(facts);
+    if (problem !== null) throw new PlatformError('SERVICE_UNAVAILABLE', problem);
+  }
+
+  private async measure(): Promise<RedisServerFacts> {
+    const facts = await readServerFacts(this.requests);
+    this.room.note(facts);
+    return facts;
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.measuring);
+    for (const client of [this.requests, this.work, this.subscriber, ...this.readers]) client.disconnect();
+  }
+}

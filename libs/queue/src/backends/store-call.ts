@@ -1,0 +1,69 @@
+import { PlatformError } from '#common';
+
+/** How long an operation on the store may take before the caller is told that the queue is unavailable, in ms. */
+export const storeCallTimeoutMs = 1_500;
+
+/** What callers are told; hosts, paths and the store's own words stay in `cause`. */
+export function storeUnavailable(cause?: unknown): PlatformError {
+  return new PlatformError('SERVICE_UNAVAILABLE', 'The job queue is not available right now.', null, { cause });
+}
+
+export function storeFull(): PlatformError {
+  return new PlatformError('SERVICE_UNAVAILABLE', 'The job queue has no room for new work right now.');
+}
+
+/**
+ * Runs one operation on the store. Whatever goes wrong, an answer comes within `timeoutMs`: a request must never hang
+ * because the store is down. Rejects with `SERVICE_UNAVAILABLE`; an operation that timed out may still happen later.
+ */
+export async function storeCall<T>(operation: () => Promise<T>, timeoutMs = storeCallTimeoutMs): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(storeUnavailable(new Error(`no answer within ${timeoutMs} ms`))), timeoutMs);
+  });
+  try {
+    return await Promise.race([operation(), late]);
+  } catch (error) {
+    throw error instanceof PlatformError ? error : storeUnavailable(error);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Tries again after an error, 5 times in 1.5 s: for what is safe to repeat, and costly to leave half done. */
+export async function retryUntilReady<T>(operation: () => Promise<T>): Promise<T> {
+  for (let failures = 1; ; failures += 1) {
+    try {
+      return await operation();
+    } catch (error) {
+      if (failures === 5) throw error;
+      await pause(backOffMs(failures));
+    }
+  }
+}
+
+export function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+/** Resolves with true when `promise` settles, with false when `ms` are over before. */
+export async function settlesWithin(promise: Promise<unknown>, ms: number): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<false>((resolve) => {
+    timer = setTimeout(() => resolve(false), ms);
+  });
+  const settled = promise.then(
+    () => true,
+    () => true,
+  );
+  try {
+    return await Promise.race([settled, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Milliseconds before the next try: 100, 200, 400… up to `capMs`. */
+export function backOffMs(failures: number, capMs = 1_000): number {
+  return Math.min(100 * 2 ** Math.max(0, failures - 1), capMs);
+}

@@ -1,0 +1,91 @@
+import type { BackendFactory, IQueueBackend } from 'bullmq';
+
+/** BullMQ insists on a connection option; the stores bring their own connections, so ours is always empty. */
+export type StoreConnection = Record<string, never>;
+
+/** Text messages to every process that listens. At most once: who is away misses them. */
+export interface MessageBus {
+  publish(channel: string, text: string): Promise<void>;
+  /** The listener is called for every message until the returned function is called. */
+  subscribe(channel: string, listener: (text: string) => void): Promise<() => void>;
+  /** False while messages of others could not be heard. */
+  isConnected(): boolean;
+  /** Called after the connection was lost and is back: messages in between are gone. */
+  onReconnect(listener: () => void): () => void;
+}
+
+/** What a mailbox needs of a store: ordered delivery of text messages to one address. */
+export interface ReplyLink {
+  /**
+   * Delivers messages to an address, in order. Resolves once the store has them, or nobody lives there; rejects when it
+   * is not known whether it has them, and the caller sends them again.
+   */
+  send(address: string, messages: string[]): Promise<void>;
+  /** Starts reading an address of this process. `onLost` says that messages may be missing. */
+  receive(address: string, handlers: ReplyHandlers): Promise<{ close(): Promise<void> }>;
+}
+
+/** A queue of BullMQ, or a worker of one. */
+export interface DelayedQueue {
+  readonly name: string;
+  readonly backend: Pick<IQueueBackend, 'promote'>;
+}
+
+export interface JobClaim {
+  readonly jobId: string;
+  readonly token: string;
+  readonly lockMs: number;
+  /** Ms since the epoch. */
+  readonly nowMs: number;
+}
+
+export interface ReplyHandlers {
+  onMessage(text: string): void;
+  onLost(): void;
+}
+
+/** Locks that a worker holds on jobs of one queue. */
+export interface HeldLocks {
+  readonly jobIds: readonly string[];
+  readonly tokens: readonly string[];
+  readonly lockMs: number;
+}
+
+export interface StoreOptions {
+  readonly url: string;
+  readonly namespace: string;
+  readonly clientName: string;
+  readonly warn: (message: string, error?: unknown) => void;
+}
+
+/** One server, Redis or Postgres, behind the queue: connections, BullMQ's backend, bus and mailbox. */
+export interface Store {
+  readonly kind: 'redis' | 'postgres';
+  /** Prefix of BullMQ's keys; the Postgres backend ignores it and uses its schema. */
+  readonly prefix: string;
+  readonly backendFactory: BackendFactory<IQueueBackend, StoreConnection>;
+  readonly bus: MessageBus;
+  readonly replyLink: ReplyLink;
+  /**
+   * Makes a delayed job of a queue the active job of `token`, past everything that waits; false when it is not delayed
+   * any more. One step of the store: of a claim and a promotion, or two claims, one wins. Repeating a claim that won
+   * says true again.
+   */
+  claim(queue: string, claim: JobClaim): Promise<boolean>;
+  /** Moves a delayed job to those that wait, at their end; false when it is not delayed any more. One step, as `claim`. */
+  release(queue: DelayedQueue, jobId: string): Promise<boolean>;
+  /** False while the connection for requests is known to be down. */
+  isReachable(): boolean;
+  /** Lets go of the connections over which workers take jobs; what was under way is sent again over the next ones. */
+  renewWork(): void;
+  /** Throws `SERVICE_UNAVAILABLE` while the store is so full that what room it has is for what runs. Asks nobody. */
+  requireRoom(): void;
+  /**
+   * Renews locks in another way when `error` says that the store had no room to renew them. Resolves to the ids of jobs
+   * whose lock is not held any more, and to null when that was not the error.
+   */
+  keepLocks(queue: string, locks: HeldLocks, error: unknown): Promise<string[] | null>;
+  /** Rejects when the store does not answer, could not take new work or may lose it. */
+  ping(): Promise<void>;
+  close(): Promise<void>;
+}

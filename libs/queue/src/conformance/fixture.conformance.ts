@@ -1,0 +1,117 @@
+import { randomBytes } from 'node:crypto';
+import { TcpProxy } from '#test/tcp-proxy';
+import { createTransport } from '../backends/create-transport.js';
+import type { JobEnvelope, JobPolicy } from '../jobs/job-definition.js';
+import type { JobResult, QueueTransport, TransportOptions } from '../transport.js';
+import {
+  heartbeat,
+  type EchoHandler,
+  echoJob,
+  type EchoPayload,
+  membership,
+  sleep,
+  until,
+} from './echo-job.conformance.js';
+
+/** A store that the suite may stop and start; each `open` is one process. */
+export interface ConformanceStore {
+  readonly url: string;
+  stop(): Promise<void>;
+  start(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** After which a connection that was lost is tried again at the latest, in ms. */
+const longestRetryMs = 600;
+
+/** The processes of one test, on the store of the suite. */
+export class World {
+  private namespace = '';
+  private readonly opened: QueueTransport[] = [];
+  private readonly wires: TcpProxy[] = [];
+
+  constructor(readonly store: ConformanceStore) {}
+
+  readonly open = async (clientName = 'test', options: Partial<TransportOptions> = {}): Promise<QueueTransport> => {
+    const common = { url: this.store.url, namespace: this.namespace, membership, warn: () => undefined };
+    const transport = await createTransport({ ...common, clientName, ...options });
+    this.opened.push(transport);
+    return transport;
+  };
+
+  /**
+   * A process that can die: while its wire is broken it is dead to the others. It does not know it, which makes it a
+   * zombie once the wire is whole again.
+   */
+  readonly openMortal = async (
+    clientName: string,
+    options: Partial<TransportOptions> = {},
+  ): Promise<{ transport: QueueTransport; wire: TcpProxy }> => {
+    const wire = await TcpProxy.to(this.store.url);
+    this.wires.push(wire);
+    return { transport: await this.open(clientName, { ...options, url: wire.url }), wire };
+  };
+
+  /** An api and a worker of a fresh installation. */
+  readonly openPair = async (
+    apiOptions: Partial<TransportOptions> = {},
+  ): Promise<{ api: QueueTransport; worker: QueueTransport }> => {
+    this.namespace = `t${randomBytes(5).toString('hex')}`;
+    const api = await this.open('api', apiOptions);
+    const worker = await this.open('worker');
+    await api.replies.start();
+    return { api, worker };
+  };
+
+  /**
+   * Mends what was broken, and lets those behind it connect anew: a worker that is closed before waits 5 s in vain for the end of
+   * a connection that it does not have.
+   */
+  async mend(): Promise<void> {
+    const broken = this.wires.filter(({ isWhole }) => !isWhole);
+    for (const wire of broken) wire.mend();
+    if (broken.length > 0) await sleep(longestRetryMs);
+  }
+
+  async closeProcesses(): Promise<void> {
+    await this.mend();
+    await Promise.all(this.opened.splice(0).map((transport) => transport.close()));
+    await Promise.all(this.wires.splice(0).map((wire) => wire.close()));
+  }
+}
+
+/** Lets a worker hear of an api: later attempts are made only for a reader that is known to live. */
+export async function introduce({ api, worker }: { api: QueueTransport; worker: QueueTransport }): Promise<void> {
+  await api.membership.join(() => heartbeat('api', api.replies.address));
+  await until(() => worker.membership.list().length > 0);
+}
+
+export function envelopeFor(
+  api: QueueTransport,
+  parts: Partial<JobEnvelope<EchoPayload>> = {},
+): JobEnvelope<EchoPayload> {
+  return {
+    requestId: `${randomBytes(8).toString('hex')}-TST`,
+    modality: 'echo',
+    modelId: 'tiny-1.5',
+    attempt: 1,
+    deadlineAtMs: Date.now() + 60_000,
+    replyTo: api.replies.address,
+    stream: false,
+    payload: { text: 'a', count: 1 },
+    ...parts,
+  };
+}
+
+export function consume(worker: QueueTransport, handler: EchoHandler, policy: Partial<JobPolicy> = {}) {
+  return worker.consume({ definition: echoJob(policy), modelId: 'tiny-1.5', handler });
+}
+
+/** Outcomes in the order they were processed. */
+export async function collectResults(transport: QueueTransport): Promise<JobResult[]> {
+  const results: JobResult[] = [];
+  await transport.results.process(async (result) => {
+    results.push(result);
+  });
+  return results;
+}

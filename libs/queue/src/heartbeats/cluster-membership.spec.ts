@@ -1,0 +1,121 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { BusMembership } from './cluster-membership.js';
+import type { MessageBus } from '../backends/store.js';
+import type { Heartbeat } from './heartbeat.js';
+
+const timing = { heartbeatMs: 1_000, lostAfterMs: 4_000 };
+
+/** A bus of one process: what it says comes back, and what `others` say comes too, unless the wire is silent. */
+class Wire {
+  isSilent = false;
+  private hear: (text: string) => void = () => undefined;
+
+  readonly bus = {
+    publish: async (_channel: string, text: string) => this.deliver(text),
+    subscribe: async (_channel: string, listener: (text: string) => void) => {
+      this.hear = listener;
+      return () => undefined;
+    },
+    onReconnect: () => () => undefined,
+    isConnected: () => true,
+  } as unknown as MessageBus;
+
+  others(processId: string, parts: object = {}): void {
+    this.deliver(JSON.stringify({ ...heartbeatOf(processId), alive: true, ...parts }));
+  }
+
+  private deliver(text: string): void {
+    if (!this.isSilent) this.hear(text);
+  }
+}
+
+function heartbeatOf(processId: string): Omit<Heartbeat, 'alive'> {
+  return { processId, role: 'worker', replyAddress: null, models: [] };
+}
+
+let wire: Wire;
+let membership: BusMembership;
+
+beforeEach(async () => {
+  vi.useFakeTimers();
+  wire = new Wire();
+  const clock = { nowMs: () => Date.now(), monotonicMs: () => Date.now() };
+  membership = new BusMembership(wire.bus, clock, timing);
+  await membership.start();
+  await membership.join(() => heartbeatOf('us'));
+  wire.others('them');
+});
+
+afterEach(async () => {
+  await membership.close();
+  vi.useRealTimers();
+});
+
+const heard = () => membership.list().map(({ processId }) => processId);
+
+describe('presence over a wire that falls silent', () => {
+  it('loses who is silent while it hears itself', async () => {
+    await vi.advanceTimersByTimeAsync(5_000);
+    expect(heard()).toEqual(['us']);
+  });
+
+  it('loses nobody while it does not hear itself either', async () => {
+    wire.isSilent = true;
+    await vi.advanceTimersByTimeAsync(20_000);
+    expect(heard()).toEqual(['us', 'them']);
+  });
+
+  it('counts the silence of others anew once it hears itself again', async () => {
+    wire.isSilent = true;
+    await vi.advanceTimersByTimeAsync(10_000);
+    wire.isSilent = false;
+    await vi.advanceTimersByTimeAsync(3_000);
+    expect(heard()).toEqual(['us', 'them']);
+    expect(membership.lagMs).toBe(0);
+    await vi.advanceTimersByTimeAsync(20_000);
+    expect(heard()).toEqual(['us']);
+  });
+
+  it('does not believe in its own deafness for ever', async () => {
+    wire.isSilent = true;
+    await vi.advanceTimersByTimeAsync(40_000);
+    expect(heard()).toEqual([]);
+  });
+});
+
+describe('beats that overtake each other', () => {
+  const claims = () => membership.list().find(({ processId }) => processId === 'worker')?.claims;
+
+  it('leave the newest one standing, whichever comes last', () => {
+    wire.others('worker', { run: 'a', count: 2, claims: ['chat.m'] });
+    wire.others('worker', { run: 'a', count: 1 });
+    expect(claims()).toEqual(['chat.m']);
+    wire.others('worker', { run: 'a', count: 3 });
+    expect(claims()).toBeUndefined();
+  });
+
+  it('show that their process is there', async () => {
+    wire.others('worker', { run: 'a', count: 2 });
+    for (let second = 0; second < 6; second += 1) {
+      await vi.advanceTimersByTimeAsync(1_000);
+      wire.others('worker', { run: 'a', count: 1 });
+    }
+    expect(heard()).toContain('worker');
+  });
+
+  it('say nothing once their run has said good-bye, and the good-bye nothing of the next run', () => {
+    wire.others('worker', { run: 'a', count: 1 });
+    wire.others('worker', { run: 'a', alive: false });
+    wire.others('worker', { run: 'a', count: 2 });
+    expect(heard()).not.toContain('worker');
+    wire.others('worker', { run: 'b', count: 1 });
+    wire.others('worker', { run: 'a', alive: false });
+    expect(heard()).toContain('worker');
+  });
+
+  it('are those of one run: a process that has begun anew counts anew', () => {
+    wire.others('worker', { run: 'a', count: 9, claims: ['chat.m'] });
+    wire.others('worker', { run: 'b', count: 1 });
+    expect(claims()).toBeUndefined();
+  });
+});

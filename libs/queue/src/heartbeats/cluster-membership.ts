@@ -1,0 +1,233 @@
+import { randomUUID } from 'node:crypto';
+import type { Clock } from '#common';
+import type { MessageBus } from '../backends/store.js';
+import type { Heartbeat, ClusterMembership } from './heartbeat.js';
+
+const channel = 'presence';
+
+/** Addresses of vanished processes kept, so that a job found later in the queue is known to have no reader; and their runs. */
+const rememberedAddresses = 1_000;
+
+const maxUnderWay = 16;
+
+const overdueAfterHeartbeats = 1.6;
+
+/**
+ * A beat on its way. The number tells the sender how long it took, and others which of two is newer: PostgreSQL takes what is
+ * sent at once over several connections in any order. It begins anew with each run of a process.
+ */
+type CountedHeartbeat = Heartbeat & { count?: number; run?: string };
+
+/** So long at most is the silence of others laid to our own connection, in ms: by then it was made anew, or is whole. */
+const cutOffAtMostMs = 30_000;
+
+/** `beatMs` between heartbeats; a process silent for `lostAfterMs` is gone. */
+export interface MembershipTiming {
+  readonly heartbeatMs: number;
+  readonly lostAfterMs: number;
+}
+
+/** Four beats may be missed: an api that dies has its work cancelled within 5 s. */
+export const defaultMembershipTiming: MembershipTiming = { heartbeatMs: 1_000, lostAfterMs: 4_000 };
+
+interface Heard {
+  heartbeat: Heartbeat;
+  atMs: number;
+  /** The beat as text, to notice changes. */
+  text: string;
+  count: number;
+  run: string | undefined;
+}
+
+/** Heartbeats over the store's bus. The silence of others counts only while we could have heard them. */
+export class BusMembership implements ClusterMembership {
+  private readonly heard = new Map<string, Heard>();
+  private readonly listeners = new Set<(heartbeats: Heartbeat[]) => void>();
+  private readonly goneAddresses = new Set<string>();
+  /** Runs that said good-bye. */
+  private readonly endedRuns = new Set<string>();
+  private readonly stops: (() => void)[] = [];
+  /** Called for every heartbeat, also for one that says nothing new. */
+  onHeartbeat: (heartbeat: Heartbeat) => void = () => undefined;
+  private readonly claims = new Set<{ readonly queue: string }>();
+  private describe: (() => Omit<Heartbeat, 'alive' | 'claims'>) | null = null;
+  private lastHeartbeatMs = -Infinity;
+  private lastTickMs: number;
+  /** Our own beats that are not back yet, oldest first. */
+  private underWay: { count: number; sentAtMs: number }[] = [];
+  private heartbeatCount = 0;
+  private readonly run = randomUUID();
+  private lastLagMs: number | null = null;
+
+  constructor(
+    private readonly bus: MessageBus,
+    private readonly clock: Clock,
+    private readonly timing: MembershipTiming,
+  ) {
+    this.lastTickMs = clock.monotonicMs();
+  }
+
+  async start(): Promise<void> {
+    this.stops.push(await this.bus.subscribe(channel, (text) => this.receive(text)));
+    this.stops.push(
+      this.bus.onReconnect(() => {
+        // What was sent before is lost: nobody must wait for it.
+        this.underWay = [];
+        this.forgiveSilence();
+      }),
+    );
+    const tickMs = Math.min(this.timing.heartbeatMs / 4, 250);
+    const timer = setInterval(() => this.tick(tickMs), tickMs);
+    this.stops.push(() => clearInterval(timer));
+  }
+
+  async join(describe: () => Omit<Heartbeat, 'alive' | 'claims'>): Promise<void> {
+    this.describe = describe;
+    await this.announce();
+  }
+
+  async announce(): Promise<void> {
+    if (this.describe === null) return;
+    this.lastHeartbeatMs = this.clock.monotonicMs();
+    this.heartbeatCount += 1;
+    this.underWay.push({ count: this.heartbeatCount, sentAtMs: this.lastHeartbeatMs });
+    // While nothing comes back, the oldest says how long that has been; more need not be kept.
+    if (this.underWay.length > maxUnderWay) this.underWay.splice(1, 1);
+    const claims = [...new Set([...this.claims].map(({ queue }) => queue))];
+    const heartbeat = { ...this.describe(), ...(claims.length > 0 && { claims }), alive: true };
+    await this.publish({ ...heartbeat, count: this.heartbeatCount, run: this.run });
+  }
+
+  /** Null until this process has joined. */
+  get ownId(): string | null {
+    return this.describe?.().processId ?? null;
+  }
+
+  /** Tells from the next beat on that this process comes for jobs of a queue that are kept for it, until called. */
+  claimsFrom(queue: string): () => void {
+    const claim = { queue };
+    this.claims.add(claim);
+    return () => void this.claims.delete(claim);
+  }
+
+  get lagMs(): number | null {
+    if (this.lastLagMs === null) return null;
+    const [oldest] = this.underWay;
+    return oldest === undefined ? this.lastLagMs : Math.max(this.lastLagMs, this.clock.monotonicMs() - oldest.sentAtMs);
+  }
+
+  list(): Heartbeat[] {
+    return [...this.heard.values()].map(({ heartbeat }) => heartbeat);
+  }
+
+  /** Those whose newest beat is not overdue: who has just died is here for seconds less than in `list`. */
+  prompt(): Heartbeat[] {
+    const oldestMs = this.clock.monotonicMs() - overdueAfterHeartbeats * this.timing.heartbeatMs;
+    return [...this.heard.values()].filter(({ atMs }) => atMs >= oldestMs).map(({ heartbeat }) => heartbeat);
+  }
+
+  onChange(listener: (heartbeats: Heartbeat[]) => void): () => void {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  }
+
+  /** True when the process behind a mailbox was there and is gone. One never heard of is not known to be gone. */
+  isGone(replyAddress: string): boolean {
+    return this.goneAddresses.has(replyAddress);
+  }
+
+  /** True when the process behind a mailbox was heard of and is not gone. */
+  isHere(replyAddress: string): boolean {
+    return [...this.heard.values()].some(({ heartbeat }) => heartbeat.replyAddress === replyAddress);
+  }
+
+  async close(): Promise<void> {
+    for (const stop of this.stops.splice(0)) stop();
+    this.listeners.clear();
+    if (this.describe === null) return;
+    const goodbye = { ...this.describe(), alive: false, run: this.run };
+    this.describe = null;
+    await this.publish(goodbye);
+  }
+
+  // A beat that cannot be sent is not an error: the next one follows, and the others see the silence.
+  private async publish(heartbeat: CountedHeartbeat): Promise<void> {
+    await this.bus.publish(channel, JSON.stringify(heartbeat)).catch(() => undefined);
+  }
+
+  private receive(message: string): void {
+    const { count = 0, run, ...heartbeat } = JSON.parse(message) as CountedHeartbeat;
+    const text = JSON.stringify(heartbeat);
+    const known = this.heard.get(heartbeat.processId);
+    if (!heartbeat.alive) {
+      if (run !== undefined) this.noteEnd(run);
+      if (known !== undefined && known.run === run) this.drop([heartbeat.processId]);
+      return;
+    }
+    // A good-bye has overtaken it.
+    if (run !== undefined && this.endedRuns.has(run)) return;
+    const atMs = this.clock.monotonicMs();
+    if (known?.run !== undefined && known.run === run && count < known.count) {
+      // A newer one has overtaken it.
+      known.atMs = atMs;
+      return;
+    }
+    this.heard.set(heartbeat.processId, { heartbeat, atMs, text, count, run });
+    this.onHeartbeat(heartbeat);
+    if (heartbeat.replyAddress !== null) this.goneAddresses.delete(heartbeat.replyAddress);
+    if (heartbeat.processId === this.describe?.().processId) this.ownHeartbeatCame(count);
+    else if (!known) void this.announce();
+    if (known?.text !== text) this.notify();
+  }
+
+  private noteEnd(run: string): void {
+    this.endedRuns.add(run);
+    const [oldest] = this.endedRuns;
+    if (this.endedRuns.size > rememberedAddresses && oldest !== undefined) this.endedRuns.delete(oldest);
+  }
+
+  /** Those before it are lost or were overtaken: nobody waits for them. */
+  private ownHeartbeatCame(count: number): void {
+    const sent = this.underWay.find((each) => each.count === count);
+    if (sent !== undefined) this.lastLagMs = this.clock.monotonicMs() - sent.sentAtMs;
+    this.underWay = this.underWay.filter((each) => each.count > count);
+  }
+
+  private tick(tickMs: number): void {
+    const now = this.clock.monotonicMs();
+    // Our own loop stood still: what the others sent meanwhile is still in the socket.
+    const stoodStill = now - this.lastTickMs > tickMs + this.timing.lostAfterMs / 4;
+    if (stoodStill || !this.bus.isConnected() || this.isCutOff(now)) this.forgiveSilence();
+    this.lastTickMs = now;
+    if (now - this.lastHeartbeatMs >= this.timing.heartbeatMs) void this.announce();
+    const silent = [...this.heard].filter(([, { atMs }]) => now - atMs > this.timing.lostAfterMs);
+    if (silent.length > 0) this.drop(silent.map(([processId]) => processId));
+  }
+
+  /** Our own beats do not come back: whoever is silent now may be as alive as we are. */
+  private isCutOff(now: number): boolean {
+    const overdueMs = now - (this.underWay[0]?.sentAtMs ?? now);
+    return overdueMs > overdueAfterHeartbeats * this.timing.heartbeatMs && overdueMs < cutOffAtMostMs;
+  }
+
+  private forgiveSilence(): void {
+    const now = this.clock.monotonicMs();
+    for (const entry of this.heard.values()) entry.atMs = now;
+  }
+
+  private drop(processIds: string[]): void {
+    for (const processId of processIds) {
+      const address = this.heard.get(processId)?.heartbeat.replyAddress;
+      this.heard.delete(processId);
+      if (address) this.goneAddresses.add(address);
+      const [oldest] = this.goneAddresses;
+      if (this.goneAddresses.size > rememberedAddresses && oldest !== undefined) this.goneAddresses.delete(oldest);
+    }
+    this.notify();
+  }
+
+  private notify(): void {
+    const heartbeats = this.list();
+    for (const listener of this.listeners) listener(heartbeats);
+  }
+}

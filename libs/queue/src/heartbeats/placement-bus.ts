@@ -1,0 +1,89 @@
+import type { Clock } from '#common';
+import type { MessageBus } from '../backends/store.js';
+import type { DesiredPlacements, PlacementBus, PlacementListeners } from './desired-placements.js';
+
+const channel = 'placement';
+
+/** Pause between two misses of one model, in ms. */
+const missEveryMs = 1_000;
+
+/** Pause before a question that could not be sent is sent again, in ms. */
+const askAgainMs = 500;
+
+/** Models whose last miss is remembered; the oldest go first. */
+const rememberedModels = 1_000;
+
+type Message = { type: 'desired'; desired: DesiredPlacements } | { type: 'ask' } | { type: 'miss'; modelId: string };
+
+/** Placements, questions for them and misses over the store's bus. */
+export class BusPlacements implements PlacementBus {
+  private readonly listeners = new Set<PlacementListeners>();
+  private readonly missedAtMs = new Map<string, number>();
+  private readonly stops: (() => void)[] = [];
+  private hasAsked = false;
+  private askingAgain: NodeJS.Timeout | null = null;
+  private isClosed = false;
+
+  constructor(
+    private readonly bus: MessageBus,
+    private readonly clock: Clock,
+  ) {}
+
+  async start(): Promise<void> {
+    this.stops.push(await this.bus.subscribe(channel, (text) => this.receive(JSON.parse(text) as Message)));
+    this.stops.push(this.bus.onReconnect(() => this.hasAsked && this.ask()));
+  }
+
+  async announce(desired: DesiredPlacements): Promise<void> {
+    await this.publish({ type: 'desired', desired });
+  }
+
+  ask(): void {
+    this.hasAsked = true;
+    // The connection that hears may be back before the one that speaks.
+    this.publish({ type: 'ask' }).catch(() => this.askLater());
+  }
+
+  private askLater(): void {
+    if (this.askingAgain !== null || this.isClosed) return;
+    this.askingAgain = setTimeout(() => {
+      this.askingAgain = null;
+      this.ask();
+    }, askAgainMs);
+    this.askingAgain.unref();
+  }
+
+  miss(modelId: string): void {
+    const nowMs = this.clock.monotonicMs();
+    if (nowMs - (this.missedAtMs.get(modelId) ?? -Infinity) < missEveryMs) return;
+    this.missedAtMs.delete(modelId);
+    this.missedAtMs.set(modelId, nowMs);
+    if (this.missedAtMs.size > rememberedModels) this.missedAtMs.delete(this.missedAtMs.keys().next().value ?? '');
+    // The caller was told to come again, and is counted again then.
+    this.publish({ type: 'miss', modelId }).catch(() => undefined);
+  }
+
+  subscribe(listeners: PlacementListeners): () => void {
+    this.listeners.add(listeners);
+    return () => this.listeners.delete(listeners);
+  }
+
+  close(): void {
+    this.isClosed = true;
+    for (const stop of this.stops.splice(0)) stop();
+    this.listeners.clear();
+    if (this.askingAgain !== null) clearTimeout(this.askingAgain);
+  }
+
+  private async publish(message: Message): Promise<void> {
+    await this.bus.publish(channel, JSON.stringify(message));
+  }
+
+  private receive(message: Message): void {
+    for (const { onDesired, onAsk, onMiss } of this.listeners) {
+      if (message.type === 'desired') onDesired?.(message.desired);
+      else if (message.type === 'ask') onAsk?.();
+      else onMiss?.(message.modelId);
+    }
+  }
+}

@@ -1,0 +1,272 @@
+import { type Clock, PlatformError } from '#common';
+import type { ClaimBus } from '../affinity/claim-bus.js';
+import { StickyJobs } from '../affinity/sticky-jobs.js';
+import { UnrecoverableError } from '../backends/bull-library.js';
+import { type BullJob, BullWorker, openWorker } from './bull-queue.js';
+import type { BusCancels } from '../replies/cancel-bus.js';
+import { refusalOf, type WorkerLastKnownState } from './delivery-checks.js';
+import { type JobEnvelope, queueName } from './job-definition.js';
+import { cancelledByCaller, type DeliveredJob, type DeliveryEnd, JobDelivery, workerStopping } from './job-delivery.js';
+import type { ReplyPublisher } from '../replies/reply-publisher.js';
+import { validatePayload } from './payload-validator.js';
+import type { BusMembership } from '../heartbeats/cluster-membership.js';
+import { QueueWatchdog } from './queue-watchdog.js';
+import { settlesWithin } from '../backends/store-call.js';
+import type { Store } from '../backends/store.js';
+import type { ConsumerOptions, JobConsumer, ReplyWriter, JobResultQueue, ProgressBus } from '../transport.js';
+
+/** How long aborted jobs may take to report their outcome when the worker stops, in ms. */
+const lastWordsMs = 5_000;
+
+/** How long a worker that starts waits for its loop before it offers to come for jobs, in ms. */
+const loopPatienceMs = 2_000;
+
+/** What a consumer needs of its transport. */
+export interface ConsumerDependencies {
+  readonly store: Store;
+  readonly outbox: ReplyPublisher;
+  readonly results: JobResultQueue;
+  readonly cancels: BusCancels;
+  readonly membership: BusMembership;
+  readonly progress: ProgressBus;
+  readonly claims: ClaimBus;
+  readonly clock: Clock;
+  readonly warn: (message: string, error?: unknown) => void;
+  /** Jobs of a queue that anybody could take now. */
+  readonly countWaiting: (modality: string, modelId: string) => Promise<number>;
+  readonly onClosed: () => void;
+}
+
+type OpenWorker = ReturnType<typeof openWorker<JobEnvelope>>;
+
+const silentReplies: ReplyWriter = { send: () => undefined };
+
+/** Takes jobs of one model from its queue and runs them; every job it takes ends with one outcome. */
+export class BullConsumer<Payload extends object, Result extends object> implements JobConsumer {
+  readonly modelId: string;
+  private readonly lastKnownState: WorkerLastKnownState;
+  private readonly running = new Map<string, { envelope: JobEnvelope; delivery: JobDelivery<Payload> }>();
+  private readonly stops: (() => void)[] = [];
+  /** The one that takes jobs comes last; those before it still run what they took. */
+  private workers: OpenWorker[] = [];
+  private readonly watchdog: QueueWatchdog | null;
+  private pickups = 0;
+  private restartCount = 0;
+  private kept: StickyJobs | null = null;
+  private closing: Promise<void> | null = null;
+  private isPaused = false;
+
+  constructor(
+    private readonly parts: ConsumerDependencies,
+    private readonly options: ConsumerOptions<Payload, Result>,
+  ) {
+    this.modelId = options.modelId;
+    this.watchdog = options.pickupTimeoutMs === undefined ? null : this.newWatchdog(options.pickupTimeoutMs);
+    const { cancels, membership } = parts;
+    this.lastKnownState = {
+      wasCancelled: (requestId) => cancels.wasCancelled(requestId),
+      isGone: (address) => membership.isGone(address),
+      isHere: (address) => membership.isHere(address),
+    };
+  }
+
+  get rebuilds(): number {
+    return this.restartCount;
+  }
+
+  get isStalled(): boolean {
+    return this.watchdog?.isStalled ?? false;
+  }
+
+  async start(): Promise<void> {
+    const { cancels, membership } = this.parts;
+    this.stops.push(cancels.subscribe((requestId) => this.running.get(requestId)?.delivery.abort(cancelledByCaller())));
+    this.stops.push(membership.onChange(() => this.abortAbandoned()));
+    const worker = this.openWorker();
+    await worker.waitUntilReady();
+    await worker.untilTaking(loopPatienceMs);
+    this.kept = this.newStickyJobs();
+    await this.kept.start();
+    this.watchdog?.start();
+  }
+
+  pause(): void {
+    if (this.isPaused || this.closing !== null) return;
+    this.isPaused = true;
+    this.kept?.refuse();
+    this.retire(this.workers);
+  }
+
+  resume(): void {
+    if (!this.isPaused || this.closing !== null) return;
+    this.isPaused = false;
+    const worker = this.openWorker();
+    void worker.untilTaking(loopPatienceMs).then(() => {
+      if (this.workers.at(-1) === worker && !this.isPaused && this.closing === null) this.kept?.offer();
+    });
+  }
+
+  close(graceMs: number): Promise<void> {
+    this.closing ??= this.stop(graceMs);
+    return this.closing;
+  }
+
+  private async stop(graceMs: number): Promise<void> {
+    this.watchdog?.stop();
+    this.kept?.refuse();
+    const stopped = Promise.all(this.workers.map((worker) => worker.close()));
+    if (!(await settlesWithin(stopped, graceMs))) {
+      for (const { delivery } of this.running.values()) delivery.abort(workerStopping());
+      await settlesWithin(stopped, lastWordsMs);
+    }
+    this.kept?.close();
+    for (const stop of this.stops) stop();
+    this.parts.onClosed();
+  }
+
+  private get queue(): string {
+    return queueName(this.options.definition.modality, this.modelId);
+  }
+
+  private get concurrency(): number {
+    return this.options.concurrency ?? this.options.definition.policy.concurrency;
+  }
+
+  private openWorker(): OpenWorker {
+    const { lockMs, stalledMax } = this.options.definition.policy;
+    const worker = openWorker<JobEnvelope>(
+      this.parts.store,
+      this.queue,
+      (job, token) => this.process(job, token),
+      {
+        concurrency: this.concurrency,
+        lockDuration: lockMs,
+        maxStalledCount: stalledMax,
+        stalledInterval: Math.round(Math.min(Math.max(lockMs / 3, 500), 5_000)),
+      },
+      this.parts.warn,
+    );
+    this.workers.push(worker);
+    return worker;
+  }
+
+  private newStickyJobs(): StickyJobs {
+    const { store, membership, claims, clock } = this.parts;
+    return new StickyJobs({
+      queue: this.queue,
+      lockMs: this.options.definition.policy.lockMs,
+      worker: () => this.workers.at(-1) ?? null,
+      store,
+      membership,
+      claims,
+      clock,
+      hasCapacity: (underWay) => this.running.size + underWay < this.concurrency,
+      onEnd: (end) => this.options.onSticky?.(end),
+    });
+  }
+
+  private newWatchdog(patienceMs: number): QueueWatchdog {
+    const { countWaiting, clock, warn } = this.parts;
+    return new QueueWatchdog(patienceMs, {
+      queue: this.queue,
+      countWaiting: () => countWaiting(this.options.definition.modality, this.modelId),
+      consumer: () => ({
+        hasCapacity: !this.isPaused && this.running.size < this.concurrency,
+        pickups: this.pickups,
+      }),
+      restart: () => this.restart(),
+      clock,
+      warn,
+    });
+  }
+
+  private restart(): void {
+    this.restartCount += 1;
+    const before = [...this.workers];
+    this.parts.store.renewWork();
+    this.openWorker();
+    this.retire(before);
+  }
+
+  /** What they have taken runs on; its locks are renewed until it ends. */
+  private retire(workers: readonly OpenWorker[]): void {
+    for (const worker of [...workers]) {
+      void worker.close().finally(() => (this.workers = this.workers.filter((other) => other !== worker)));
+    }
+  }
+
+  /** BullMQ's processor: what it throws fails the job, `UnrecoverableError` for good. */
+  private async process(job: BullJob<JobEnvelope>, token: string): Promise<void> {
+    const { results, clock } = this.parts;
+    const requestId = job.id ?? job.data.requestId;
+    this.pickups += 1;
+    if (job.attemptsMade === 0 && job.stalledCounter === 0) {
+      this.options.onPickup?.(Math.max(0, clock.nowMs() - job.timestamp));
+      if (job.data.preferredWorkerId !== undefined && !BullWorker.wasClaimed(job))
+        this.options.onSticky?.('taken-over');
+    }
+    const delivered = this.deliveredJob(job, token);
+    const delivery = new JobDelivery(delivered, results, clock);
+    this.running.set(requestId, { envelope: job.data, delivery });
+    // Between the look at the recent cancels and now, another may have come.
+    if (this.parts.cancels.wasCancelled(requestId)) delivery.abort(cancelledByCaller());
+    try {
+      tellBull(await delivery.run(this.options.handler));
+    } finally {
+      if (this.running.get(requestId)?.delivery === delivery) this.running.delete(requestId);
+    }
+  }
+
+  private deliveredJob(job: BullJob<JobEnvelope>, token: string): DeliveredJob<Payload> {
+    const { data } = job;
+    const { lockMs } = this.options.definition.policy;
+    const { requestId, attempt } = data;
+    const checked = this.check(job);
+    return {
+      envelope: checked instanceof PlatformError ? { ...data, payload: {} as Payload } : checked,
+      refusal: checked instanceof PlatformError ? checked : null,
+      failedBefore: job.attemptsMade,
+      attempts: job.opts.attempts ?? 1,
+      replies: data.replyTo ? this.parts.outbox.writer(data.replyTo, requestId) : silentReplies,
+      progress: (percent) => {
+        if (!data.replyTo) this.parts.progress.report({ requestId, attempt, percent });
+      },
+      isLost: (runningMs) => this.isLost(job, token, runningMs > lockMs / 2),
+    };
+  }
+
+  /** The envelope with a valid payload, or why the job is not run. */
+  private check(job: BullJob<JobEnvelope>): JobEnvelope<Payload> | PlatformError {
+    const { data } = job;
+    const taken = { isGivenUp: BullWorker.wasGivenUp(job), stalledBefore: job.stalledCounter };
+    try {
+      const refusal = refusalOf(data, taken, { lastKnownState: this.lastKnownState, clock: this.parts.clock });
+      return refusal ?? { ...data, payload: validatePayload(this.options.definition.payload, data.payload) };
+    } catch (error) {
+      return PlatformError.from(error, 'INVALID_REQUEST');
+    }
+  }
+
+  /** A worker that stood still past its lock may find that its job is another's: then it must keep silent. */
+  private async isLost(job: BullJob<JobEnvelope>, token: string, couldBeLost: boolean): Promise<boolean> {
+    if (!couldBeLost) return false;
+    try {
+      return !(await job.extendLock(token, this.options.definition.policy.lockMs));
+    } catch (error) {
+      // BullMQ says that the lock is another's, or gone; any other error leaves the question to the fence of the row.
+      return error instanceof Error && /lock/i.test(error.message);
+    }
+  }
+
+  private abortAbandoned(): void {
+    for (const { envelope, delivery } of this.running.values()) {
+      if (envelope.replyTo !== null && this.parts.membership.isGone(envelope.replyTo))
+        delivery.abort(cancelledByCaller());
+    }
+  }
+}
+
+function tellBull(end: DeliveryEnd): void {
+  if (end.kind === 'retry') throw new Error(end.error.code);
+  if (end.kind === 'failed') throw new UnrecoverableError(end.error.code);
+}

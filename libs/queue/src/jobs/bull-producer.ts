@@ -1,0 +1,127 @@
+import type { JobsOptions } from 'bullmq';
+import type { StickyAssigner } from '../affinity/sticky-assigner.js';
+import type { BullQueue, BullQueues } from './bull-queue.js';
+import { type JobDefinition, type JobEnvelope, queueName } from './job-definition.js';
+import type { EnqueueOptions, JobProducer, QueueCounts } from '../transport.js';
+
+/** Wait before a job runs again on the same queue, doubled each time, in ms. */
+const retryDelayMs = 250;
+
+/** States in which no worker has the job. */
+const waitingStates = ['waiting', 'delayed', 'prioritized'];
+const heldStates = [...waitingStates, 'active'];
+
+/** What begins within this time counts as waiting, in ms. */
+const soonMs = 1_000;
+
+/** Puts jobs into the queues of models, one BullMQ queue each. */
+export class BullProducer implements JobProducer {
+  /** Without a keeper, nothing is kept. */
+  constructor(
+    private readonly queues: BullQueues,
+    private readonly assigner: StickyAssigner | null = null,
+  ) {}
+
+  requireRoom(): void {
+    this.queues.requireRoom();
+  }
+
+  async enqueue(
+    definition: JobDefinition<object, object>,
+    envelope: JobEnvelope,
+    { routeKey }: EnqueueOptions = {},
+  ): Promise<void> {
+    const { assigner } = this;
+    const options = jobOptions(definition, envelope);
+    const workerId = (routeKey && assigner?.workerFor(envelope, routeKey)) ?? null;
+    if (assigner === null || workerId === null) return await this.add(envelope, options);
+    // Whatever becomes of that worker: BullMQ gives a delayed job to another one when its time is over.
+    await this.add({ ...envelope, preferredWorkerId: workerId }, { ...options, delay: assigner.stickyMs });
+    assigner.kept(envelope, workerId);
+  }
+
+  private async add(envelope: JobEnvelope, options: JobsOptions): Promise<void> {
+    const { modality, modelId } = envelope;
+    await this.call(modality, modelId, (queue) => queue.add(modality, envelope, options));
+  }
+
+  async enqueueBulk(definition: JobDefinition<object, object>, envelopes: JobEnvelope[]): Promise<void> {
+    const [first] = envelopes;
+    if (first === undefined) return;
+    const jobs = envelopes.map((envelope) => ({
+      name: envelope.modality,
+      data: envelope,
+      opts: jobOptions(definition, envelope),
+    }));
+    await this.call(first.modality, first.modelId, (queue) => queue.addBulk(jobs), bulkTimeoutMs(jobs.length));
+  }
+
+  /** Lets whoever is free have a job that is still delayed; of no effect on others. Never rejects. */
+  async recall(queueName: string, requestId: string): Promise<void> {
+    // What could not be asked for is still given away by BullMQ itself.
+    await this.queues.release(queueName, requestId).catch(() => false);
+  }
+
+  async remove(modality: string, modelId: string, requestId: string): Promise<boolean> {
+    return this.call(modality, modelId, async (queue) => {
+      // BullMQ also answers 1 for a job it has never seen.
+      if (!waitingStates.includes(await queue.getJobState(requestId))) return false;
+      return (await queue.remove(requestId)) === 1;
+    });
+  }
+
+  async withdraw(modality: string, modelId: string, requestId: string): Promise<void> {
+    await this.call(modality, modelId, async (queue) => {
+      const job = await queue.getJob(requestId);
+      await job?.updateData({ ...job.data, cancelled: true });
+    });
+  }
+
+  async holds(modality: string, modelId: string, requestId: string): Promise<boolean> {
+    return this.call(modality, modelId, async (queue) => heldStates.includes(await queue.getJobState(requestId)));
+  }
+
+  async counts(modality: string, modelId: string): Promise<QueueCounts> {
+    return this.call(modality, modelId, async (queue) => {
+      // Without a worker nobody moves jobs whose time has come: they wait, and whoever scales by this must see them.
+      const soonAtMs = Date.now() + soonMs;
+      const [[wait = 0, active = 0, prioritized = 0, soon = 0], [delayed = 0]] = await Promise.all([
+        queue.backend.getCounts(['wait', 'active', 'prioritized', 'delayed'], soonAtMs),
+        queue.backend.getCounts(['delayed']),
+      ]);
+      return { waiting: wait + soon, active, delayed: Math.max(0, delayed - soon), prioritized };
+    });
+  }
+
+  /** Jobs that anybody could take now, those that are kept left out. */
+  async countReady(modality: string, modelId: string): Promise<number> {
+    const counts = await this.call(modality, modelId, (queue) => queue.getJobCounts('wait', 'prioritized'));
+    return (counts['wait'] ?? 0) + (counts['prioritized'] ?? 0);
+  }
+
+  private call<T>(
+    modality: string,
+    modelId: string,
+    operation: (queue: BullQueue<JobEnvelope>) => Promise<T>,
+    timeoutMs?: number,
+  ): Promise<T> {
+    return this.queues.call(queueName(modality, modelId), operation, timeoutMs);
+  }
+}
+
+/** Jobs leave the store when they end, failed ones too: prompts must not stay behind. */
+function jobOptions({ policy }: JobDefinition<object, object>, envelope: JobEnvelope): JobsOptions {
+  return {
+    jobId: envelope.requestId,
+    attempts: policy.attempts,
+    backoff: { type: 'exponential', delay: retryDelayMs },
+    removeOnComplete: true,
+    removeOnFail: true,
+    stackTraceLimit: 0,
+  };
+}
+
+/** A thousand jobs take a moment more than one. */
+function bulkTimeoutMs(count: number): number {
+  return 1_500 + count;
+}

@@ -1,0 +1,41 @@
+import type { Clock, PlatformError } from '#common';
+import type { JobEnvelope } from './job-definition.js';
+import { cancelledByCaller, deadlinePassed, workerLost } from './job-delivery.js';
+import { validateEnvelope } from './payload-validator.js';
+
+/** What the queue says of a job that it gives to a worker. */
+export interface TakenJob {
+  /** Taken from silent workers more often than its policy allows. */
+  isGivenUp: boolean;
+  /** How often it was taken from a silent worker. */
+  stalledBefore: number;
+}
+
+/** What the worker has heard of others. */
+export interface WorkerLastKnownState {
+  wasCancelled(requestId: string): boolean;
+  /** The reader was there and is gone. */
+  isGone(replyAddress: string): boolean;
+  /** The reader was heard of and is not gone. */
+  isHere(replyAddress: string): boolean;
+}
+
+/** Why a job is not run although the queue gives it; null when it is. Throws `INVALID_REQUEST` for what is no envelope. */
+export function refusalOf(
+  envelope: JobEnvelope,
+  { isGivenUp, stalledBefore }: TakenJob,
+  { lastKnownState, clock }: { lastKnownState: WorkerLastKnownState; clock: Clock },
+): PlatformError | null {
+  if (isGivenUp) return workerLost();
+  validateEnvelope(envelope);
+  const { requestId, attempt, replyTo, stream, deadlineAtMs } = envelope;
+  if (clock.nowMs() >= deadlineAtMs) return deadlinePassed();
+  if (envelope.cancelled === true || lastKnownState.wasCancelled(requestId)) return cancelledByCaller();
+  if (replyTo === null) return null;
+  if (lastKnownState.isGone(replyTo)) return cancelledByCaller();
+  // The reader holds a part of the answer that the lost worker made.
+  if (stalledBefore > 0 && stream !== false) return workerLost();
+  // What comes again comes late: a worker that has just started has not heard who died before.
+  if ((stalledBefore > 0 || attempt > 1) && !lastKnownState.isHere(replyTo)) return cancelledByCaller();
+  return null;
+}

@@ -1,0 +1,160 @@
+import { type Clock, errorEntry, PlatformError, type JobUsage } from '#common';
+import type { JobEnvelope } from './job-definition.js';
+import { backOffMs, pause } from '../backends/store-call.js';
+import type {
+  JobFailedEvent,
+  JobFinishedEvent,
+  JobReport,
+  JobStartedEvent,
+  ReplyWriter,
+  JobResult,
+  JobResultQueue,
+  RunningJob,
+} from '../transport.js';
+
+/** One job in this worker's hands, as the queue sees it. */
+export interface DeliveredJob<Payload extends object> {
+  readonly envelope: JobEnvelope<Payload>;
+  /** How often the queue has already failed this job. */
+  readonly failedBefore: number;
+  readonly attempts: number;
+  readonly replies: ReplyWriter;
+  readonly progress: (percent: number) => void;
+  /** A reason not to run it at all. */
+  readonly refusal: PlatformError | null;
+  /** True when the queue has given the job to somebody else since. */
+  isLost(runningMs: number): Promise<boolean>;
+}
+
+/** How a delivery ended, for the queue. */
+export type DeliveryEnd = { kind: 'complete' | 'lost' } | { kind: 'failed' | 'retry'; error: PlatformError };
+
+interface Decision {
+  status: JobResult['status'];
+  error: PlatformError | null;
+  usage: JobUsage | null;
+  executionMs: number;
+  artifacts?: readonly string[];
+}
+
+/** Runs one delivery of a job: handler, then outcome, then the final event; each exactly once. */
+export class JobDelivery<Payload extends object> {
+  private readonly abortion = new AbortController();
+  private deadline: NodeJS.Timeout | undefined;
+
+  constructor(
+    private readonly job: DeliveredJob<Payload>,
+    private readonly results: Pick<JobResultQueue, 'report'>,
+    private readonly clock: Clock,
+  ) {}
+
+  /** Stops the handler; the first reason counts. */
+  abort(reason: PlatformError): void {
+    if (!this.abortion.signal.aborted) this.abortion.abort(reason);
+  }
+
+  async run(handler: (job: RunningJob<Payload>) => Promise<JobReport>): Promise<DeliveryEnd> {
+    const startedAtMs = this.clock.monotonicMs();
+    const decision = await this.safetyClassifier(handler, startedAtMs);
+    if (await this.job.isLost(this.clock.monotonicMs() - startedAtMs)) return { kind: 'lost' };
+    if (decision.error !== null && decision.status === 'failed' && this.mayRetry(decision.error)) {
+      return { kind: 'retry', error: decision.error };
+    }
+    await this.report(decision);
+    this.job.replies.send(finalEvent(decision));
+    return decision.status === 'failed' && decision.error !== null
+      ? { kind: 'failed', error: decision.error }
+      : { kind: 'complete' };
+  }
+
+  private async safetyClassifier(
+    handler: (job: RunningJob<Payload>) => Promise<JobReport>,
+    startedAtMs: number,
+  ): Promise<Decision> {
+    const { envelope, replies, progress, refusal } = this.job;
+    if (refusal !== null) return decisionOf(refusal, null, 0);
+    const started: JobStartedEvent = { type: 'job-started' };
+    replies.send(started);
+    progress(0);
+    this.armDeadline();
+    try {
+      const report = await handler({ envelope, signal: this.abortion.signal, replies, progress });
+      if (!report.cancelled) return { status: 'succeeded', error: null, ...report };
+      return decisionOf(this.abortReason(), report.usage, report.executionMs);
+    } catch (error) {
+      const executionMs = this.clock.monotonicMs() - startedAtMs;
+      const cause = this.abortion.signal.aborted ? this.abortReason() : PlatformError.from(error, 'INFERENCE_FAILED');
+      return decisionOf(cause, null, executionMs);
+    } finally {
+      clearTimeout(this.deadline);
+    }
+  }
+
+  private armDeadline(): void {
+    const leftMs = this.job.envelope.deadlineAtMs - this.clock.nowMs();
+    // Timers hold at most 2^31 ms; a deadline further off is none for a job.
+    this.deadline = setTimeout(() => this.abort(deadlinePassed()), Math.min(leftMs, 2 ** 31 - 1));
+  }
+
+  /** A handler that stopped by itself counts as stopped by the caller. */
+  private abortReason(): PlatformError {
+    const reason: unknown = this.abortion.signal.reason;
+    return reason instanceof PlatformError ? reason : cancelledByCaller();
+  }
+
+  private mayRetry(error: PlatformError): boolean {
+    const { attempts, failedBefore } = this.job;
+    const action = errorEntry(error.code).queue;
+    if (action === 'never' || failedBefore + 1 >= attempts) return false;
+    return action === 'same-job' || failedBefore === 0;
+  }
+
+  /** The outcome is money: it is reported before the job leaves the queue, however long that takes. */
+  private async report({ status, error, usage, executionMs, artifacts }: Decision): Promise<void> {
+    const { envelope, failedBefore } = this.job;
+    const result: JobResult = {
+      requestId: envelope.requestId,
+      attempt: envelope.attempt,
+      retries: failedBefore,
+      status,
+      error: error?.toWire() ?? null,
+      usage,
+      executionMs: Math.round(executionMs),
+      ...(artifacts === undefined ? {} : { artifacts }),
+      finishedAtMs: this.clock.nowMs(),
+    };
+    for (let failures = 1; ; failures += 1) {
+      try {
+        return await this.results.report(result);
+      } catch {
+        // The store is away; BullMQ could not complete the job either. The lock decides when it is too late.
+        await pause(backOffMs(failures, 2_000));
+      }
+    }
+  }
+}
+
+export function cancelledByCaller(): PlatformError {
+  return new PlatformError('JOB_CANCELLED', 'The request was cancelled.');
+}
+
+export function deadlinePassed(): PlatformError {
+  return new PlatformError('REQUEST_TIMEOUT', 'The request was not answered before its deadline.');
+}
+
+export function workerStopping(): PlatformError {
+  return new PlatformError('MODEL_AT_CAPACITY', 'The worker that ran this request is stopping.');
+}
+
+export function workerLost(): PlatformError {
+  return new PlatformError('DEVICE_LOST', 'The worker that ran this request was lost.');
+}
+
+function decisionOf(error: PlatformError, usage: JobUsage | null, executionMs: number): Decision {
+  return { status: error.code === 'JOB_CANCELLED' ? 'cancelled' : 'failed', error, usage, executionMs };
+}
+
+function finalEvent({ status, error, usage }: Decision): JobFinishedEvent | JobFailedEvent {
+  if (status === 'succeeded' || error === null) return { type: 'job-finished', usage };
+  return { type: 'job-failed', error: error.toWire() };
+}

@@ -1,0 +1,142 @@
+import { type BullJob, type BullQueue, type BullQueues, openWorker } from './bull-queue.js';
+import { settlesWithin } from '../backends/store-call.js';
+import type { Store } from '../backends/store.js';
+import type { JobResult, JobResultQueue, PendingResults } from '../transport.js';
+
+const name = 'job-results';
+
+/** Outcomes in one job of the queue. */
+const resultsPerJob = 100;
+
+/** Jobs of each state that a look names. */
+const namesPerLook = 1_000;
+
+/** Reports under way at once: outcomes need no order, and must not wait for a slow one. Fewer are larger, and cost less. */
+const writesAtOnce = 2;
+
+/** As often as it takes: the largest count that Postgres holds. */
+const withoutEnd = 2 ** 31 - 1;
+
+/** First and longest wait before an outcome is tried again, in ms. */
+const firstRetryMs = 500;
+const longestRetryMs = 15_000;
+
+/** How long a process may stand still before another one takes over its outcomes, in ms. */
+const defaultLockMs = 10_000;
+
+/** How long handlers may take to end when the process stops, in ms. */
+const lastWordsMs = 5_000;
+
+/** Jobs of outcomes one process works on at once. */
+const concurrency = 8;
+
+interface JobResultBatch {
+  results: JobResult[];
+}
+
+interface Waiting {
+  result: JobResult;
+  resolve(): void;
+  reject(error: unknown): void;
+}
+
+export interface BullResultQueueOptions {
+  warn: (message: string, error: unknown) => void;
+  /** Default: 10 s. */
+  lockMs?: number;
+}
+
+/**
+ * Outcomes as jobs of one durable queue. Those reported while another report is under way share the next job, as a
+ * database commits in groups: many jobs that end together cost one write.
+ */
+export class BullResultQueue implements JobResultQueue {
+  private readonly workers = new Set<{ close(): Promise<void> }>();
+  private waiting: Waiting[] = [];
+  private writing = 0;
+
+  constructor(
+    private readonly store: Store,
+    private readonly queues: BullQueues,
+    private readonly options: BullResultQueueOptions,
+  ) {}
+
+  report(result: JobResult): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.waiting.push({ result, resolve, reject });
+      if (this.writing < writesAtOnce) void this.write();
+    });
+  }
+
+  async pending(): Promise<PendingResults> {
+    return this.queues.call(name, async (queue) => {
+      // Postgres reads one state after the other: in this order none that moves on meanwhile is missed.
+      const states = ['active', 'delayed', 'wait', 'active'] as const;
+      const ids = await queue.backend.getRanges([...states], 0, namesPerLook - 1, true);
+      const [active = [], postponed = [], waiting = [], activeSince = []] = ids;
+      return { postponed, underWay: [...new Set([...active, ...waiting, ...activeSince])] };
+    });
+  }
+
+  async process(handler: (result: JobResult) => Promise<void>): Promise<{ close(): Promise<void> }> {
+    const { warn, lockMs = defaultLockMs } = this.options;
+    const worker = openWorker<JobResultBatch>(
+      this.store,
+      name,
+      (job) => handleBatch(job, handler),
+      { concurrency, lockDuration: lockMs, stalledInterval: lockMs / 4, maxStalledCount: withoutEnd, settings },
+      warn,
+    );
+    await worker.waitUntilReady();
+    this.workers.add(worker);
+    return { close: () => worker.close() };
+  }
+
+  async close(): Promise<void> {
+    // A handler that does not end loses nothing: its outcomes stay in the queue and are taken by another process.
+    await settlesWithin(Promise.all([...this.workers].map((worker) => worker.close())), lastWordsMs);
+  }
+
+  private async write(): Promise<void> {
+    this.writing += 1;
+    // One turn, so that what ends together is written together.
+    await new Promise((resolve) => setImmediate(resolve));
+    while (this.waiting.length > 0) {
+      const batch = this.waiting.splice(0, resultsPerJob);
+      try {
+        await this.add({ results: batch.map(({ result }) => result) });
+        for (const { resolve } of batch) resolve();
+      } catch (error) {
+        for (const { reject } of batch) reject(error);
+      }
+    }
+    this.writing -= 1;
+  }
+
+  private async add(batch: JobResultBatch): Promise<void> {
+    await this.queues.call(name, (queue: BullQueue<JobResultBatch>) => queue.add('job-results', batch, jobOptions));
+  }
+}
+
+const jobOptions = {
+  attempts: withoutEnd,
+  backoff: { type: 'job-results' },
+  removeOnComplete: true,
+  removeOnFail: false,
+  stackTraceLimit: 0,
+};
+
+const settings = {
+  backoffStrategy: (attempt: number) => Math.min(firstRetryMs * 2 ** Math.min(attempt - 1, 10), longestRetryMs),
+};
+
+/** Runs the handler for each outcome; those it rejected stay in the job, which is tried again. */
+async function handleBatch(job: BullJob<JobResultBatch>, handler: (result: JobResult) => Promise<void>): Promise<void> {
+  const { results } = job.data;
+  const settled = await Promise.allSettled(results.map((result) => handler(result)));
+  const rejected = results.filter((_result, index) => settled[index]?.status === 'rejected');
+  if (rejected.length === 0) return;
+  if (rejected.length < results.length) await job.updateData({ results: rejected });
+  // The handler's own words may name hosts or rows; the queue keeps only how many are left.
+  throw new Error(`${rejected.length} outcomes could not be closed`);
+}

@@ -1,0 +1,61 @@
+import { describe, expect, it } from 'vitest';
+import { type PickupCheck, type PickupDecision, PickupWatch } from './pickup-watch.js';
+
+const patienceMs = 1_000;
+const everyMs = 200;
+
+/** Looks every 200 ms; each step says what is other than: three wait, there is room, none was taken. */
+function watched(steps: Partial<PickupCheck>[], watch = new PickupWatch(patienceMs)): PickupDecision[] {
+  return steps.map((step, index) =>
+    watch.look({ atMs: index * everyMs, waiting: 3, hasCapacity: true, pickups: 0, ...step }),
+  );
+}
+
+const silent = (looks: number, step: Partial<PickupCheck> = {}) => Array.from({ length: looks }, () => step);
+
+describe('PickupWatch', () => {
+  it('asks for new connections once jobs have waited in front of a free consumer for too long', () => {
+    expect(watched(silent(6))).toEqual([...silent(5).map(() => 'listening'), 'rebuild']);
+  });
+
+  it('takes no store that is away, no empty queue and no full consumer for silence', () => {
+    const reasons: Partial<PickupCheck>[] = [{ waiting: null }, { waiting: 0 }, { hasCapacity: false }];
+    for (const reason of reasons) {
+      const decisions = watched([...silent(4), reason, ...silent(4), reason, ...silent(4)]);
+      expect(new Set(decisions)).toEqual(new Set(['listening']));
+    }
+  });
+
+  it('begins anew with each job that is taken, however many wait', () => {
+    const decisions = watched(Array.from({ length: 40 }, (_, index) => ({ pickups: Math.floor(index / 3) })));
+    expect(new Set(decisions)).toEqual(new Set(['listening']));
+  });
+
+  it('calls it deaf when two rebuilds did not help, until a job is taken after all', () => {
+    const watch = new PickupWatch(patienceMs);
+    const decisions = watched([...silent(18), { waiting: 0 }, { pickups: 1 }], watch);
+    expect(decisions.filter((decision) => decision === 'rebuild')).toHaveLength(2);
+    expect(decisions.slice(15)).toEqual(['deaf', 'deaf', 'deaf', 'deaf', 'listening']);
+    expect(watch.isStalled).toBe(false);
+  });
+
+  it('calls it deaf as well when each rebuild helps for one job alone', () => {
+    const steps = Array.from({ length: 24 }, (_, index) => ({ pickups: Math.floor(index / 7) }));
+    const decisions = watched(steps);
+    expect(decisions.filter((decision) => decision === 'rebuild')).toHaveLength(2);
+    expect(decisions).toContain('deaf');
+  });
+
+  it('forgets rebuilds that are long ago', () => {
+    const hour = { atMs: 3_600_000, pickups: 1 };
+    const later = silent(6).map((_, index) => ({ atMs: hour.atMs + (index + 1) * everyMs, pickups: 1 }));
+    const decisions = watched([...silent(11), hour, ...later]);
+    expect(decisions.filter((decision) => decision === 'rebuild')).toHaveLength(3);
+    expect(decisions).not.toContain('deaf');
+  });
+
+  it('does not take a process that stood still for one that hears nothing', () => {
+    const watch = new PickupWatch(patienceMs);
+    expect(watched([{}, { atMs: 60_000 }], watch)).toEqual(['listening', 'listening']);
+  });
+});

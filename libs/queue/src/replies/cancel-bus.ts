@@ -1,0 +1,48 @@
+import { storeCall } from '../backends/store-call.js';
+import type { MessageBus } from '../backends/store.js';
+import type { CancelBus } from '../transport.js';
+
+const channel = 'cancel';
+
+/** Cancels kept for jobs that have not been picked up yet; the oldest go first. */
+const rememberedCancels = 10_000;
+
+/** Cancels over the store's bus. Remembers the recent ones, so that a cancel may come before its job is picked up. */
+export class BusCancels implements CancelBus {
+  private readonly listeners = new Set<(requestId: string) => void>();
+  private readonly recent = new Set<string>();
+  private unsubscribe: () => void = () => undefined;
+
+  constructor(private readonly bus: MessageBus) {}
+
+  async start(): Promise<void> {
+    this.unsubscribe = await this.bus.subscribe(channel, (requestId) => this.receive(requestId));
+  }
+
+  async cancel(requestId: string): Promise<void> {
+    await storeCall(() => this.bus.publish(channel, requestId));
+  }
+
+  subscribe(listener: (requestId: string) => void): () => void {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  }
+
+  wasCancelled(requestId: string): boolean {
+    return this.recent.has(requestId);
+  }
+
+  close(): void {
+    this.unsubscribe();
+    this.listeners.clear();
+  }
+
+  private receive(requestId: string): void {
+    this.recent.add(requestId);
+    if (this.recent.size > rememberedCancels) {
+      const [oldest] = this.recent;
+      if (oldest !== undefined) this.recent.delete(oldest);
+    }
+    for (const listener of this.listeners) listener(requestId);
+  }
+}

@@ -1,0 +1,45 @@
+import type { ReplyEvent } from '../transport.js';
+
+/**
+ * Events of one request inside a message. `stream` names one writer of one delivery of the job: a second delivery
+ * writes a stream of its own, from 0. `first` is the number of the first event; the others follow without a gap.
+ */
+export interface FramePart {
+  requestId: string;
+  stream: string;
+  first: number;
+  events: ReplyEvent[];
+}
+
+/** One message of one sender to one address. A sender numbers its messages from 0, without a gap. */
+export interface Frame {
+  sender: string;
+  number: number;
+  parts: FramePart[];
+}
+
+type WirePart = [requestId: string, stream: string, first: number, events: ReplyEvent[]];
+type WireFrame = [sender: string, number: number, parts: WirePart[]];
+
+export function encodeFrame({ sender, number, parts }: Frame): string {
+  const wire = parts.map(({ requestId, stream, first, events }): WirePart => [requestId, stream, first, events]);
+  return JSON.stringify([sender, number, wire] satisfies WireFrame);
+}
+
+export function decodeFrame(text: string): Frame {
+  const [sender, number, wire] = JSON.parse(text) as WireFrame;
+  const parts = wire.map(([requestId, stream, first, events]) => ({ requestId, stream, first, events }));
+  return { sender, number, parts };
+}
+
+/** What a reader asks of all senders when messages may be missing: everything from these numbers on, else all. */
+export interface ResendRequest {
+  address: string;
+  /** The next number expected, by sender. */
+  next: Record<string, number>;
+}
+
+/** The last event of a request, after which its slot is complete. */
+export function isFinal(event: ReplyEvent): boolean {
+  return event.type === 'job-finished' || event.type === 'job-failed';
+}

@@ -1,0 +1,182 @@
+import { randomBytes } from 'node:crypto';
+import { encodeFrame, type FramePart, type ResendRequest } from './reply-frame.js';
+import { backOffMs, pause, settlesWithin } from '../backends/store-call.js';
+import type { ReplyLink } from '../backends/store.js';
+import type { ReplyEvent, ReplyWriter } from '../transport.js';
+
+/** Events in one message: enough to amortise it, few enough not to delay the first of them. */
+const eventsPerMessage = 1_000;
+
+/** Events kept for one address while the store is away; past it the address is given up, and its slots see a gap. */
+const maxWaitingEvents = 200_000;
+
+/** How long a message is sent again and again before its address is given up, in ms. */
+const giveUpAfterMs = 30_000;
+
+/** Sent messages kept for a reader that lost some: the newest characters, and for this long after the last one. */
+const keptCharacters = 2 * 1_024 * 1_024;
+const keptMs = 60_000;
+
+interface StreamState {
+  readonly requestId: string;
+  readonly name: string;
+  sent: number;
+  waiting: ReplyEvent[];
+}
+
+/**
+ * Worker side of all mailboxes of this process. Everything sent in one turn of the loop to one address leaves as one
+ * message, and while a message is under way the next one gathers: the busier, the larger, never more than one in
+ * flight per address, so that order holds without acknowledgements.
+ */
+export class ReplyPublisher {
+  private readonly addresses = new Map<string, AddressQueue>();
+  private readonly processName = randomBytes(6).toString('base64url');
+  private counter = 0;
+
+  constructor(private readonly link: ReplyLink) {}
+
+  writer(address: string, requestId: string): ReplyWriter {
+    const stream = { requestId, name: this.newName(), sent: 0, waiting: [] };
+    return { send: (...events) => this.queueOf(address).push(stream, events) };
+  }
+
+  /** Sends again what a reader misses, as far as it is still here. */
+  resend({ address, next }: ResendRequest): void {
+    this.addresses.get(address)?.resend(next);
+  }
+
+  /** Resolves when everything has left, or after `timeoutMs`. */
+  async flush(timeoutMs: number): Promise<void> {
+    const drained = Promise.all([...this.addresses.values()].map((queue) => queue.drained()));
+    await settlesWithin(drained, timeoutMs);
+  }
+
+  close(): void {
+    for (const queue of this.addresses.values()) queue.close();
+  }
+
+  private newName(): string {
+    this.counter += 1;
+    return `${this.processName}.${this.counter}`;
+  }
+
+  private queueOf(address: string): AddressQueue {
+    let queue = this.addresses.get(address);
+    if (queue === undefined) {
+      queue = new AddressQueue(this.link, address, this.newName(), () => this.addresses.delete(address));
+      this.addresses.set(address, queue);
+    }
+    return queue;
+  }
+}
+
+/** What waits for one address, and what lately left. Forgotten when nothing was sent for a while. */
+class AddressQueue {
+  private readonly waiting = new Set<StreamState>();
+  private waitingEvents = 0;
+  private running: Promise<void> | null = null;
+  private nextNumber = 0;
+  private kept: { number: number; message: string }[] = [];
+  private characters = 0;
+  private again: string[] = [];
+  private idle: NodeJS.Timeout | undefined;
+
+  constructor(
+    private readonly link: ReplyLink,
+    private readonly address: string,
+    private readonly sender: string,
+    private readonly onIdle: () => void,
+  ) {}
+
+  push(stream: StreamState, events: ReplyEvent[]): void {
+    if (this.waitingEvents > maxWaitingEvents) this.giveUp();
+    for (const event of events) stream.waiting.push(event);
+    this.waiting.add(stream);
+    this.waitingEvents += events.length;
+    this.running ??= this.run();
+  }
+
+  resend(next: Record<string, number>): void {
+    const from = next[this.sender] ?? 0;
+    const missing = this.kept.filter(({ number }) => number >= from);
+    if (missing.length === 0) return;
+    this.again = missing.map(({ message }) => message);
+    this.running ??= this.run();
+  }
+
+  async drained(): Promise<void> {
+    await this.running;
+  }
+
+  close(): void {
+    clearTimeout(this.idle);
+    this.giveUp();
+  }
+
+  private async run(): Promise<void> {
+    clearTimeout(this.idle);
+    await new Promise((resolve) => setImmediate(resolve));
+    while (this.waiting.size > 0 || this.again.length > 0) {
+      const messages = this.again.splice(0);
+      if (this.waiting.size > 0) messages.push(this.nextMessage());
+      const delivered = await this.deliver(messages);
+      if (!delivered) this.giveUp();
+    }
+    this.running = null;
+    this.idle = setTimeout(this.onIdle, keptMs).unref();
+  }
+
+  private nextMessage(): string {
+    const number = this.nextNumber;
+    this.nextNumber += 1;
+    const message = encodeFrame({ sender: this.sender, number, parts: this.takeBatch() });
+    this.kept.push({ number, message });
+    this.characters += message.length;
+    while (this.characters > keptCharacters && this.kept.length > 1) {
+      this.characters -= this.kept.shift()?.message.length ?? 0;
+    }
+    return message;
+  }
+
+  private takeBatch(): FramePart[] {
+    const parts: FramePart[] = [];
+    let room = eventsPerMessage;
+    for (const stream of this.waiting) {
+      if (room <= 0) break;
+      const events = stream.waiting.splice(0, room);
+      parts.push({ requestId: stream.requestId, stream: stream.name, first: stream.sent, events });
+      stream.sent += events.length;
+      room -= events.length;
+      this.waitingEvents -= events.length;
+      if (stream.waiting.length === 0) this.waiting.delete(stream);
+    }
+    return parts;
+  }
+
+  /** False when the store was away for too long. */
+  private async deliver(messages: string[]): Promise<boolean> {
+    const giveUpAt = performance.now() + giveUpAfterMs;
+    for (let failures = 1; ; failures += 1) {
+      try {
+        await this.link.send(this.address, messages);
+        return true;
+      } catch {
+        // Sent again below: the reader drops what it has already seen.
+        if (performance.now() > giveUpAt) return false;
+        await pause(backOffMs(failures));
+      }
+    }
+  }
+
+  private giveUp(): void {
+    for (const stream of this.waiting) {
+      // Counted as sent: the reader must see the gap.
+      stream.sent += stream.waiting.length;
+      stream.waiting = [];
+    }
+    this.waiting.clear();
+    this.waitingEvents = 0;
+    this.again = [];
+  }
+}

@@ -1,0 +1,60 @@
+import fc from 'fast-check';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { Frame } from './reply-frame.js';
+import { ReplySubscriber } from './reply-subscriber.js';
+
+function frame(sender: string, number: number): Frame {
+  return { sender, number, parts: [{ requestId: `${sender}${number}`, stream: 's', first: 0, events: [] }] };
+}
+
+describe('mailbox inbox', () => {
+  beforeEach(() => void vi.useFakeTimers());
+  afterEach(() => void vi.useRealTimers());
+
+  it('delivers each message of each sender once and in order, however they arrive', () => {
+    const arrival = fc
+      .record({ left: fc.integer({ min: 1, max: 8 }), right: fc.integer({ min: 1, max: 8 }) })
+      .chain(({ left, right }) => {
+        const frames = [
+          ...Array.from({ length: left }, (_value, number) => frame('l', number)),
+          ...Array.from({ length: right }, (_value, number) => frame('r', number)),
+        ];
+        // Every message at least once, some twice.
+        return fc
+          .tuple(fc.shuffledSubarray(frames), fc.shuffledSubarray(frames, { minLength: frames.length }))
+          .map(([some, all]) => ({ left, right, frames: [...some, ...all] }));
+      });
+    fc.assert(
+      fc.property(arrival, ({ left, right, frames }) => {
+        const seen: string[] = [];
+        const inbox = new ReplySubscriber(
+          (part) => seen.push(part.requestId),
+          () => undefined,
+        );
+        for (const each of frames) inbox.receive(each);
+        const ofSender = (sender: string) => seen.filter((requestId) => requestId.startsWith(sender));
+        expect(ofSender('l')).toEqual(Array.from({ length: left }, (_value, number) => `l${number}`));
+        expect(ofSender('r')).toEqual(Array.from({ length: right }, (_value, number) => `r${number}`));
+        expect(inbox.expected()).toEqual({ l: left, r: right });
+        inbox.close();
+      }),
+    );
+  });
+
+  it('asks for a missing message, and goes on without it when it does not come', () => {
+    const seen: string[] = [];
+    let asked = 0;
+    const inbox = new ReplySubscriber(
+      (part) => seen.push(part.requestId),
+      () => {
+        asked += 1;
+      },
+    );
+    for (const number of [0, 2, 3]) inbox.receive(frame('s', number));
+    expect({ seen, asked }).toEqual({ seen: ['s0'], asked: 1 });
+    vi.runAllTimers();
+    inbox.receive(frame('s', 1));
+    inbox.receive(frame('s', 4));
+    expect(seen).toEqual(['s0', 's2', 's3', 's4']);
+  });
+});

@@ -1,0 +1,79 @@
+import { everything, type LimitOverride, plainRequests, targetOfModel } from './limit-override.js';
+import { type LimitClass, type Limits, limitTable, type LimitTier } from './limit-table.js';
+
+/** Limits that hold where no operator has set others. */
+export interface StandingLimits {
+  /** Of an account, for requests that run no model. */
+  plain: Limits;
+  /** Of every key. */
+  key: Limits;
+  /** Of the whole installation. */
+  installation: Limits;
+}
+
+/** The limits at one moment: the table of the contract, and over it what operators have set. */
+export class LimitSnapshot {
+  private readonly overrides: ReadonlyMap<string, LimitOverride>;
+
+  constructor(
+    overrides: readonly LimitOverride[],
+    private readonly standing: StandingLimits,
+  ) {
+    this.overrides = new Map(overrides.map((set) => [`${set.accountId ?? set.apiKeyId ?? ''} ${set.target}`, set]));
+  }
+
+  /** Of an account for one model. The narrower override wins: the model's, the class's, that of everything. */
+  ofModel(
+    caller: { accountId: string; tier: LimitTier },
+    { modelId, limitClass }: { modelId: string; limitClass: LimitClass },
+  ): Limits {
+    const table = limitTable[limitClass][caller.tier];
+    const model = limitClass === 'retrieve' ? [] : [targetOfModel(modelId)];
+    const { requests, tokens } = this.over(table, caller.accountId, [everything, limitClass, ...model]);
+    // An override changes a limit; it brings none where the contract counts no tokens.
+    return { requests, tokens: table.tokens === null ? null : tokens };
+  }
+
+  /** What a key can use of a model at most: the narrowest of the limits that all hold, each of the two by itself. */
+  narrowestOfModel(
+    caller: { accountId: string; apiKeyId: string; tier: LimitTier },
+    use: { modelId: string; limitClass: LimitClass },
+  ): Limits {
+    const own = this.ofModel(caller, use);
+    const all = [own, this.ofKey(caller.apiKeyId), this.ofInstallation()];
+    return {
+      requests: min(all.map(({ requests }) => requests)),
+      // Of a model whose tokens are not counted no request uses any.
+      tokens: own.tokens === null ? null : min(all.map(({ tokens }) => tokens)),
+    };
+  }
+
+  ofPlainRequests(accountId: string): Limits {
+    const { requests } = this.over(this.standing.plain, accountId, [everything, plainRequests]);
+    return { requests, tokens: null };
+  }
+
+  ofKey(apiKeyId: string): Limits {
+    return this.over(this.standing.key, apiKeyId, [everything]);
+  }
+
+  ofInstallation(): Limits {
+    return this.over(this.standing.installation, '', [everything]);
+  }
+
+  /** The last target has the last word on each of the two limits. */
+  private over(limits: Limits, subject: string, targets: string[]): Limits {
+    let { requests, tokens } = limits;
+    for (const target of targets) {
+      const set = this.overrides.get(`${subject} ${target}`);
+      requests = set?.requests ?? requests;
+      tokens = set?.tokens ?? tokens;
+    }
+    return { requests, tokens };
+  }
+}
+
+function min(amounts: (number | null)[]): number | null {
+  const limits = amounts.filter((amount) => amount !== null);
+  return limits.length === 0 ? null : Math.min(...limits);
+}

@@ -1,0 +1,18 @@
+import { describe, expect, it } from 'vitest';
+import { DeleteExpiredWindowsSweep } from './delete-expired-windows.sweep.js';
+
+describe('DeleteExpiredWindowsSweep', () => {
+  it('drops a pile in parts, run after run, and rests once none is left', async () => {
+    let left = 130_000;
+    let statements = 0;
+    const forget = async (max: number) => {
+      statements += 1;
+      const dropped = Math.min(max, left);
+      left -= dropped;
+      return dropped;
+    };
+    const sweep = new DeleteExpiredWindowsSweep({ forget }, { nowMs: () => 0, monotonicMs: () => 0 });
+    expect([await sweep.run(), await sweep.run(), await sweep.run()]).toEqual([100_000, 30_000, 0]);
+    expect(statements).toBe(27);
+  });
+});

@@ -1,0 +1,32 @@
+import { type Clock, systemClock } from '#common';
+import { type ArtifactKind, type ArtifactRecord, newArtifactId, parseArtifactId } from './artifact.js';
+import { mediaNotFound } from './storage-error.js';
+
+/** How long an artifact lives when nobody says otherwise. */
+export const defaultLifetimeMs = 86_400_000;
+
+/** Gives ids and judges them: what every kind of store does alike. */
+export class ArtifactIdFactory {
+  constructor(
+    private readonly lifetimeMs = defaultLifetimeMs,
+    readonly clock: Clock = systemClock,
+  ) {}
+
+  newId(kind: ArtifactKind, lifetimeMs = this.lifetimeMs): string {
+    return newArtifactId(kind, this.clock.nowMs() + lifetimeMs);
+  }
+
+  /** Expiry of an id that is still good. Throws `MEDIA_NOT_FOUND` for any other. */
+  expiryOf(id: string): number {
+    const parsed = parseArtifactId(id);
+    if (parsed === null || parsed.expiresAtMs <= this.clock.nowMs()) throw mediaNotFound();
+    return parsed.expiresAtMs;
+  }
+
+  record(id: string, content: { contentType: string; bytes: number; sha256: string }): ArtifactRecord {
+    const parsed = parseArtifactId(id);
+    if (parsed === null) throw mediaNotFound();
+    const { contentType, bytes, sha256 } = content;
+    return { id, ...parsed, contentType, bytes, sha256, createdAtMs: this.clock.nowMs() };
+  }
+}

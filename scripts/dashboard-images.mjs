@@ -1,0 +1,120 @@
+#!/usr/bin/env node
+// `npm run dashboards:images`: watches a running installation with a Prometheus of its own, and draws each dashboard with
+// what it saw. Not the program that the dashboards are made for: a look at them without it, and a check that every panel
+// finds something.
+import { spawn, spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { dashboardPage } from './observability/page.mjs';
+import { root } from './steps.mjs';
+
+const help = `npm run dashboards:images -- [options]
+
+  --target APP=HOST:PORT  a process to watch, several times; default: those of \`npm start\`
+  --minutes N             how long to watch before drawing, default 6: rates are taken over 5
+  --out DIR               where pictures are written, default docs/images
+  --prometheus PATH       default PROMETHEUS, else \`prometheus\` (Debian: prometheus)
+  --browser PATH          default \`chromium\` (Debian: chromium)
+`;
+
+const usual = ['api=127.0.0.1:3000', 'worker=127.0.0.1:3001', 'ops=127.0.0.1:3002'];
+const { values } = parseArgs({
+  options: {
+    target: { type: 'string', multiple: true, default: usual },
+    minutes: { type: 'string', default: '6' },
+    out: { type: 'string', default: join(root, 'docs/images') },
+    prometheus: { type: 'string', default: process.env.PROMETHEUS ?? 'prometheus' },
+    browser: { type: 'string', default: 'chromium' },
+    help: { type: 'boolean', default: false },
+  },
+});
+if (values.help) {
+  process.stdout.write(help);
+  process.exit(0);
+}
+for (const program of [values.prometheus, values.browser]) {
+  if (spawnSync(program, ['--version']).status === 0) continue;
+  console.error(`${program} does not run here: see --help for where it is looked for.`);
+  process.exit(2);
+}
+
+const scrapeSeconds = 5;
+const folder = mkdtempSync(join(tmpdir(), 'sluice-pictures-'));
+const port = await freePort();
+const origin = `http://127.0.0.1:${port}`;
+
+/** A free port of this machine; nothing else is started meanwhile that could take it. */
+function freePort() {
+  return new Promise((done) => {
+    const server = createServer().listen(0, '127.0.0.1', () => {
+      const { port: free } = server.address();
+      server.close(() => done(free));
+    });
+  });
+}
+
+function startPrometheus() {
+  const jobs = values.target.map((target) => {
+    const [app, address] = target.split('=');
+    return `  - job_name: ${app}\n    static_configs: [{ targets: ['${address}'] }]\n`;
+  });
+  const settings = `global: { scrape_interval: ${scrapeSeconds}s, scrape_timeout: ${scrapeSeconds}s }\nscrape_configs:\n${jobs.join('')}`;
+  writeFileSync(join(folder, 'prometheus.yml'), settings);
+  const options = [
+    `--config.file=${join(folder, 'prometheus.yml')}`,
+    `--storage.tsdb.path=${join(folder, 'data')}`,
+    `--web.listen-address=127.0.0.1:${port}`,
+    '--log.level=error',
+  ];
+  return spawn(values.prometheus, options, { stdio: ['ignore', 'inherit', 'inherit'] });
+}
+
+async function queryOver(from, to, expression) {
+  const asked = new URLSearchParams({
+    query: expression,
+    start: String(from),
+    end: String(to),
+    step: String(scrapeSeconds),
+  });
+  const response = await fetch(`${origin}/api/v1/query_range?${asked}`);
+  const answer = await response.json();
+  if (answer.status !== 'success') throw new Error(`${expression}: ${answer.error}`);
+  return answer.data.result.map(({ metric, values: points }) => ({
+    labels: metric,
+    points: points.map(([at, value]) => [at, Number(value)]),
+  }));
+}
+
+async function draw(from) {
+  const to = Date.now() / 1_000;
+  const source = join(root, 'k8s/observability/dashboards');
+  mkdirSync(values.out, { recursive: true });
+  for (const file of readdirSync(source)) {
+    const dashboard = JSON.parse(readFileSync(join(source, file), 'utf8'));
+    const query = (expression) => queryOver(from, to, expression);
+    const { html, width, height, empty } = await dashboardPage(dashboard, { query, from, to });
+    const name = file.replace(/\.json$/, '');
+    const page = join(folder, `${name}.html`);
+    writeFileSync(page, html);
+    const picture = resolve(values.out, `${name}.png`);
+    const size = `--window-size=${width},${height}`;
+    const flags = ['--headless', '--no-sandbox', '--disable-gpu', '--hide-scrollbars', size, `--screenshot=${picture}`];
+    spawnSync(values.browser, [...flags, `file://${page}`], { stdio: 'ignore', timeout: 60_000 });
+    console.log(`${picture}${empty.length === 0 ? '' : `; nothing to show in: ${empty.join(', ')}`}`);
+  }
+}
+
+const prometheus = startPrometheus();
+try {
+  const from = Date.now() / 1_000;
+  console.log(`watching ${values.target.join(', ')} for ${values.minutes} min`);
+  await new Promise((done) => setTimeout(done, Number(values.minutes) * 60_000));
+  await draw(from);
+} finally {
+  prometheus.kill();
+  await new Promise((done) => prometheus.once('exit', done));
+  rmSync(folder, { recursive: true, force: true });
+}

@@ -1,0 +1,73 @@
+import { createHash } from 'node:crypto';
+import type {
+  EngineSink,
+  EngineStats,
+  GenerateInput,
+  InterpolateInput,
+  RgbPixels,
+  TaskEngine,
+  TaskRequest,
+} from '#inference/host';
+
+/*
+ * A test double of a model of pictures: one colour, drawn from a hash of prompt and seed, or the first of two frames.
+ * `[[delay=MS]]` in a prompt, or `familyOptions.delayMs`, is how long one takes.
+ */
+
+export interface DeterministicPainterOptions {
+  sink: EngineSink;
+  /** Where nothing is said in a prompt; default 0. */
+  delayMs?: number;
+}
+
+/** The colour of the picture that a prompt and a seed give on every machine. */
+export function deterministicColour({ prompt, seed }: Pick<GenerateInput, 'prompt' | 'seed'>): number[] {
+  return [...createHash('sha256').update(`${seed}/${prompt}`).digest().subarray(0, 3)];
+}
+
+export class DeterministicPainter implements TaskEngine {
+  readonly oneAtATime = true;
+  private readonly cancelled = new Set<string>();
+  private work: Promise<void> = Promise.resolve();
+  private steps = 0;
+
+  constructor(private readonly options: DeterministicPainterOptions) {}
+
+  submit(request: TaskRequest): void {
+    this.work = this.work.then(() => this.run(request));
+  }
+
+  cancel(id: string): void {
+    this.cancelled.add(id);
+  }
+
+  stats(): EngineStats {
+    return { slots: 1, running: 0, waiting: 0, stepsTotal: this.steps, runMsTotal: 0 };
+  }
+
+  async close(): Promise<void> {
+    await this.work;
+  }
+
+  private async run({ id, task, input }: TaskRequest): Promise<void> {
+    const { sink, delayMs = 0 } = this.options;
+    const until = performance.now() + (delayOf(input) ?? delayMs);
+    while (performance.now() < until && !this.cancelled.has(id)) await new Promise((resolve) => setTimeout(resolve, 5));
+    this.steps += 1;
+    if (this.cancelled.has(id)) return sink([[id, { type: 'task-finished', cancelled: true, output: null }]]);
+    const image = task === 'interpolate' ? (input as InterpolateInput).first : painted(input as GenerateInput);
+    sink([[id, { type: 'task-finished', cancelled: false, output: { image } }]]);
+  }
+}
+
+function delayOf(input: object): number | null {
+  const { prompt = '' } = input as Partial<GenerateInput>;
+  const said = /\[\[delay=(\d+)\]\]/.exec(prompt)?.[1];
+  return said === undefined ? null : Number(said);
+}
+
+function painted(input: GenerateInput): RgbPixels {
+  const { width, height } = input;
+  const colour = deterministicColour(input);
+  return { width, height, data: Uint8Array.from({ length: width * height * 3 }, (_, at) => colour[at % 3] ?? 0) };
+}

@@ -1,0 +1,184 @@
+import { cp, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type ModelManifest, validateManifest } from '#model-registry/manifest';
+import { bytesOf, GraphBuilder, type OnnxGraph, writeOnnxModel } from '#model-store';
+import { installFixture } from './install-fixture.js';
+
+/*
+ * Models of pictures whose answers anybody can foresee, in the layouts of the real ones: an upscaler that repeats
+ * pixels, a matte that is the brightness, a repair in grey, a judge that takes red for adult, and a tiny Stable Diffusion
+ * of random weights. Fixtures: never a product.
+ */
+
+const price = { usd: 0.01, diem: 0.01 };
+const paintings = new URL('../../libs/inference/src/families/stable-diffusion/__fixtures__/tiny', import.meta.url);
+
+/** Installs all of them where a worker looks, and returns their manifests. */
+export async function installTinyImages(home: string): Promise<ModelManifest[]> {
+  const inpainting = { aspectRatios: [], promptCharacterLimit: 100, combineImages: true, maxInputImages: 2 };
+  return [
+    await installTiny(home, {
+      manifest: {
+        id: 'tiny-upscaler',
+        type: 'upscale',
+        family: 'esrgan',
+        familyOptions: { fourfoldFile: 'x4.onnx' },
+        graphFile: 'x2.onnx',
+        traits: { default: 1 },
+        pricing: { generation: price, upscale: { '2x': price, '4x': { usd: 0.02, diem: 0.02 } } },
+      },
+      graphs: { 'x2.onnx': repeatedPixels(2), 'x4.onnx': repeatedPixels(4) },
+    }),
+    await installTiny(home, {
+      manifest: {
+        id: 'tiny-matte',
+        type: 'inpaint',
+        family: 'modnet',
+        traits: { background_removal: 1 },
+        constraints: { ...inpainting, combineImages: false },
+        pricing: { inpaint: price },
+      },
+      graphs: { 'model.onnx': brightness() },
+    }),
+    await installTiny(home, {
+      manifest: {
+        id: 'tiny-repair',
+        type: 'inpaint',
+        family: 'migan',
+        traits: { default: 1 },
+        constraints: inpainting,
+        pricing: { inpaint: price, inputImages: { included: 1, additional: { usd: 0.001, diem: 0.001 } } },
+      },
+      graphs: { 'model.onnx': greyRepair() },
+    }),
+    await installTiny(home, {
+      manifest: {
+        id: 'tiny-redrawer',
+        type: 'inpaint',
+        family: 'stable-diffusion',
+        familyOptions: { steps: 2, strength: 0.5, guidance: 1 },
+        graphFile: 'unet/model.onnx',
+        constraints: { ...inpainting, combineImages: false },
+        pricing: { inpaint: price },
+      },
+      folder: paintings,
+    }),
+    await installTiny(home, {
+      manifest: { id: 'nsfw-mobilenet', type: 'image', family: 'nsfw-mobilenet', internal: true },
+      graphs: { 'model.onnx': redJudge() },
+    }),
+    await installTiny(home, {
+      manifest: {
+        id: 'tiny-painter',
+        type: 'image',
+        family: 'stable-diffusion',
+        graphFile: 'unet/model.onnx',
+        constraints: { promptCharacterLimit: 100, steps: { default: 2, max: 400 }, widthHeightDivisor: 2 },
+        pricing: { generation: price, upscale: { '2x': price, '4x': price } },
+      },
+      folder: paintings,
+    }),
+    // The same with fewer latents per pixel, so that the sizes of OpenAI cost no more than the small ones above.
+    await installTiny(home, {
+      manifest: {
+        id: 'tiny-sketcher',
+        type: 'image',
+        family: 'stable-diffusion',
+        graphFile: 'unet/model.onnx',
+        traits: { default: 1 },
+        constraints: { promptCharacterLimit: 100, steps: { default: 2, max: 4 }, widthHeightDivisor: 32 },
+        pricing: { generation: price, upscale: { '2x': price, '4x': price } },
+      },
+      folder: paintings,
+      files: { 'vae_decoder/config.json': JSON.stringify({ block_out_channels: [4, 8, 8, 8, 8, 8] }) },
+    }),
+  ];
+}
+
+/** A model to install: what is left out of the manifest is that of any fixture. */
+export interface TinyModelParts {
+  manifest: Record<string, unknown> & { id: string };
+  graphs?: Record<string, OnnxGraph>;
+  /** Copied whole. */
+  folder?: URL;
+  /** Written over what was copied. */
+  files?: Record<string, string>;
+}
+
+/** Writes a model where a worker looks for it. */
+export async function installTiny(
+  home: string,
+  { manifest, graphs = {}, folder, files = {} }: TinyModelParts,
+): Promise<ModelManifest> {
+  const { id } = manifest;
+  return await installFixture(home, { id, converter: 'none' }, async (target) => {
+    if (folder !== undefined) await cp(folder, target, { recursive: true });
+    for (const [name, text] of Object.entries(files)) await writeFile(join(target, name), text);
+    for (const [fileName, graph] of Object.entries(graphs)) await writeOnnxModel(graph, { folder: target, fileName });
+    const whole = validateManifest(
+      {
+        name: id,
+        description: 'A test fixture.',
+        created: 1_700_000_000,
+        ownedBy: 'sluice',
+        modelSource: 'https://example.org/tiny',
+        license: 'Apache-2.0',
+        tier: 'XS',
+        privacy: 'private',
+        sources: [{ uri: 'file:/nowhere', files: [{ path: 'model.onnx' }] }],
+        graphFile: 'model.onnx',
+        ...manifest,
+      },
+      `${id}.yaml`,
+    );
+    await writeFile(join(target, 'manifest.json'), JSON.stringify(whole));
+    return whole;
+  });
+}
+
+const imageShape = [1, 3, 'h', 'w'];
+
+function repeatedPixels(scale: number): OnnxGraph {
+  const graph = new GraphBuilder('repeated-pixels');
+  const input = graph.input('input', 'float32', imageShape);
+  const scales = graph.weight('scales', 'float32', [4], () => bytesOf(Float32Array.of(1, 1, scale, scale)));
+  const attributes = { mode: 'nearest', nearest_mode: 'floor', coordinate_transformation_mode: 'asymmetric' };
+  graph.node('Resize', [input, '', scales], attributes, 'output');
+  graph.output('output', 'float32', [1, 3, 'oh', 'ow']);
+  return graph.build();
+}
+
+/** Samples come from -1 to 1. */
+function brightness(): OnnxGraph {
+  const graph = new GraphBuilder('brightness');
+  const input = graph.input('input', 'float32', imageShape);
+  const mean = graph.node('ReduceMean', [input], { axes: [1], keepdims: 1 });
+  graph.node('Mul', [graph.node('Add', [mean, graph.float(1)]), graph.float(0.5)], {}, 'output');
+  graph.output('output', 'float32', [1, 1, 'h', 'w']);
+  return graph.build();
+}
+
+function greyRepair(): OnnxGraph {
+  const graph = new GraphBuilder('grey-repair');
+  const image = graph.input('image', 'uint8', imageShape);
+  const mask = graph.input('mask', 'uint8', [1, 1, 'h', 'w']);
+  const byte = (value: number) => graph.weight(`byte-${value}`, 'uint8', [1], () => Uint8Array.of(value));
+  const kept = graph.node('Equal', [graph.node('Cast', [mask], { to: 7 }), graph.integers([255])]);
+  graph.node('Where', [kept, image, byte(128)], {}, 'result');
+  graph.output('result', 'uint8', imageShape);
+  return graph.build();
+}
+
+/** Its five classes: neutral is what is not red, porn what is. */
+function redJudge(): OnnxGraph {
+  const graph = new GraphBuilder('red-judge');
+  const input = graph.input('input', 'float32', [1, 3, 224, 224]);
+  const means = graph.node('ReduceMean', [input], { axes: [2, 3], keepdims: 0 });
+  const ofRed = [0, 0, -1, 1, 0];
+  const weights = Float32Array.from([...ofRed, ...new Array<number>(10).fill(0)]);
+  const product = graph.node('MatMul', [means, graph.weight('weights', 'float32', [3, 5], () => bytesOf(weights))]);
+  const bias = graph.weight('bias', 'float32', [5], () => bytesOf(Float32Array.of(0, 0, 1, 0, 0)));
+  graph.node('Add', [product, bias], {}, 'output');
+  graph.output('output', 'float32', [1, 5]);
+  return graph.build();
+}

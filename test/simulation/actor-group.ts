@@ -1,0 +1,86 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import type { Failure } from './simulation.js';
+
+/** What one process of a crew works on: every `stride`th seed. */
+export interface Assignment {
+  url: string;
+  template: string;
+  firstSeed: number;
+  lastSeed: number;
+  stride: number;
+  lanes: number;
+}
+
+/** What it has done since it told last. */
+export interface Progress {
+  /** Hashes of the choices of its stories, one per story: equal ones are the same interleaving. */
+  interleavings: number[];
+  steps: number;
+  failure: Failure | null;
+}
+
+export interface ActorGroupOptions extends Omit<Assignment, 'stride'> {
+  processes: number;
+  /** Called as often as processes tell. */
+  onProgress: (histogram: ActorGroupCounters) => void;
+}
+
+export interface ActorGroupCounters {
+  stories: number;
+  /** Stories that no other one equals. */
+  distinct: number;
+  steps: number;
+}
+
+const member = fileURLToPath(new URL('crew-member.ts', import.meta.url));
+
+/** Stories in processes of their own, so that all cores have work. */
+export class ActorGroup {
+  private readonly children: ChildProcess[] = [];
+  private readonly seen = new Set<number>();
+  private stories = 0;
+  private steps = 0;
+  private failure: Failure | null = null;
+
+  constructor(private readonly options: ActorGroupOptions) {}
+
+  /** Resolves to the first failure, or null when every seed was told. Rejects when a process ends before that. */
+  async run(): Promise<Failure | null> {
+    const { processes } = this.options;
+    await Promise.all(Array.from({ length: processes }, (_, place) => this.employ(place)));
+    return this.failure;
+  }
+
+  /** Ends all processes, whatever they do. */
+  dismiss(): void {
+    for (const child of this.children) child.kill('SIGKILL');
+  }
+
+  private employ(place: number): Promise<void> {
+    const { url, template, firstSeed, lastSeed, lanes, processes } = this.options;
+    const assignment: Assignment = { url, template, lastSeed, lanes, firstSeed: firstSeed + place, stride: processes };
+    // With the options of this process, so that it runs the sources as well.
+    const child = fork(member, [JSON.stringify(assignment)]);
+    this.children.push(child);
+    child.on('message', (progress) => this.hear(progress as Progress));
+    return new Promise((resolve, reject) => {
+      child.once('error', reject);
+      child.once('exit', (code, signal) => {
+        if (code === 0 || this.failure !== null) resolve();
+        else reject(new Error(`a process of the simulation ended with ${String(code ?? signal)}`));
+      });
+    });
+  }
+
+  private hear({ interleavings, steps, failure }: Progress): void {
+    this.stories += interleavings.length;
+    this.steps += steps;
+    for (const each of interleavings) this.seen.add(each);
+    if (failure !== null) {
+      this.failure ??= failure;
+      this.dismiss();
+    }
+    this.options.onProgress({ stories: this.stories, distinct: this.seen.size, steps: this.steps });
+  }
+}

@@ -1,0 +1,166 @@
+import type { AdmissionStep, ClosingStep, JobsRepository } from '#jobs';
+import type { PrismaService } from '#platform/prisma';
+import type { Rewrite } from './sim-database.js';
+import { usageOf } from './sim-request.js';
+
+/** A change in a function of the database. */
+export interface FunctionPlant {
+  name: string;
+  find: string;
+  replace: string;
+}
+
+/**
+ * A bug, planted into the production code as it runs in a simulation: into functions and constraints of the database, into
+ * statements on their way, or around a step. Each must be found; see `simulation.int-spec.ts`.
+ */
+export interface Plant {
+  name: string;
+  /** A story in which it was found once, told first; as the code changes, others will be. */
+  seenAt?: number;
+  functions?: readonly FunctionPlant[];
+  /** Further statements, such as a constraint that would catch the bug first. */
+  schema?: readonly string[];
+  rewrite?: Rewrite;
+  jobs?(repository: JobsRepository): JobsRepository;
+  settlement?(step: ClosingStep): ClosingStep;
+  reservation?(step: AdmissionStep, prisma: PrismaService): AdmissionStep;
+  /** One look suffices for the sweeps. */
+  hastySweeps?: boolean;
+  /** An outcome leaves the queue before its row is closed. */
+  forgetsFailedResults?: boolean;
+}
+
+/** Replaces a part of every statement that has it. */
+function exchange(find: string, replace: string): Rewrite {
+  return (text) => text.replace(find, replace);
+}
+
+/** Leaves some closings out. */
+function skipping(step: ClosingStep, isSkipped: (job: { errorCode: string | null }) => boolean): ClosingStep {
+  return {
+    close: (transaction, jobs) =>
+      step.close(
+        transaction,
+        jobs.filter((job) => !isSkipped(job)),
+      ),
+  };
+}
+
+export const plants: readonly Plant[] = [
+  {
+    name: 'double settle: a hold is closed again and again',
+    functions: [{ name: 'ledger_close', find: `IF hold.state <> 'open' THEN`, replace: 'IF false THEN' }],
+    schema: ['DROP INDEX ledger_transactions_one_charge'],
+    rewrite: exchange(`AND jobs.state IN ('queued', 'running')`, ''),
+  },
+  {
+    name: 'a row is closed although it is closed: no compare-and-set',
+    seenAt: 1069,
+    rewrite: exchange(`AND jobs.state IN ('queued', 'running')`, ''),
+  },
+  {
+    name: 'unfenced attempt: outcomes of earlier attempts close the row',
+    seenAt: 290,
+    functions: [{ name: 'ledger_close', find: 'IF hold.attempt <> p_attempt THEN', replace: 'IF false THEN' }],
+    rewrite: exchange('AND jobs.attempt = g.attempt', ''),
+  },
+  {
+    name: 'lost release: what failed keeps its hold',
+    settlement: (step) => skipping(step, ({ errorCode }) => errorCode !== null),
+  },
+  {
+    name: 'lost settlement: what ended well keeps its hold',
+    settlement: (step) => skipping(step, ({ errorCode }) => errorCode === null),
+  },
+  {
+    name: 'check-then-act: the balance is looked at without its lock',
+    seenAt: 94,
+    functions: [
+      { name: 'ledger_lock', find: 'WHERE account_id = p_account FOR UPDATE', replace: 'WHERE account_id = p_account' },
+    ],
+    schema: ['ALTER TABLE balances DROP CONSTRAINT balances_cover_holds'],
+  },
+  {
+    name: 'the limit of a key forgets what is reserved',
+    seenAt: 277,
+    functions: [{ name: 'ledger_reserve', find: '- COALESCE(s.held_usd_nano, 0)', replace: '' }],
+  },
+  {
+    name: 'a hold does not follow the attempt of its row',
+    seenAt: 73,
+    schema: ['DROP TRIGGER jobs_fence_holds ON jobs'],
+  },
+  {
+    name: 'a charge may exceed its reservation',
+    functions: [
+      {
+        name: 'ledger_close',
+        find: 'LEAST(line."amountNano", unspent[1] + unspent[2] + unspent[3])',
+        replace: 'line."amountNano"',
+      },
+      {
+        name: 'ledger_close',
+        find: 'part := LEAST(line_left, unspent[place])',
+        replace: "part := CASE names[place] WHEN 'USD' THEN line_left ELSE LEAST(line_left, unspent[place]) END",
+      },
+    ],
+    schema: [
+      'ALTER TABLE holds DROP CONSTRAINT holds_charge_within',
+      'ALTER TABLE balances DROP CONSTRAINT balances_cover_holds',
+    ],
+  },
+  {
+    name: 'what was reserved beyond the charge does not come back',
+    functions: [
+      {
+        name: 'ledger_close',
+        find: 'usd_held_nano = usd_held_nano - hold.usd_nano',
+        replace: 'usd_held_nano = usd_held_nano - hold.usd_nano + unspent[3]',
+      },
+    ],
+    schema: ['ALTER TABLE balances DROP CONSTRAINT balances_cover_holds'],
+  },
+  {
+    name: 'the reservation has a transaction of its own',
+    reservation: (step, prisma) => ({
+      admit: (_transaction, admissions) => prisma.$prepared((transaction) => step.admit(transaction, admissions)),
+    }),
+  },
+  {
+    name: 'an outcome is forgotten before its row is closed',
+    seenAt: 686,
+    forgetsFailedResults: true,
+  },
+  {
+    name: 'sweeps believe what they see once',
+    seenAt: 812,
+    hastySweeps: true,
+  },
+  {
+    name: 'a failure of ours is charged',
+    settlement: (step) => ({
+      close: (transaction, jobs) =>
+        step.close(
+          transaction,
+          jobs.map((job) => ({ ...job, errorCode: null, usage: job.usage ?? usageOf(1) })),
+        ),
+    }),
+  },
+  {
+    name: 'a grant is posted as often as it is asked for',
+    functions: [{ name: 'ledger_credit', find: 'WHERE t.reference = p_reference', replace: 'WHERE false' }],
+    schema: ['DROP INDEX ledger_transactions_reference_key'],
+  },
+  {
+    name: 'DIEM of another day come back',
+    seenAt: 644,
+    functions: [
+      {
+        name: 'ledger_close',
+        find: 'IF unspent[1] > 0 AND hold.diem_epoch < balance.diem_epoch THEN',
+        replace: 'IF false THEN',
+      },
+    ],
+  },
+];
