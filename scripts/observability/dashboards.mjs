@@ -163,7 +163,7 @@ const money = dashboard({
     graph(
       'Holds closed',
       'reqps',
-      ['{{outcome}} | sum by (outcome) (rate(sluice_ledger_reservations_closed_total[5m]))'],
+      ['{{result}} | sum by (result) (rate(sluice_ledger_reservations_closed_total[5m]))'],
       {
         about: '`repeated` and `fenced` are outcomes that came twice or late: they change nothing.',
       },

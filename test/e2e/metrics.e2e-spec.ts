@@ -122,8 +122,8 @@ describe('the metrics of running processes', () => {
     expect(figure(worker, 'gen_ai_server_time_to_first_token_seconds_count', model)).toBe(2);
     expect(figure(worker, 'gen_ai_client_token_usage_sum', 'gen_ai_token_type="output"')).toBe(8);
     expect(figure(worker, 'sluice_host_ready')).toBe(1);
-    expect(figure(ops, 'sluice_ledger_reservations_closed_total', 'outcome="settled"')).toBe(2);
-    expect(figure(ops, 'sluice_ledger_reservations_closed_total', 'outcome="released"')).toBe(1);
+    expect(figure(ops, 'sluice_ledger_reservations_closed_total', 'result="settled"')).toBe(2);
+    expect(figure(ops, 'sluice_ledger_reservations_closed_total', 'result="released"')).toBe(1);
     expect(figure(ops, 'sluice_ledger_open_reservations')).toBe(0);
     expect(figure(ops, 'sluice_ledger_settled_usd_total')).toBeGreaterThan(0);
     expect(ops.match(/^sluice_ledger_broken_invariants\{.*\} 0$/gm)).toHaveLength(9);

@@ -130,7 +130,7 @@ export class LedgerRepository {
   async reserve(wishes: readonly { job: ReservableJob; quote: JobQuote }[]): Promise<Reserved[]> {
     const given = inAccountOrder(wishes.map(({ job, quote }) => ({ ...job, ...amountsOf(quote) })));
     const rows = await this.queries.$queryRaw<ReservedRow[]>`
-      SELECT g."requestId" AS request_id, r.*
+      SELECT g."requestId" AS request_id, r.outcome AS result, r.grantable_nano, r.diem_before_nano, r.usd_before_nano
         FROM jsonb_to_recordset(${JSON.stringify(given)}::jsonb)
           AS g("requestId" text, "accountId" uuid, "apiKeyId" uuid, "modelId" text, "amountNano" bigint,
                "priceId" bigint, price jsonb),
@@ -153,7 +153,7 @@ export class LedgerRepository {
       })),
     }));
     const rows = await this.queries.$queryRaw<ClosedRow[]>`
-      SELECT g."requestId" AS request_id, c.*,
+      SELECT g."requestId" AS request_id, c.outcome AS result, c.charged_nano,
              COALESCE(h.diem_nano + h.bundled_nano + h.usd_nano, 0) AS held_nano
         FROM jsonb_to_recordset(${JSON.stringify(given)}::jsonb)
           AS g("requestId" text, attempt int, state hold_state, lines jsonb)
@@ -186,7 +186,7 @@ export class LedgerRepository {
     credit: { accountId: string; currency: Currency; amountNano: NanoUsd; reference: string | null; note: string },
   ): Promise<Credited> {
     const [row] = await this.queries.$queryRaw<{ result: Credited['result']; amount_nano: bigint }[]>`
-      SELECT outcome, amount_nano FROM ledger_credit(${kind}::ledger_kind, ${credit.accountId}::uuid,
+      SELECT outcome AS result, amount_nano FROM ledger_credit(${kind}::ledger_kind, ${credit.accountId}::uuid,
         ${credit.currency}::currency, ${credit.amountNano}::bigint, ${credit.reference}, ${credit.note})`;
     const { result, amount_nano } = one(row);
     return { result, amountNano: amount_nano };

@@ -139,10 +139,10 @@ describe('the money of a chat', () => {
     expect(figure('sluice_ledger_settled_usd_total')).toBeCloseTo(Number(charged) / 1e9, 12);
     expect(figure('sluice_ledger_released_usd_total')).toBeCloseTo(Number(2n * heldNano - charged) / 1e9, 12);
     expect(text).toMatch(
-      /sluice_ledger_reservations_closed_total\{modality="chat",model="m",outcome="settled",app="api"\} 1/,
+      /sluice_ledger_reservations_closed_total\{modality="chat",model="m",result="settled",app="api"\} 1/,
     );
     expect(text).toMatch(
-      /sluice_ledger_reservations_closed_total\{modality="chat",model="m",outcome="released",app="api"\} 1/,
+      /sluice_ledger_reservations_closed_total\{modality="chat",model="m",result="released",app="api"\} 1/,
     );
   });
 
