@@ -78,6 +78,7 @@ function section(title: string, firstColumns: string[], rows: string[][]): strin
 
 function cellsOf(variable: VariableDescription): string[] {
   const standard = variable.required ? '**required**' : !variable.defaultText ? '' : `\`${variable.defaultText}\``;
-  const cells = [`\`${variable.name}\``, variable.expected, standard, variable.about];
+  const expected = variable.expected.replace(/^a whole number from (\d+)/, '$1');
+  const cells = [`\`${variable.name}\``, expected, standard, variable.about];
   return cells.map((cell) => cell.replaceAll('|', '\\|'));
 }
