@@ -16,7 +16,7 @@ export class AffinityRouter {
   /** What of a beat's `running` was ours, by place, when it came. */
   private readonly ownThen = new WeakMap<Heartbeat, ReadonlyMap<string, number>>();
 
-  /** `workers` gives the processes that were heard of so lately that a job may be kept for them. */
+  /** `workers` lists the processes whose heartbeat is recent enough to prefer them. */
   constructor(private readonly workers: () => readonly Heartbeat[]) {}
 
   /** `routeKey` is called only when there is a choice. */
@@ -40,7 +40,7 @@ export class AffinityRouter {
     this.loads.set(place, (this.loads.get(place) ?? 0) + 1);
   }
 
-  /** Of no effect for requests that were kept for nobody. */
+  /** Does nothing for requests without a preferred worker. */
   ended(requestId: string): void {
     const place = this.open.get(requestId);
     if (place === undefined) return;

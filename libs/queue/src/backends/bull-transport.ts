@@ -58,9 +58,9 @@ export class BullTransport implements QueueTransport {
   private openStickyAssigner(affinity: AffinityOptions): StickyAssigner {
     return new StickyAssigner({
       ...affinity,
-      router: new AffinityRouter(() => this.membership.prompt()),
+      router: new AffinityRouter(() => this.membership.listCurrent()),
       claims: this.claims,
-      recall: (queue, requestId) => this.producer.recall(queue, requestId),
+      release: (queue, requestId) => this.producer.release(queue, requestId),
     });
   }
 

@@ -102,9 +102,9 @@ export function describeJobs(world: () => World): void {
       await worker.membership.join(() => heartbeat('worker', null));
       const takers: string[] = [];
       const taking = (name: string) => async () => (takers.push(name), done);
-      const hear = vi.spyOn(ClaimBus.prototype, 'hear').mockRejectedValueOnce(new Error('the store is away'));
+      const subscribe = vi.spyOn(ClaimBus.prototype, 'subscribe').mockRejectedValueOnce(new Error('the store is away'));
       await expect(consume(worker, taking('half'))).rejects.toThrow('away');
-      hear.mockRestore();
+      subscribe.mockRestore();
       const second = await consume(worker, taking('second'));
       const results = await collectResults(api);
       for (let job = 0; job < 5; job += 1) await api.producer.enqueue(echoJob(), envelopeFor(api));

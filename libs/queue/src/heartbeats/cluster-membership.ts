@@ -103,8 +103,8 @@ export class BusMembership implements ClusterMembership {
     return this.describe?.().processId ?? null;
   }
 
-  /** Tells from the next beat on that this process comes for jobs of a queue that are kept for it, until called. */
-  claimsFrom(queue: string): () => void {
+  /** Heartbeats say from now on that this process claims sticky jobs of a queue, until the returned function is called. */
+  offerClaims(queue: string): () => void {
     const claim = { queue };
     this.claims.add(claim);
     return () => void this.claims.delete(claim);
@@ -120,8 +120,8 @@ export class BusMembership implements ClusterMembership {
     return [...this.heard.values()].map(({ heartbeat }) => heartbeat);
   }
 
-  /** Those whose newest beat is not overdue: who has just died is here for seconds less than in `list`. */
-  prompt(): Heartbeat[] {
+  /** The processes whose newest heartbeat is not overdue. A process that died leaves this list seconds before `list`. */
+  listCurrent(): Heartbeat[] {
     const oldestMs = this.clock.monotonicMs() - overdueAfterHeartbeats * this.timing.heartbeatMs;
     return [...this.heard.values()].filter(({ atMs }) => atMs >= oldestMs).map(({ heartbeat }) => heartbeat);
   }

@@ -18,9 +18,6 @@ import type { ConsumerOptions, JobConsumer, ReplyWriter, JobResultQueue, Progres
 /** How long aborted jobs may take to report their outcome when the worker stops, in ms. */
 const lastWordsMs = 5_000;
 
-/** How long a worker that starts waits for its loop before it offers to come for jobs, in ms. */
-const loopPatienceMs = 2_000;
-
 /** What a consumer needs of its transport. */
 export interface ConsumerDependencies {
   readonly store: Store;
@@ -52,7 +49,7 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
   private readonly watchdog: QueueWatchdog | null;
   private pickups = 0;
   private restartCount = 0;
-  private kept: StickyJobs | null = null;
+  private stickyJobs: StickyJobs | null = null;
   private closing: Promise<void> | null = null;
   private isPaused = false;
 
@@ -84,26 +81,23 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
     this.stops.push(membership.onChange(() => this.abortAbandoned()));
     const worker = this.openWorker();
     await worker.waitUntilReady();
-    await worker.untilTaking(loopPatienceMs);
-    this.kept = this.newStickyJobs();
-    await this.kept.start();
+    this.stickyJobs = this.newStickyJobs();
+    await this.stickyJobs.start();
     this.watchdog?.start();
   }
 
   pause(): void {
     if (this.isPaused || this.closing !== null) return;
     this.isPaused = true;
-    this.kept?.refuse();
+    this.stickyJobs?.pause();
     this.retire(this.workers);
   }
 
   resume(): void {
     if (!this.isPaused || this.closing !== null) return;
     this.isPaused = false;
-    const worker = this.openWorker();
-    void worker.untilTaking(loopPatienceMs).then(() => {
-      if (this.workers.at(-1) === worker && !this.isPaused && this.closing === null) this.kept?.offer();
-    });
+    this.openWorker();
+    this.stickyJobs?.resume();
   }
 
   close(graceMs: number): Promise<void> {
@@ -113,13 +107,13 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
 
   private async stop(graceMs: number): Promise<void> {
     this.watchdog?.stop();
-    this.kept?.refuse();
+    this.stickyJobs?.pause();
     const stopped = Promise.all(this.workers.map((worker) => worker.close()));
     if (!(await settlesWithin(stopped, graceMs))) {
       for (const { delivery } of this.running.values()) delivery.abort(workerStopping());
       await settlesWithin(stopped, lastWordsMs);
     }
-    this.kept?.close();
+    this.stickyJobs?.close();
     for (const stop of this.stops) stop();
     this.parts.onClosed();
   }
@@ -151,15 +145,13 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
   }
 
   private newStickyJobs(): StickyJobs {
-    const { store, membership, claims, clock } = this.parts;
+    const { store, membership, claims } = this.parts;
     return new StickyJobs({
       queue: this.queue,
-      lockMs: this.options.definition.policy.lockMs,
       worker: () => this.workers.at(-1) ?? null,
       store,
       membership,
       claims,
-      clock,
       hasCapacity: (underWay) => this.running.size + underWay < this.concurrency,
       onEnd: (end) => this.options.onSticky?.(end),
     });
@@ -202,8 +194,9 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
     this.pickups += 1;
     if (job.attemptsMade === 0 && job.stalledCounter === 0) {
       this.options.onPickup?.(Math.max(0, clock.nowMs() - job.timestamp));
-      if (job.data.preferredWorkerId !== undefined && !BullWorker.wasClaimed(job))
-        this.options.onSticky?.('taken-over');
+      const { preferredWorkerId } = job.data;
+      if (preferredWorkerId !== undefined)
+        this.options.onSticky?.(preferredWorkerId === this.parts.membership.ownId ? 'claimed' : 'taken-over');
     }
     const delivered = this.deliveredJob(job, token);
     const delivery = new JobDelivery(delivered, results, clock);
