@@ -23,7 +23,7 @@ export interface TransportOptions {
   /** How long a process may stand still before another one takes over its outcomes, in ms; 10 s when absent, tests shorten it. */
   resultLockMs?: number;
   /** Bytes one mailbox slot holds for a slow reader; 4 MiB when absent. */
-  slotBytes?: number;
+  replyBufferBytes?: number;
   /** For producers: jobs with equal route keys go to the same worker. No job is sticky when absent. */
   affinity?: AffinityOptions;
 }
@@ -143,7 +143,7 @@ export interface JobReport {
 export interface JobConsumer {
   readonly modelId: string;
   /** How often its connections were opened anew because it took no job although it should have. */
-  readonly rebuilds: number;
+  readonly restarts: number;
   /** True when that did not help: only another process will. */
   readonly isStalled: boolean;
   /** Takes no more jobs, sticky ones included, until `resume`; running jobs continue. Returns at once. */

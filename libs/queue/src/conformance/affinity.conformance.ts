@@ -91,9 +91,9 @@ export function describeAffinity(world: () => World): void {
 
     async function enqueue(api: QueueTransport, key: string, parts: Partial<JobEnvelope<EchoPayload>> = {}) {
       const envelope = envelopeFor(api, parts);
-      const slot = api.replies.open(envelope.requestId);
-      const close = () => slot.close();
-      readings.set(envelope.requestId, readAll(slot).then(close, close));
+      const replyStream = api.replies.open(envelope.requestId);
+      const close = () => replyStream.close();
+      readings.set(envelope.requestId, readAll(replyStream).then(close, close));
       await api.producer.enqueue(echoJob(), envelope, { routeKey: () => key });
       return envelope;
     }
@@ -116,7 +116,7 @@ export function describeAffinity(world: () => World): void {
       throw new Error(`no key leads to ${worker}`);
     }
 
-    it('run where those with the same key ran, once each, with one outcome', async () => {
+    it('run where those with the same key ran, once each, with one result', async () => {
       const { api, log } = await openApi(5_000);
       const results = await collectResults(api);
       await openWorker('worker-1', log);
@@ -266,7 +266,7 @@ export function describeAffinity(world: () => World): void {
       release.resolve(done);
     });
 
-    it('share the room of their worker with those without a key', async () => {
+    it('share the capacity of their worker with those without a key', async () => {
       const { api, log } = await openApi(5_000);
       const release = deferred<JobReport>();
       const handler: EchoHandler = ({ envelope }) =>
@@ -276,8 +276,8 @@ export function describeAffinity(world: () => World): void {
       await seesWorkers(api, 2);
       const key = await keyOf(api, log, 'worker-1');
       const long = { payload: { text: 'long', count: 1 } };
-      const kept = [await enqueue(api, key, long), await enqueue(api, key, long)];
-      await until(() => kept.every((envelope) => log.workerOf(envelope) === 'worker-1'));
+      const sticky = [await enqueue(api, key, long), await enqueue(api, key, long)];
+      await until(() => sticky.every((envelope) => log.workerOf(envelope) === 'worker-1'));
       await other.consumer.close(0);
       const others = Array.from({ length: 6 }, () => envelopeFor(api, long));
       await api.producer.enqueueBulk(echoJob(), others);

@@ -16,12 +16,12 @@ import type { Store } from '../backends/store.js';
 import type { ConsumerOptions, JobConsumer, ReplyWriter, JobResultQueue, ProgressBus } from '../transport.js';
 
 /** How long aborted jobs may take to report their outcome when the worker stops, in ms. */
-const lastWordsMs = 5_000;
+const finalReportMs = 5_000;
 
 /** What a consumer needs of its transport. */
 export interface ConsumerDependencies {
   readonly store: Store;
-  readonly outbox: ReplyPublisher;
+  readonly publisher: ReplyPublisher;
   readonly results: JobResultQueue;
   readonly cancels: BusCancels;
   readonly membership: BusMembership;
@@ -67,7 +67,7 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
     };
   }
 
-  get rebuilds(): number {
+  get restarts(): number {
     return this.restartCount;
   }
 
@@ -111,7 +111,7 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
     const stopped = Promise.all(this.workers.map((worker) => worker.close()));
     if (!(await settlesWithin(stopped, graceMs))) {
       for (const { delivery } of this.running.values()) delivery.abort(workerStopping());
-      await settlesWithin(stopped, lastWordsMs);
+      await settlesWithin(stopped, finalReportMs);
     }
     this.stickyJobs?.close();
     for (const stop of this.stops) stop();
@@ -204,7 +204,7 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
     // Between the look at the recent cancels and now, another may have come.
     if (this.parts.cancels.wasCancelled(requestId)) delivery.abort(cancelledByCaller());
     try {
-      tellBull(await delivery.run(this.options.handler));
+      throwForBullMQ(await delivery.run(this.options.handler));
     } finally {
       if (this.running.get(requestId)?.delivery === delivery) this.running.delete(requestId);
     }
@@ -220,7 +220,7 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
       refusal: checked instanceof PlatformError ? checked : null,
       failedBefore: job.attemptsMade,
       attempts: job.opts.attempts ?? 1,
-      replies: data.replyTo ? this.parts.outbox.writer(data.replyTo, requestId) : silentReplies,
+      replies: data.replyTo ? this.parts.publisher.writer(data.replyTo, requestId) : silentReplies,
       progress: (percent) => {
         if (!data.replyTo) this.parts.progress.report({ requestId, attempt, percent });
       },
@@ -259,7 +259,7 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
   }
 }
 
-function tellBull(end: DeliveryEnd): void {
+function throwForBullMQ(end: DeliveryEnd): void {
   if (end.kind === 'retry') throw new Error(end.error.code);
   if (end.kind === 'failed') throw new UnrecoverableError(end.error.code);
 }

@@ -97,9 +97,9 @@ export class BullWorker<Data> extends Worker<Data, void, string, IQueueBackend, 
     try {
       return await super.extendJobLocks(jobIds, tokens, lockMs);
     } catch (error) {
-      const kept = await this.store.keepLocks(this.name, { jobIds, tokens, lockMs }, error);
-      if (kept === null) throw error;
-      return kept;
+      const lost = await this.store.keepLocks(this.name, { jobIds, tokens, lockMs }, error);
+      if (lost === null) throw error;
+      return lost;
     }
   }
 

@@ -76,7 +76,7 @@ export class RedisStore implements Store {
     const report = (client: Redis) =>
       client.on('error', (error) => warn('A connection to Redis reported an error.', error));
     const openReader = () => {
-      const client = readerClient(url, `${clientName}-mailbox`);
+      const client = readerClient(url, `${clientName}-replies`);
       report(client);
       return client;
     };
