@@ -25,7 +25,6 @@ function workerHeartbeat(processId: string): Omit<Heartbeat, 'alive'> {
   return { ...heartbeat(processId, null), models: [{ ...model, state: 'ready' as const }] };
 }
 
-/** Records what the workers of one test did. */
 class RunLog {
   readonly runs: { requestId: string; worker: string }[] = [];
   readonly ends: { end: StickyJobEnd; worker: string }[] = [];
@@ -341,6 +340,31 @@ export function describeAffinity(world: () => World): void {
       await until(() => results.some(({ requestId }) => requestId === claimed.requestId));
       expect(results.find(({ requestId }) => requestId === claimed.requestId)).toMatchObject({ status: 'succeeded' });
       await seesWorkers(api, 1);
+    });
+
+    it('run once when their worker stops while it claims them', async () => {
+      const policy = { lockMs: 2_000, stalledMax: 1 };
+      const { api, log } = await openApi(400);
+      const results = await collectResults(api);
+      const handler: EchoHandler = () => sleep(20).then(() => done);
+      await openWorker('worker-1', log, { handler, policy });
+      const envelopes: JobEnvelope[] = [];
+      for (let round = 0; round < 3; round += 1) {
+        const stopping = await openWorker(`stopping-${round}`, log, { handler, policy });
+        await seesWorkers(api, 2);
+        const keys = Array.from({ length: 8 }, (_value, index) => `chat-${round}-${index}`);
+        envelopes.push(...(await Promise.all(keys.map((key) => enqueue(api, key)))));
+        await stopping.consumer.close(5_000);
+        await stopping.transport.close();
+        await seesWorkers(api, 1);
+      }
+      for (const envelope of envelopes) await disconnected(api, envelope);
+      // A job left behind in a closed worker would come back once its lock has run out.
+      await sleep(3_500);
+      const ids = envelopes.map(({ requestId }) => requestId).toSorted();
+      expect(log.runs.map(({ requestId }) => requestId).toSorted()).toEqual(ids);
+      await until(() => results.length >= ids.length);
+      expect(results.map(({ status }) => status)).toEqual(ids.map(() => 'succeeded'));
     });
 
     it('of a lost worker run elsewhere: those it ran, and those it had not claimed', async () => {

@@ -76,6 +76,11 @@ export class BullQueues {
   }
 }
 
+interface ClaimedJob<Data> {
+  readonly job: Job<Data, void, string>;
+  readonly token: string;
+}
+
 /**
  * A worker whose processor also gets the jobs that BullMQ would fail by itself because their worker fell silent too
  * often: every ending must report its outcome before the job leaves the queue.
@@ -109,7 +114,7 @@ export class BullWorker<Data> extends Worker<Data, void, string, IQueueBackend, 
   }
 
   private readonly claimedJobs = new WeakSet<object>();
-  /** Settle when the jobs fetched by `claim` have left the queue. */
+  /** Claims under way: each settles when its job has left the queue, or none came. */
   private readonly claimed = new Set<Promise<void>>();
   private claimCount = 0;
   /** Jobs fetched by the main loop whose handler runs now. */
@@ -128,28 +133,36 @@ export class BullWorker<Data> extends Worker<Data, void, string, IQueueBackend, 
    */
   async claim(jobId: string): Promise<boolean> {
     if (!this.isTaking) return false;
+    const fetching = this.fetchClaimed(jobId);
+    const ended = this.runClaimed(fetching).finally(() => this.claimEnded(ended));
+    this.claimed.add(ended);
+    this.shareConcurrency();
+    return (await fetching) !== null;
+  }
+
+  private async fetchClaimed(jobId: string): Promise<ClaimedJob<Data> | null> {
     const token = `${this.id}:claim:${(this.claimCount += 1)}`;
     const fetched = await this.store.claim(this, { jobId, token });
     const job = fetched === null ? undefined : await this.nextJobFromJobData(fetched.data, fetched.id, token);
-    if (job === undefined) return false;
-    const ended = this.runClaimed(job, token).finally(() => this.claimEnded(ended));
-    this.claimed.add(ended);
-    this.shareConcurrency();
-    return true;
+    return job === undefined ? null : { job, token };
   }
 
   /** BullMQ waits for the jobs of its main loop only, and would then renew no lock of the claimed ones. */
   override async close(force = false): Promise<void> {
     this.isStopping = true;
-    if (!force && this.claimed.size > 0) await Promise.all([this.pause(), this.claimsEnded()]);
+    if (!force && this.claimed.size > 0) {
+      await Promise.all([this.pause().catch(() => undefined), this.claimsEnded()]);
+    }
     await super.close(force);
   }
 
   /** Never rejects. */
-  private async runClaimed(job: Job<Data, void, string>, token: string): Promise<void> {
-    this.claimedJobs.add(job);
+  private async runClaimed(fetching: Promise<ClaimedJob<Data> | null>): Promise<void> {
+    const claimed = await fetching.catch(() => null);
+    if (claimed === null) return;
+    this.claimedJobs.add(claimed.job);
     try {
-      await this.processJob(job, token, () => false);
+      await this.processJob(claimed.job, claimed.token, () => false);
     } catch (error) {
       this.emit('error', error instanceof Error ? error : new Error(String(error)));
     }
