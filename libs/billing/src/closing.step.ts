@@ -1,7 +1,7 @@
 import { type ErrorCode, errorEntry, type JobUsage } from '#common';
 import type { RawQueries } from '#platform/prisma';
-import type { Meter } from './charge-line.js';
-import type { Pricing } from './pricing.js';
+import type { Pricing } from '#model-registry/manifest';
+import type { Meter } from './meter.js';
 import { type Closed, type ReservationClosing, LedgerRepository } from './ledger.repository.js';
 import type { MoneyMetrics } from './money.metrics.js';
 

@@ -1,12 +1,12 @@
-export * from './charge-line.js';
 export * from './closing.step.js';
 export * from './job-quote.js';
 export * from './ledger-watch.js';
 export * from './ledger.service.js';
 export type { AccountBalance, CreditKind, LedgerLine, VerifyReport } from './ledger.repository.js';
+export * from './meter.js';
+export * from './model-price.js';
 export * from './money.metrics.js';
 export * from './price-list.js';
-export * from './pricing.js';
 export * from './recent-balances.js';
 export * from './reservation.step.js';
 export { KeyUsageRepository, type KeySpending } from './usage/key-usage.repository.js';

@@ -1,8 +1,7 @@
 import { type Currency, isUuid, type NanoUsd } from '#common';
 import type { RawQueries } from '#platform/prisma';
-import type { ChargeLine } from './charge-line.js';
+import type { ChargeLine, Pricing } from '#model-registry/manifest';
 import type { BalanceBefore, JobQuote, RefusedResult, ReservableJob } from './job-quote.js';
-import type { Pricing } from './pricing.js';
 import { verifyStatement } from './verify.sql.repository.js';
 
 export type CreditKind = 'top_up' | 'grant' | 'revoke';

@@ -1,5 +1,5 @@
 import type { PrismaService } from '#platform/prisma';
-import type { ModelPrice } from './pricing.js';
+import type { ModelPrice } from './model-price.js';
 
 /** Dated prices. A trigger writes a row whenever the registry takes a manifest with another price. */
 export class PriceRepository {
