@@ -216,7 +216,8 @@ module.exports = {
     doNotFollow: { path: '(^|/)(node_modules|generated)/' },
     exclude: { path: '(^|/)dist/' },
     tsPreCompilationDeps: true,
-    tsConfig: { fileName: 'tsconfig.json' },
+    // Without `paths`, so that a library counts as entered by its #name in package.json.
+    tsConfig: { fileName: 'tsconfig.build.json' },
     enhancedResolveOptions: {
       exportsFields: ['exports'],
       conditionNames: ['sluice-source', 'import', 'node', 'default', 'types'],
