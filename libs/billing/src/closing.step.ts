@@ -42,8 +42,8 @@ export class SettlementStep {
     const results = await new LedgerRepository(transaction.last ?? transaction).close(
       jobs.map((job) => this.closingOf(job, pricings)),
     );
-    for (const [place, job] of jobs.entries()) {
-      const closed = results[place];
+    for (const [position, job] of jobs.entries()) {
+      const closed = results[position];
       if (closed !== undefined) this.closed.set(job, closed);
     }
   }

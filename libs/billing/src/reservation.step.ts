@@ -17,8 +17,8 @@ export class ReservationStep {
       return { job, quote };
     });
     const reserved = await new LedgerRepository(transaction).reserve(wishes);
-    return reserved.map(({ result, grantableNano, balanceBefore }, place) => {
-      const quote = wishes[place]?.quote;
+    return reserved.map(({ result, grantableNano, balanceBefore }, position) => {
+      const quote = wishes[position]?.quote;
       if (quote) quote.balanceBefore = balanceBefore;
       return result === 'reserved' || result === 'repeated' ? null : new ReservationRefused(result, grantableNano);
     });

@@ -5,7 +5,7 @@ import type { SequenceRequest } from '../scheduler/sequence.js';
 import type { SequenceScheduler } from '../scheduler/sequence-scheduler.js';
 import { ChatTemplate, generationConfigOf, TextTokenizer, type TokenizerConfig } from '../text/index.js';
 import { SchedulerTextEngine, type TextSide } from './text-generation.engine.js';
-import type { TextGenerationEvent, TextGenerationRequest } from './text-generation.js';
+import type { TextGenerationEvent, TextGenerationRequest } from '../contract/text-generation.js';
 
 const files = byteLevelTokenizer();
 const tokenizer = TextTokenizer.fromFiles(files.tokenizerJson, files.tokenizerConfig as TokenizerConfig);

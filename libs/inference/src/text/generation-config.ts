@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { SamplingOptions } from '../engines/text-generation.js';
+import type { SamplingOptions } from '../contract/text-generation.js';
 import { readJsonIfPresent, type TextTokenizer } from './text-tokenizer.js';
 
 /** What the authors of a model recommend, from `generation_config.json` and `config.json`. */

@@ -207,15 +207,15 @@ export class JobsRepository {
 
   /** One statement: a row that somebody changed after it was chosen must not be read as what it has become. */
   private async findOpen(
-    place: Prisma.Sql,
+    position: Prisma.Sql,
     which: Prisma.Sql,
     { rows: max, after }: Page = { rows: 1, after: null },
   ): Promise<FoundJob[]> {
-    const behind = after === null ? Prisma.empty : behindOf(place, after);
+    const behind = after === null ? Prisma.empty : behindOf(position, after);
     const rows = await this.prisma.$queryRaw<OpenJobRow[]>(Prisma.sql`
       SELECT request_id AS "requestId", modality, model_id AS "modelId", attempt, state::text AS state,
-             reply_to AS "replyTo", stream, deadline_at AS "deadlineAt", ${place} AS "placeAt"
-        FROM jobs WHERE ${which} ${behind} ORDER BY ${place}, request_id LIMIT ${max}::int`);
+             reply_to AS "replyTo", stream, deadline_at AS "deadlineAt", ${position} AS "placeAt"
+        FROM jobs WHERE ${which} ${behind} ORDER BY ${position}, request_id LIMIT ${max}::int`);
     return rows.map(({ deadlineAt, placeAt, ...job }) => {
       return { ...job, deadlineAtMs: deadlineAt.getTime(), placeAtMs: placeAt.getTime() };
     });
@@ -223,9 +223,9 @@ export class JobsRepository {
 }
 
 /** Behind a row in the order of a list. The time alone is what the index knows. */
-function behindOf(place: Prisma.Sql, { placeAtMs, requestId }: FoundJob): Prisma.Sql {
+function behindOf(position: Prisma.Sql, { placeAtMs, requestId }: FoundJob): Prisma.Sql {
   const at = Prisma.sql`${new Date(placeAtMs).toISOString()}::timestamptz`;
-  return Prisma.sql`AND ${place} >= ${at} AND (${place}, request_id) > (${at}, ${requestId})`;
+  return Prisma.sql`AND ${position} >= ${at} AND (${position}, request_id) > (${at}, ${requestId})`;
 }
 
 function reservedTokensOf({ limit_slot: slot, limit_tokens: tokens }: ClosedRow): ReservedTokens | null {

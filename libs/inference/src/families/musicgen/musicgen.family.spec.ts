@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { TaskEngineRun } from '#test/task-engine-run';
 import type { ComposeInput, ComposeOutput } from '../../engines/music.js';
 import type { TaskContext } from '../../engines/queued-task.engine.js';
-import type { HostLoadOptions } from '../../host/host-protocol.js';
+import type { HostLoadOptions } from '../../contract/engine-loader.js';
 import { MergedDecoder } from '../../recognition/merged-decoder.js';
 import { OrtSession } from '../../runtime/ort-session.js';
 import { SentenceTokenizer } from '../../text/index.js';
