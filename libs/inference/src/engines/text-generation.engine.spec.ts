@@ -70,7 +70,7 @@ function start(contextLength = 100, text: Partial<TextSide> = {}) {
   return { engine, scheduler, messages, events: () => messages.flat().map(([, event]) => event) };
 }
 
-function request(content: string, wishes: Partial<TextGenerationRequest> = {}): TextGenerationRequest {
+function request(content: string, overrides: Partial<TextGenerationRequest> = {}): TextGenerationRequest {
   return {
     id: 'r1',
     prompt: { messages: [{ role: 'user', content }] },
@@ -79,7 +79,7 @@ function request(content: string, wishes: Partial<TextGenerationRequest> = {}): 
     stop: [],
     stopTokenIds: [],
     topLogprobs: null,
-    ...wishes,
+    ...overrides,
   };
 }
 

@@ -55,8 +55,8 @@ export function generationConfigOf(
 }
 
 /** The request's wishes over the model's defaults; an absent or undefined member takes the default. */
-export function mergeSampling(defaults: SamplingOptions, wishes: SamplingOptions): SamplingOptions {
-  const given = Object.entries(wishes).filter(([, value]) => value !== undefined && value !== null);
+export function mergeSampling(defaults: SamplingOptions, requested: SamplingOptions): SamplingOptions {
+  const given = Object.entries(requested).filter(([, value]) => value !== undefined && value !== null);
   return { ...defaults, ...Object.fromEntries(given) };
 }
 

@@ -115,7 +115,7 @@ export class AdmissionService {
   }
 
   private async admitNow(request: OpenRequest): Promise<AdmittedJob> {
-    const position = await this.inTime(request, this.takePlace(request), ({ settle }) => settle());
+    const position = await this.inTime(request, this.takePosition(request), ({ settle }) => settle());
     try {
       const job = await this.insertHolding(request);
       this.options.onWritten?.(job, request.quote);
@@ -138,7 +138,7 @@ export class AdmissionService {
     this.options.onDecision?.({ modality: definition.modality, modelId, reason });
   }
 
-  private async takePlace({ definition, modelId }: OpenRequest): Promise<QueuePosition> {
+  private async takePosition({ definition, modelId }: OpenRequest): Promise<QueuePosition> {
     try {
       this.options.transport.producer.requireRoom();
       return await this.limit.take(definition.modality, modelId);

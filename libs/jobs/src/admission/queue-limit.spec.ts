@@ -34,8 +34,8 @@ function takeMany(limit: QueueLimit, count: number): Promise<(QueuePosition | nu
   return Promise.all(Array.from({ length: count }, take));
 }
 
-function admitted(places: (QueuePosition | null)[]): QueuePosition[] {
-  return places.filter((position) => position !== null);
+function admitted(positions: (QueuePosition | null)[]): QueuePosition[] {
+  return positions.filter((position) => position !== null);
 }
 
 describe('QueueLimit', () => {

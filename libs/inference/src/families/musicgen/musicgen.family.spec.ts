@@ -123,9 +123,9 @@ describe('the family musicgen', () => {
   });
 
   it('tells how far it is every half second, and stops between two steps', async () => {
-    const told = run.fractions('base');
-    expect(told).toHaveLength(3);
-    expect(told.at(-1)).toBeCloseTo(0.95);
+    const fractions = run.fractions('base');
+    expect(fractions).toHaveLength(3);
+    expect(fractions.at(-1)).toBeCloseTo(0.95);
     const before = run.engine.stats().stepsTotal;
     run.engine.submit({ id: 'long', task: 'compose', input: { ...input, seconds: 4 } });
     while (run.told('long').length === 0) await run.heard();
