@@ -7,6 +7,7 @@ export class PriceRepository {
 
   /** The price of every model now, by the database's clock. */
   async current(): Promise<ModelPrice[]> {
+    // SQL: DISTINCT ON, by the database's clock.
     return this.prisma.$queryRaw<ModelPrice[]>`
       SELECT DISTINCT ON (model_id) id, model_id AS "modelId", pricing
         FROM prices WHERE effective_at <= now()
