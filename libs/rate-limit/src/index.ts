@@ -9,7 +9,7 @@ export {
 export { LimitOverridesRepository } from './limits/limit-overrides.repository.js';
 export { limitClasses, limitClassOf, type Limits, limitTable } from './limits/limit-table.js';
 export { openRateLimits, type RateLimits } from './open-rate-limits.js';
-export { type LimitDecision, RateLimiter } from './rate-limiter.js';
+export { type LimitDecision, type LimitedCaller, RateLimiter } from './rate-limiter.js';
 export { DeleteExpiredWindowsSweep } from './store/delete-expired-windows.sweep.js';
 export type { LimitStore } from './store/limit-store.js';
 export { windowOf } from './store/limit-window.js';

@@ -16,6 +16,7 @@ export {
   Multipart,
   type MultipartLimits,
   type RequestCaller,
+  type ResponseOfJob,
   Retired,
   type RouteAccess,
   type RouteSettings,
@@ -34,4 +35,4 @@ export {
   ScalarListField,
   TextField,
 } from './wire-fields.js';
-export { findIssues, invalidRequest, nest, type NestedClass, validateWire } from '../validation/index.js';
+export { findIssues, invalidRequest, nest, type NestedClass, ruleNamesOf, validateWire } from '../validation/index.js';
