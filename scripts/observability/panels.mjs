@@ -1,14 +1,14 @@
-// What dashboards are made of: Grafana's JSON, with this project's defaults.
+// Building blocks of the dashboards: Grafana's JSON with this project's defaults.
 
 const datasource = { type: 'prometheus', uid: '${datasource}' };
 
 /** @param {string[]} queries each `legend | expression` */
 function targetsOf(queries) {
-  return queries.map((query, place) => {
+  return queries.map((query, index) => {
     const cut = query.indexOf(' | ');
     return {
       datasource,
-      refId: String.fromCharCode(65 + place),
+      refId: String.fromCharCode(65 + index),
       legendFormat: query.slice(0, cut),
       expr: query.slice(cut + 3).replaceAll(/\s+/g, ' '),
       range: true,
@@ -16,7 +16,7 @@ function targetsOf(queries) {
   });
 }
 
-/** A graph over time. `unit` is one of Grafana's: `s`, `bytes`, `reqps`, `percentunit`, `short`, `currencyUSD`. */
+/** Time series panel. `unit` is one of Grafana's: `s`, `bytes`, `reqps`, `percentunit`, `short`, `currencyUSD`. */
 export function graph(title, unit, queries, { about = '', width = 8, stacked = false } = {}) {
   return {
     type: 'timeseries',
@@ -38,7 +38,7 @@ export function graph(title, unit, queries, { about = '', width = 8, stacked = f
   };
 }
 
-/** One number now. `steps`: from which value on it has which colour. */
+/** Stat panel with the current value. `steps`: the colour from each value on. */
 export function figure(title, unit, query, { about = '', width = 4, steps = [['green', null]] } = {}) {
   return {
     type: 'stat',
@@ -63,19 +63,19 @@ export function heading(title) {
   return { type: 'row', title, width: 24, height: 1, collapsed: false, panels: [] };
 }
 
-/** Colours of a figure that has to be zero. */
+/** Colours of a value that must be zero. */
 export const zeroIsGood = [
   ['green', null],
   ['red', 1],
 ];
 
-/** Quantile of a histogram over 5 minutes, by some labels. */
+/** Quantile of a histogram over 5 minutes, grouped by labels. */
 export function quantile(share, metric, by = '', selector = '') {
   const labels = ['le', by].filter(Boolean).join(', ');
   return `histogram_quantile(${share}, sum by (${labels}) (rate(${metric}_bucket{${selector}}[5m])))`;
 }
 
-/** A whole dashboard; panels flow from left to right in the order they are given. */
+/** Dashboard; panels flow from left to right in the given order. */
 export function dashboard({ uid, title, about, panels, models = false }) {
   return {
     uid,
@@ -117,7 +117,7 @@ function placed(panels) {
   let x = 0;
   let y = 0;
   let rowHeight = 0;
-  return panels.map(({ width, height, ...panel }, place) => {
+  return panels.map(({ width, height, ...panel }, index) => {
     if (x + width > 24) {
       x = 0;
       y += rowHeight;
@@ -126,6 +126,6 @@ function placed(panels) {
     const gridPos = { x, y, w: width, h: height };
     x += width;
     rowHeight = Math.max(rowHeight, height);
-    return { id: place + 1, ...panel, gridPos };
+    return { id: index + 1, ...panel, gridPos };
   });
 }

@@ -11,7 +11,7 @@ export class ApiConfig extends LimitsConfig {
   port!: number;
 
   @IntegerVariable('SLUICE_QUEUE_LIMIT', {
-    about: 'Jobs that may wait per model; one more is answered with 503.',
+    about: 'Jobs that may wait per model; beyond it the response is 503.',
     default: 1_000,
     min: 1,
     max: 1_000_000,
@@ -20,7 +20,7 @@ export class ApiConfig extends LimitsConfig {
 
   @IntegerVariable('SLUICE_AFFINITY_MS', {
     about:
-      'How long a chat is kept for the worker that had others with the same beginning, in ms, before whoever is free takes it; 0: never.',
+      'Time a chat waits for the worker that has its prefix cached before any free worker takes it, in ms; 0: off.',
     default: 0,
     min: 0,
     max: 1_000,
@@ -28,8 +28,7 @@ export class ApiConfig extends LimitsConfig {
   affinityMs!: number;
 
   @IntegerVariable('SLUICE_CHAT_DEADLINE_MS', {
-    about:
-      'How long a chat may take to its last token, in ms, the time it waits for the stores included; then it is answered with 504.',
+    about: 'Time a chat may take to its last token, waits for the stores included, in ms; then the response is 504.',
     default: 600_000,
     min: 100,
     max: 86_400_000,
@@ -38,7 +37,7 @@ export class ApiConfig extends LimitsConfig {
 
   @IntegerVariable('SLUICE_MEDIA_DEADLINE_MS', {
     about:
-      'How long an async job of audio or video may take from its admission to its result, in ms; then it has failed and costs nothing.',
+      'Time an async audio or video job may take from admission to result, in ms; then it fails and costs nothing.',
     default: 7_200_000,
     min: 1_000,
     max: 43_200_000,
@@ -47,7 +46,7 @@ export class ApiConfig extends LimitsConfig {
 
   @IntegerVariable('SLUICE_STORE_TIMEOUT_MS', {
     about:
-      'How long database and limits may keep a request waiting until it is let in, all its questions to them together, in ms; then it is answered with 503.',
+      'Time a request may spend on database and rate-limit calls until it is admitted, in ms; then the response is 503.',
     default: 10_000,
     min: 500,
     max: 600_000,
@@ -55,7 +54,7 @@ export class ApiConfig extends LimitsConfig {
   storeTimeoutMs!: number;
 
   @IntegerVariable('SLUICE_KEEP_ALIVE_MS', {
-    about: 'Silence after which a stream gets a comment, in ms.',
+    about: 'Idle time after which a stream gets an SSE comment, in ms.',
     default: 5_000,
     min: 50,
     max: 300_000,
@@ -63,7 +62,7 @@ export class ApiConfig extends LimitsConfig {
   keepAliveMs!: number;
 
   @IntegerVariable('SLUICE_STALLED_MS', {
-    about: 'How long the reader of a stream may take nothing before it is cut off and its job cancelled, in ms.',
+    about: 'Time a client may read nothing from a stream before it is disconnected and its job cancelled, in ms.',
     default: 60_000,
     min: 100,
     max: 3_600_000,
@@ -71,14 +70,14 @@ export class ApiConfig extends LimitsConfig {
   stalledMs!: number;
 
   @ListVariable('SLUICE_CORS_ORIGINS', {
-    about: 'Origins whose scripts may call the api; none by default.',
+    about: 'Origins whose scripts may call the api; default: none.',
     default: '',
   })
   corsOrigins!: string[];
 
   @TextVariable('SLUICE_REGION_HEADER', {
     about:
-      'Header in which a proxy names the caller’s country in two letters, for `regionRestrictions` of models; ' +
+      'Header in which a proxy sends the caller’s two-letter country, for `regionRestrictions` of models; ' +
       'default: none, and no region is refused.',
     optional: true,
     pattern: /^[A-Za-z0-9-]{1,64}$/,
@@ -96,14 +95,13 @@ export class ApiConfig extends LimitsConfig {
   ffmpeg!: string;
 
   @ListVariable('SLUICE_EGRESS_NETWORKS', {
-    about:
-      'Networks that URLs of callers may lead to although they are not public, such as `10.1.0.0/16`; none by default.',
+    about: 'Private networks that URLs in requests may lead to, such as `10.1.0.0/16`; default: none.',
     default: '',
   })
   egressNetworks!: string[];
 
   @TextVariable('SLUICE_PUBLIC_URL', {
-    about: 'How callers reach the api, for download links; default: the host of the request.',
+    about: 'Public address of the api, for download links; default: the host of the request.',
     optional: true,
     pattern: /^https?:\/\/[^/?#]+$/,
     expected: 'an http or https origin such as https://api.example.org',
@@ -112,7 +110,7 @@ export class ApiConfig extends LimitsConfig {
 
   @TextVariable('SLUICE_STAKE_RPC_URL', {
     about:
-      'JSON-RPC endpoint of the chain on which wallets stake, for keys that wallets mint; default: no chain is asked.',
+      'JSON-RPC endpoint of the chain on which wallets stake, for wallet-minted keys; default: no chain is queried.',
     optional: true,
     pattern: /^https?:\/\/.+/,
     expected: 'an http or https URL',
@@ -121,7 +119,7 @@ export class ApiConfig extends LimitsConfig {
   stakeRpcUrl?: string;
 
   @TextVariable('SLUICE_STAKE_CONTRACT', {
-    about: 'Contract on that chain whose `balanceOf(address)` is what a wallet has staked.',
+    about: 'Contract on that chain whose `balanceOf(address)` is the stake of a wallet.',
     optional: true,
     pattern: /^0x[0-9a-fA-F]{40}$/,
     expected: '0x and 40 hex digits',
@@ -129,7 +127,7 @@ export class ApiConfig extends LimitsConfig {
   stakeContractAddress?: string;
 
   @TextVariable('SLUICE_STAKE_ALLOW_LIST', {
-    about: 'Wallets that may mint keys as if they had a stake, separated by commas.',
+    about: 'Wallets that may mint keys without a stake.',
     optional: true,
     pattern: /^0x[0-9a-fA-F]{40}(\s*,\s*0x[0-9a-fA-F]{40})*$/,
     expected: 'addresses (0x and 40 hex digits) separated by commas',
@@ -137,7 +135,7 @@ export class ApiConfig extends LimitsConfig {
   stakeAllowListText?: string;
 
   @IntegerVariable('SLUICE_SHUTDOWN_GRACE_MS', {
-    about: 'How long open answers may go on after a stop signal, in ms.',
+    about: 'Time open responses may take after a stop signal, in ms.',
     default: 25_000,
     min: 0,
     max: 3_600_000,

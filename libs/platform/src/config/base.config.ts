@@ -10,18 +10,18 @@ export type LogLevel = (typeof logLevels)[number];
 
 /** What every process reads. */
 export class BaseConfig extends TracingConfig {
-  @ChoiceVariable('LOG_LEVEL', { about: 'Least severe level that is logged.', choices: logLevels, default: 'info' })
+  @ChoiceVariable('LOG_LEVEL', { about: 'Lowest level that is logged.', choices: logLevels, default: 'info' })
   logLevel!: LogLevel;
 
   @TextVariable('SLUICE_HOME', {
-    about: 'Folder of everything this installation keeps; default: `.sluice` in the home of the user.',
+    about: 'Data folder of this installation; default: `.sluice` in the user’s home.',
     optional: true,
     expected: 'a path',
   })
   homePath?: string;
 
   @TextVariable('SLUICE_NAMESPACE', {
-    about: 'Prefix of queue keys, channels and schemas, so that two installations can share a server.',
+    about: 'Prefix of queue keys, channels and schemas; lets two installations share a server.',
     default: 'sluice',
     pattern: /^[a-z][a-z0-9_]{0,29}$/,
     expected: 'lower-case letters, digits and _, 30 at most, a letter first',
@@ -29,7 +29,7 @@ export class BaseConfig extends TracingConfig {
   namespace!: string;
 
   @TextVariable('SLUICE_SITE', {
-    about: 'Code of this site, the end of every request id.',
+    about: 'Site code, the suffix of every request id.',
     default: 'SLC',
     pattern: /^[A-Z0-9]{1,8}$/,
     expected: '1 to 8 capital letters or digits',
@@ -49,8 +49,7 @@ const queueUrl = /^(postgres(ql)?|rediss?):\/\/.+/;
 export class StorageConfig extends BaseConfig {
   @TextVariable('SLUICE_STORAGE_URL', {
     about:
-      'Where inputs and results of media jobs lie, as api, worker and ops all reach it; default: the folder `artifacts` ' +
-      'of the home.',
+      'Storage of media inputs and results, shared by api, worker and ops; default: `artifacts` in the data folder.',
     optional: true,
     pattern: /^(file:\/\/\/.+|s3:\/\/[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](\/[A-Za-z0-9!_.*'()/-]*)?)$/,
     expected: 'a URL such as file:///var/lib/sluice/artifacts or s3://bucket/prefix',
@@ -58,7 +57,7 @@ export class StorageConfig extends BaseConfig {
   storageUrl?: string;
 
   @IntegerVariable('SLUICE_STORAGE_LIFETIME_MS', {
-    about: 'How long inputs and results of media jobs are kept, in ms.',
+    about: 'Lifetime of media inputs and results, in ms.',
     default: 86_400_000,
     min: 1_000,
     max: 31_536_000_000,
@@ -66,7 +65,7 @@ export class StorageConfig extends BaseConfig {
   storageLifetimeMs!: number;
 
   @TextVariable('SLUICE_S3_ENDPOINT', {
-    about: 'Server that speaks the S3 API, for `s3:` storage; default: that of the region.',
+    about: 'S3 endpoint for `s3:` storage; default: that of the region.',
     optional: true,
     pattern: /^https?:\/\/.+/,
     expected: 'an http or https URL',
@@ -74,7 +73,7 @@ export class StorageConfig extends BaseConfig {
   s3Endpoint?: string;
 
   @TextVariable('SLUICE_S3_REGION', {
-    about: 'Region of the bucket, for `s3:` storage.',
+    about: 'Region of the bucket.',
     default: 'us-east-1',
     pattern: /^[a-z0-9-]{1,64}$/,
     expected: 'lower-case letters, digits and -',
@@ -82,7 +81,7 @@ export class StorageConfig extends BaseConfig {
   s3Region!: string;
 
   @TextVariable('SLUICE_S3_ACCESS_KEY_ID', {
-    about: 'Access key for `s3:` storage; default: what the machine or its environment gives.',
+    about: 'Access key for `s3:` storage; default: the credentials of the machine or environment.',
     optional: true,
     secret: true,
   })
@@ -96,7 +95,7 @@ export class StorageConfig extends BaseConfig {
   s3SecretAccessKey?: string;
 
   @BooleanVariable('SLUICE_S3_PATH_STYLE', {
-    about: 'Whether the bucket stands in the path and not in the host name, as most servers of one’s own want it.',
+    about: 'Put the bucket in the path instead of the host name; most self-hosted servers need it.',
     default: false,
   })
   s3PathStyle!: boolean;
@@ -130,7 +129,7 @@ export class StorageConfig extends BaseConfig {
 /** What every process that touches the queue reads. */
 export class QueueConfig extends StorageConfig {
   @TextVariable('SLUICE_QUEUE_URL', {
-    about: 'Where the queue lives; default: `REDIS_URL`, else (not for workers) `DATABASE_URL`.',
+    about: 'Store of the queue; default: `REDIS_URL`, else (not for workers) `DATABASE_URL`.',
     optional: true,
     pattern: queueUrl,
     expected: 'a URL such as redis://host:6379 or postgresql://user:password@host:5432/database',
@@ -145,7 +144,7 @@ export class QueueConfig extends StorageConfig {
 /** What the processes beside the database read. */
 export class DatabaseConfig extends QueueConfig {
   @TextVariable('DATABASE_URL', {
-    about: 'PostgreSQL server that holds the truth.',
+    about: 'The PostgreSQL database.',
     pattern: postgresUrl,
     expected: 'a URL such as postgresql://user:password@host:5432/database',
     secret: true,
@@ -153,7 +152,7 @@ export class DatabaseConfig extends QueueConfig {
   databaseUrl!: string;
 
   @TextVariable('SLUICE_SECRET_KEY', {
-    about: 'Encrypts the payloads of open jobs in the database; the same for api and ops.',
+    about: 'Encrypts payloads of open jobs in the database; the same for api and ops.',
     pattern: /^[0-9a-f]{64}$/i,
     expected: '64 hex digits (32 bytes), as `openssl rand -hex 32` prints them',
     secret: true,

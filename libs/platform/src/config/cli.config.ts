@@ -4,7 +4,7 @@ import { TextVariable } from './variable.js';
 
 export class CliConfig extends BaseConfig {
   @TextVariable('DATABASE_URL', {
-    about: 'PostgreSQL server that holds the truth; default: the one `npm start` runs for this home.',
+    about: 'The PostgreSQL database; default: the one `npm start` runs for this `SLUICE_HOME`.',
     optional: true,
     pattern: /^postgres(ql)?:\/\/.+/,
     expected: 'a URL such as postgresql://user:password@host:5432/database',
@@ -13,14 +13,14 @@ export class CliConfig extends BaseConfig {
   databaseUrl?: string;
 
   @TextVariable('HF_ENDPOINT', {
-    about: 'Server that speaks the API of the model hub, for `hf:` sources.',
+    about: 'Model hub for `hf:` sources; default: Hugging Face.',
     optional: true,
     pattern: /^https?:\/\/.+/,
     expected: 'an http or https URL',
   })
   hubEndpoint?: string;
 
-  @TextVariable('HF_TOKEN', { about: 'Token for `hf:` sources that ask for one.', optional: true, secret: true })
+  @TextVariable('HF_TOKEN', { about: 'Access token for `hf:` sources.', optional: true, secret: true })
   hubToken?: string;
 
   @ProvidersVariable()

@@ -15,18 +15,17 @@ const apps: [name: string, title: string, configClass: new () => object][] = [
 
 const introduction = `# Configuration
 
-Everything is set by environment variables. Each process checks its own at start; a bad environment names every bad
-variable with what is expected, and the process ends with 1. An empty variable counts as not set.
+All settings are environment variables. Each process validates its own at start and exits with code 1 if any is invalid; the
+message names every invalid variable and what is expected. An empty variable counts as not set.
 
-A secret can stand in a file instead, as orchestrators hand them out: \`DATABASE_URL_FILE=/run/secrets/database-url\` is
-\`DATABASE_URL\` with the contents of that file, less the line end. The same goes for ${secretNames()}.
-Setting both is refused.
+Secrets can be read from files: \`DATABASE_URL_FILE=/run/secrets/database-url\` sets \`DATABASE_URL\` to the contents of that
+file, without the trailing newline. The same works for ${secretNames()}. Setting both forms is an error.
 
-\`npm start\` gives its children their environment: what you set for it reaches them too, except that the worker never
-gets \`DATABASE_URL\`.
+\`npm start\` passes its environment to its children, except that the worker never gets \`DATABASE_URL\`. The first table lists
+the variables that several processes read (\`cli\` is the \`sluice\` command line), the others those of one process.
 
-This page is written by the config classes in \`libs/platform/src/config\`; a test keeps it true
-(\`npx vitest run libs/platform/src/config -u\` writes it anew).
+This page is generated from the config classes in \`libs/platform/src/config\`
+(\`npx vitest run libs/platform/src/config -u\` writes it).
 `;
 
 function secretNames(): string {
@@ -39,20 +38,47 @@ function secretNames(): string {
     .join(', ');
 }
 
-/** The text of `docs/configuration.md`. */
+/** Text of `docs/configuration.md`. Variables with the same meaning in several processes are listed once. */
 export function configurationDocument(): string {
-  return [introduction, ...apps.map(([, title, configClass]) => section(title, variablesOf(configClass)))].join('\n');
+  const readers = new Map<string, { variable: VariableDescription; processes: string[] }>();
+  for (const [, title, configClass] of apps)
+    for (const variable of variablesOf(configClass)) {
+      const entry = readers.get(keyOf(variable)) ?? { variable, processes: [] };
+      readers.set(keyOf(variable), { variable, processes: [...entry.processes, title] });
+    }
+  const entries = [...readers.values()].sort((a, b) => a.variable.name.localeCompare(b.variable.name, 'en'));
+  const shared = entries.filter(({ processes }) => processes.length > 1);
+  const own = (title: string) => entries.filter(({ processes }) => processes.length === 1 && processes[0] === title);
+  const sections = apps
+    .map(([, title]) => ({ title, rows: own(title).map(({ variable }) => cellsOf(variable)) }))
+    .filter(({ rows }) => rows.length > 0)
+    .map(({ title, rows }) => section(title, ['Variable'], rows));
+  return [
+    introduction,
+    section('Several processes', ['Variable', 'Read by'], shared.map(sharedCells)),
+    ...sections,
+  ].join('\n');
 }
 
-function section(title: string, variables: VariableDescription[]): string {
-  const rows = [...variables].sort((a, b) => a.name.localeCompare(b.name, 'en')).map(row);
-  return [`## ${title}`, '', '| Variable | Expected | Default | What it does |', '|---|---|---|---|', ...rows, ''].join(
-    '\n',
-  );
+/** Equal for variables that a reader needs to see only once. */
+function keyOf({ name, expected, defaultText, required, about }: VariableDescription): string {
+  return JSON.stringify([name, expected, defaultText, required, about]);
 }
 
-function row(variable: VariableDescription): string {
+function sharedCells({ variable, processes }: { variable: VariableDescription; processes: string[] }): string[] {
+  const [name = '', ...rest] = cellsOf(variable);
+  return [name, processes.length === apps.length ? 'all' : processes.join(', '), ...rest];
+}
+
+function section(title: string, firstColumns: string[], rows: string[][]): string {
+  const columns = [...firstColumns, 'Expected', 'Default', 'Description'];
+  const lines = [columns, columns.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`);
+  return [`## ${title}`, '', ...lines, ''].join('\n');
+}
+
+function cellsOf(variable: VariableDescription): string[] {
   const standard = variable.required ? '**required**' : !variable.defaultText ? '' : `\`${variable.defaultText}\``;
-  const cells = [`\`${variable.name}\``, variable.expected, standard, variable.about];
-  return `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
+  const expected = variable.expected.replace(/^a whole number from (\d+)/, '$1');
+  const cells = [`\`${variable.name}\``, expected, standard, variable.about];
+  return cells.map((cell) => cell.replaceAll('|', '\\|'));
 }

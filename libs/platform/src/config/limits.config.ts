@@ -25,13 +25,13 @@ class IsProxyList implements ValidatorConstraintInterface {
 /** Rate limits, as the api holds callers to them (docs/rate-limits.md). Limits of models come from a table. */
 export class LimitsConfig extends DatabaseConfig {
   @BooleanVariable('SLUICE_RATE_LIMITS', {
-    about: 'Whether rate limits and the block after failures hold; false for installations among friends.',
+    about: 'Enforce rate limits and the block after failures; false only where all callers are trusted.',
     default: true,
   })
   rateLimits!: boolean;
 
   @IntegerVariable('SLUICE_PLAIN_RPM', {
-    about: 'Requests per minute of an account that run no model, such as lists of models and keys.',
+    about: 'Requests per minute of one account that run no model, such as listing models or keys.',
     default: 1_000,
     min: 0,
     max: maxRequests,
@@ -39,7 +39,7 @@ export class LimitsConfig extends DatabaseConfig {
   plainRequestsPerMinute!: number;
 
   @IntegerVariable('SLUICE_KEY_RPM', {
-    about: 'Requests per minute of one API key, over all models; default: no such limit.',
+    about: 'Requests per minute of one API key, over all models; default: no limit.',
     optional: true,
     min: 0,
     max: maxRequests,
@@ -47,7 +47,7 @@ export class LimitsConfig extends DatabaseConfig {
   keyRequestsPerMinute?: number;
 
   @IntegerVariable('SLUICE_KEY_TPM', {
-    about: 'Tokens per minute of one API key, over all text models; default: no such limit.',
+    about: 'Tokens per minute of one API key, over all text models; default: no limit.',
     optional: true,
     min: 0,
     max: maxTokens,
@@ -55,7 +55,7 @@ export class LimitsConfig extends DatabaseConfig {
   keyTokensPerMinute?: number;
 
   @IntegerVariable('SLUICE_GLOBAL_RPM', {
-    about: 'Requests per minute of the whole installation; default: no such limit.',
+    about: 'Requests per minute of the whole installation; default: no limit.',
     optional: true,
     min: 0,
     max: maxRequests,
@@ -63,7 +63,7 @@ export class LimitsConfig extends DatabaseConfig {
   globalRequestsPerMinute?: number;
 
   @IntegerVariable('SLUICE_GLOBAL_TPM', {
-    about: 'Tokens per minute of the whole installation; default: no such limit.',
+    about: 'Tokens per minute of the whole installation; default: no limit.',
     optional: true,
     min: 0,
     max: maxTokens,
@@ -71,7 +71,7 @@ export class LimitsConfig extends DatabaseConfig {
   globalTokensPerMinute?: number;
 
   @IntegerVariable('SLUICE_ABUSE_FAILURES', {
-    about: 'Failed requests of a caller that pass within the window; the next one blocks it. 0 blocks nobody.',
+    about: 'Failed requests a caller may make within the window; the next one blocks it. 0: no block.',
     default: 20,
     min: 0,
     max: 1_000_000,
@@ -79,7 +79,7 @@ export class LimitsConfig extends DatabaseConfig {
   abuseFailures!: number;
 
   @IntegerVariable('SLUICE_ABUSE_WINDOW_MS', {
-    about: 'Window in which failed requests are counted, in ms.',
+    about: 'Window of the failure count, in ms.',
     default: 30_000,
     min: 1_000,
     max: tenMinutesMs,
@@ -87,7 +87,7 @@ export class LimitsConfig extends DatabaseConfig {
   abuseWindowMs!: number;
 
   @IntegerVariable('SLUICE_ABUSE_BLOCK_MS', {
-    about: 'How long a caller whose requests failed too often is turned away, in ms.',
+    about: 'Duration of a block after failures, in ms.',
     default: 30_000,
     min: 100,
     max: tenMinutesMs,
@@ -96,8 +96,8 @@ export class LimitsConfig extends DatabaseConfig {
 
   @ListVariable('SLUICE_TRUSTED_PROXIES', {
     about:
-      'Addresses or networks (`10.0.0.0/8`) of proxies whose `x-forwarded-for` names the caller; ' +
-      'default: none, and the caller is whoever opened the connection.',
+      'Addresses or networks (`10.0.0.0/8`) of proxies whose `x-forwarded-for` is trusted; ' +
+      'default: none, and the caller is the peer of the connection.',
     default: '',
     expected: 'addresses or networks such as 10.0.0.0/8, none of them /0, separated by commas',
   })

@@ -38,7 +38,7 @@ describe('parseConfig', () => {
     const problems = problemsOf(ApiConfig, { PORT: '80x', LOG_LEVEL: 'loud', SLUICE_SECRET_KEY: 'short' });
     expect(problems.sort()).toEqual([
       'DATABASE_URL is not set; expected a URL such as postgresql://user:password@host:5432/database. ' +
-        'PostgreSQL server that holds the truth.',
+        'The PostgreSQL database.',
       'LOG_LEVEL is "loud"; expected one of trace, debug, info, warn, error, fatal, silent.',
       'PORT is "80x"; expected a whole number from 0 to 65535.',
       'SLUICE_SECRET_KEY is a value that is not shown; expected 64 hex digits (32 bytes), as `openssl rand -hex 32` prints them.',

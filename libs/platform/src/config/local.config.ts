@@ -37,7 +37,7 @@ export class LocalConfig extends CliConfig {
   port!: number;
 
   @TextVariable('SLUICE_QUEUE_URL', {
-    about: 'Where the queue lives; default: `REDIS_URL`, else a role of its own in the database.',
+    about: 'Store of the queue; default: `REDIS_URL`, else the database, with a separate role.',
     optional: true,
     pattern: /^(postgres(ql)?|rediss?):\/\/.+/,
     expected: 'a URL such as redis://host:6379 or postgresql://user:password@host:5432/database',
@@ -49,7 +49,7 @@ export class LocalConfig extends CliConfig {
   redisUrl?: string;
 
   @TextVariable('SLUICE_SECRET_KEY', {
-    about: 'Encrypts the payloads of open jobs in the database; default: generated into `secret.key` in the home.',
+    about: 'Encrypts payloads of open jobs in the database; default: generated into `secret.key` in the data folder.',
     optional: true,
     pattern: /^[0-9a-f]{64}$/i,
     expected: '64 hex digits (32 bytes), as `openssl rand -hex 32` prints them',
@@ -58,14 +58,13 @@ export class LocalConfig extends CliConfig {
   secretKey?: string;
 
   @ListVariable('SLUICE_MODELS', {
-    about:
-      'Models to pull and serve: ids, names of sets, or `none`; `all` serves everything installed and pulls nothing.',
+    about: 'Models to pull and serve: ids, set names or `none`; `all` serves everything installed and pulls nothing.',
     default: 'starter',
   })
   models!: string[];
 
   @TextVariable('SLUICE_BOOTSTRAP_CREDIT_USD', {
-    about: 'Promotional credit of the first account, given once; default: 100, and 0 where NODE_ENV is `production`.',
+    about: 'Promotional credit of the first account, granted once; default: 100, or 0 when NODE_ENV is `production`.',
     optional: true,
     pattern: /^\d{1,9}(\.\d{1,9})?$/,
     expected: 'an amount of USD such as 100 or 0.5; 0 gives none',
@@ -73,7 +72,7 @@ export class LocalConfig extends CliConfig {
   bootstrapCreditUsd?: string;
 
   @TextVariable('NODE_ENV', {
-    about: 'With `production` nobody gets credit without an operator.',
+    about: '`production` sets the default of SLUICE_BOOTSTRAP_CREDIT_USD to 0.',
     optional: true,
   })
   nodeEnv?: string;

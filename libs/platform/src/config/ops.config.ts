@@ -5,20 +5,20 @@ const oneDayMs = 86_400_000;
 
 export class OpsConfig extends DatabaseConfig {
   @TextVariable('SLUICE_OPS_HOST', {
-    about: 'Address of the health and metrics server of ops.',
+    about: 'Address of the health and metrics server.',
     default: '127.0.0.1',
     expected: 'a host name or address',
   })
   host!: string;
 
   @PortVariable('SLUICE_OPS_PORT', {
-    about: 'Port of the health and metrics server of ops; 0 takes a free one.',
+    about: 'Port of the health and metrics server; 0 takes a free one.',
     default: 3002,
   })
   port!: number;
 
   @IntegerVariable('SLUICE_SWEEP_INTERVAL_MS', {
-    about: 'Pause between two searches for lost and overdue jobs, in ms.',
+    about: 'Interval of the sweeps, in ms.',
     default: 3_000,
     min: 50,
     max: oneDayMs,
@@ -26,7 +26,7 @@ export class OpsConfig extends DatabaseConfig {
   sweepIntervalMs!: number;
 
   @IntegerVariable('SLUICE_LOST_AFTER_MS', {
-    about: 'Age at which a queued job is looked up in the queue, and re-enqueued when it is not there, in ms.',
+    about: 'Age at which a queued job is looked up in the queue, and re-enqueued if missing, in ms.',
     default: 15_000,
     min: 100,
     max: oneDayMs,
@@ -34,8 +34,7 @@ export class OpsConfig extends DatabaseConfig {
   lostAfterMs!: number;
 
   @IntegerVariable('SLUICE_LEDGER_VERIFY_MS', {
-    about:
-      'Pause between two proofs of the whole ledger, for the metrics, in ms; 0: none. A proof reads every entry once.',
+    about: 'Interval of ledger verification for the metrics, in ms; 0: off. Each verification reads every entry once.',
     default: 900_000,
     min: 0,
     max: oneDayMs,

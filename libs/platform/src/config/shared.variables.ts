@@ -18,8 +18,7 @@ export function ApiPortVariable(): PropertyDecorator {
 export function FfmpegVariable(): PropertyDecorator {
   return TextVariable('SLUICE_FFMPEG', {
     about:
-      'ffmpeg, as a name on the PATH or a path; ffprobe is looked for beside it. Without it only the routes of audio and ' +
-      'video answer 503.',
+      'ffmpeg, as a name on the PATH or a path, with ffprobe beside it. Without it the audio and video routes return 503.',
     default: 'ffmpeg',
     expected: 'a program',
   });
@@ -34,7 +33,7 @@ export function ProvidersVariable(): PropertyDecorator {
 
 export function RedisUrlVariable(): PropertyDecorator {
   return TextVariable('REDIS_URL', {
-    about: 'Redis server for the queue, the bus and the windows of rate limits.',
+    about: 'Redis for the queue, the bus and the rate-limit windows.',
     optional: true,
     pattern: /^rediss?:\/\/.+/,
     expected: 'a URL such as redis://host:6379 or rediss://user:password@host:6380/0',

@@ -19,29 +19,29 @@ export type TraceSampler = (typeof samplers)[number];
 /** OpenTelemetry's own variables, as far as they decide whether and what is traced; its libraries read the others. */
 export class TracingConfig {
   @TextVariable('OTEL_EXPORTER_OTLP_ENDPOINT', {
-    about: 'Collector that takes traces as OTLP over HTTP, without `/v1/traces`; default: nothing is traced.',
+    about: 'OTLP/HTTP collector, without `/v1/traces`; default: no tracing.',
     ...collectorUrl,
   })
   otlpEndpoint?: string;
 
   @TextVariable('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', {
-    about: 'The same as the whole address, for a collector of traces alone.',
+    about: 'Full URL of the traces endpoint, instead of the above.',
     ...collectorUrl,
   })
   otlpTracesEndpoint?: string;
 
-  @BooleanVariable('OTEL_SDK_DISABLED', { about: 'Traces nothing, whatever else is set.', default: false })
+  @BooleanVariable('OTEL_SDK_DISABLED', { about: 'Turns tracing off.', default: false })
   otelDisabled!: boolean;
 
   @ChoiceVariable('OTEL_TRACES_SAMPLER', {
-    about: 'Which requests are traced; `parentbased_…` follows callers that send a `traceparent`.',
+    about: 'Sampler; `parentbased_…` follows a caller’s `traceparent`.',
     choices: samplers,
     default: 'parentbased_always_on',
   })
   traceSampler!: TraceSampler;
 
   @TextVariable('OTEL_TRACES_SAMPLER_ARG', {
-    about: 'Share of requests that `…traceidratio` traces.',
+    about: 'Share of requests that `…traceidratio` samples.',
     default: '1',
     pattern: /^(0(\.\d+)?|1(\.0+)?)$/,
     expected: 'a number from 0 to 1',
@@ -49,7 +49,7 @@ export class TracingConfig {
   traceShareText!: string;
 
   @IntegerVariable('OTEL_BSP_SCHEDULE_DELAY', {
-    about: 'Pause between two exports of traces, in ms.',
+    about: 'Interval of trace exports, in ms.',
     default: 5_000,
     min: 10,
     max: 600_000,

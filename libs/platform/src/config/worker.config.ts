@@ -28,14 +28,14 @@ class QueueUrlIsSet implements ValidatorConstraintInterface {
 export class WorkerConfig extends QueueConfig {
   @ListVariable('SLUICE_MODELS', {
     about:
-      'Models to serve beside those placed in its pools: ids, names of sets, `all` for everything installed, or `none`; ' +
-      'default: `starter`, and `none` where SLUICE_POOL is set.',
+      'Models to serve besides those placed in its pools: ids, set names, `all` (everything installed) or `none`; ' +
+      'default: `starter`, or `none` when SLUICE_POOL is set.',
     optional: true,
   })
   explicitModels?: string[];
 
   @ListVariable('SLUICE_POOL', {
-    about: 'Pools of this worker: it also serves what `sluice models place` puts into one of them; none by default.',
+    about: 'Pools of this worker: it also serves the models placed in them (`sluice models place`); default: none.',
     default: '',
     expected: 'words of a-z, 0-9, ., _ and - separated by commas',
   })
@@ -44,8 +44,8 @@ export class WorkerConfig extends QueueConfig {
 
   @TextVariable('SLUICE_MEMORY_BUDGET', {
     about:
-      'Memory that all models of this worker together may take, by device, such as `cpu=6GiB,cuda=50%`; default: 90% of ' +
-      'what the machine, its cgroup, the GPU or its slice has.',
+      'Memory for all models of this worker, by device, such as `cpu=6GiB,cuda=50%`; default: 90% of ' +
+      'the machine, cgroup, GPU or MIG slice.',
     optional: true,
     pattern: /^(cpu|cuda)=\d{1,7}(\.\d{1,3})?(MiB|GiB|%)(\s*,\s*(cpu|cuda)=\d{1,7}(\.\d{1,3})?(MiB|GiB|%))*$/,
     expected: '`cpu=` or `cuda=` and a number of MiB, GiB or %, separated by commas',
@@ -53,7 +53,7 @@ export class WorkerConfig extends QueueConfig {
   memoryBudgetText?: string;
 
   @IntegerVariable('SLUICE_MIN_RESIDENCY_MS', {
-    about: 'How long a loaded model stays at least before it makes room for another, in ms.',
+    about: 'Minimum time a model stays loaded before it may be evicted, in ms.',
     default: 60_000,
     min: 0,
     max: oneDayMs,
@@ -61,20 +61,20 @@ export class WorkerConfig extends QueueConfig {
   minResidencyMs!: number;
 
   @TextVariable('SLUICE_WORKER_HOST', {
-    about: 'Address of the worker’s health and metrics server.',
+    about: 'Address of the health and metrics server.',
     default: '127.0.0.1',
     expected: 'a host name or address',
   })
   host!: string;
 
   @PortVariable('SLUICE_WORKER_PORT', {
-    about: 'Port of the worker’s health and metrics server; 0 takes a free one.',
+    about: 'Port of the health and metrics server; 0 takes a free one.',
     default: 3001,
   })
   port!: number;
 
   @IntegerVariable('SLUICE_DRAIN_MS', {
-    about: 'How long running jobs may go on after a stop signal, in ms.',
+    about: 'Time running jobs may take after a stop signal, in ms.',
     default: 25_000,
     min: 0,
     max: 3_600_000,
@@ -83,8 +83,8 @@ export class WorkerConfig extends QueueConfig {
 
   @IntegerVariable('SLUICE_PICKUP_TIMEOUT_MS', {
     about:
-      'How long jobs may wait while the worker has room for them and takes none, in ms; then it opens its connections ' +
-      'to the queue anew, and if that does not help twice, its /health/live fails.',
+      'Time jobs may wait while the worker has free capacity and takes none, in ms; then it reconnects to the queue. ' +
+      'After two failed reconnects its /health/live fails.',
     default: 30_000,
     min: 500,
     max: 3_600_000,
@@ -93,8 +93,8 @@ export class WorkerConfig extends QueueConfig {
 
   @IntegerVariable('SLUICE_HOST_SILENCE_MS', {
     about:
-      'How long the process that holds a text model may send nothing before it is killed and replaced, in ms; a step of the ' +
-      'model, or the tokens of a long prompt, must not take longer.',
+      'Silence after which the host of a text model is killed and restarted, in ms; one step, or tokenizing a long ' +
+      'prompt, must not take longer.',
     default: 15_000,
     min: 2_000,
     max: 3_600_000,
@@ -103,7 +103,7 @@ export class WorkerConfig extends QueueConfig {
 
   @IntegerVariable('SLUICE_MEDIA_HOST_SILENCE_MS', {
     about:
-      'The same for models of any other type, in ms: one run for a picture, a sentence or a batch of embeddings must not ' +
+      'The same for models of other types, in ms; one run for an image, a sentence or a batch of embeddings must not ' +
       'take longer.',
     default: 120_000,
     min: 2_000,
@@ -112,7 +112,7 @@ export class WorkerConfig extends QueueConfig {
   mediaHostSilenceMs!: number;
 
   @IntegerVariable('SLUICE_THREADS', {
-    about: 'Threads of one model; default: chosen by the number of cores.',
+    about: 'Threads per model; default: by the number of cores.',
     optional: true,
     min: 1,
     max: 1_024,
@@ -120,7 +120,7 @@ export class WorkerConfig extends QueueConfig {
   threads?: number;
 
   @IntegerVariable('SLUICE_SLOTS', {
-    about: 'Sequences every model runs at once; default: what its manifest says.',
+    about: 'Sequences each model runs at once; default: set by its manifest.',
     optional: true,
     min: 1,
     max: 1_024,
