@@ -16,7 +16,7 @@ const doors = [
   `^libs/(common|${middle}|${upper})/src/index[.]ts$`,
   '^libs/(accounts|billing|jobs|model-registry|rate-limit)/src/api/index[.]ts$',
   '^libs/model-registry/src/manifest/index[.]ts$',
-  '^libs/inference/src/host/index[.]ts$',
+  '^libs/inference/src/(host|tasks)/index[.]ts$',
 ];
 
 /** The pure half of model-registry: manifests are data that its siblings of the middle layer may read too. */
@@ -172,7 +172,7 @@ module.exports = {
       severity: 'error',
       comment: 'The parent of model hosts never loads the runtime: its calls would block the loop that renews locks.',
       from: {
-        path: '^(apps/worker/|libs/inference/src/host/index[.]ts$)',
+        path: '^(apps/worker/|libs/inference/src/(host|tasks)/index[.]ts$)',
         pathNot: [tests, '^apps/worker/src/model-host'],
       },
       to: { path: package_('onnxruntime-node|onnxruntime-common'), reachable: true },
@@ -216,7 +216,8 @@ module.exports = {
     doNotFollow: { path: '(^|/)(node_modules|generated)/' },
     exclude: { path: '(^|/)dist/' },
     tsPreCompilationDeps: true,
-    tsConfig: { fileName: 'tsconfig.json' },
+    // Without `paths`, so that a library counts as entered by its #name in package.json.
+    tsConfig: { fileName: 'tsconfig.build.json' },
     enhancedResolveOptions: {
       exportsFields: ['exports'],
       conditionNames: ['sluice-source', 'import', 'node', 'default', 'types'],

@@ -120,7 +120,8 @@ function cruise(files: Record<string, string>): Violation[] {
     );
     const devDependencies = { openai: '1.0.0' };
     write('package.json', JSON.stringify({ name: 'house', type: 'module', imports, dependencies, devDependencies }));
-    for (const name of ['tsconfig.json', '.dependency-cruiser.cjs']) cpSync(join(root, name), join(house, name));
+    for (const name of ['tsconfig.json', 'tsconfig.build.json', '.dependency-cruiser.cjs'])
+      cpSync(join(root, name), join(house, name));
     for (const name of packages) {
       write(`node_modules/${name}/package.json`, JSON.stringify({ name, version: '1.0.0', main: 'index.js' }));
       write(`node_modules/${name}/index.js`, 'module.exports = {};');

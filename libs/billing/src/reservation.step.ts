@@ -12,13 +12,13 @@ export class ReservationStep {
     transaction: RawQueries,
     admissions: readonly { job: ReservableJob; quote: unknown }[],
   ): Promise<(ReservationRefused | null)[]> {
-    const wishes = admissions.map(({ job, quote }) => {
+    const requests = admissions.map(({ job, quote }) => {
       if (!(quote instanceof JobQuote)) throw new Error(`The job ${job.requestId} came without a quote.`);
       return { job, quote };
     });
-    const reserved = await new LedgerRepository(transaction).reserve(wishes);
-    return reserved.map(({ result, grantableNano, balanceBefore }, place) => {
-      const quote = wishes[place]?.quote;
+    const reserved = await new LedgerRepository(transaction).reserve(requests);
+    return reserved.map(({ result, grantableNano, balanceBefore }, position) => {
+      const quote = requests[position]?.quote;
       if (quote) quote.balanceBefore = balanceBefore;
       return result === 'reserved' || result === 'repeated' ? null : new ReservationRefused(result, grantableNano);
     });

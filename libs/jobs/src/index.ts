@@ -17,6 +17,7 @@ export { DeleteExpiredLinksSweep } from './media/downloads/delete-expired-links.
 export { DownloadLinksRepository } from './media/downloads/download-links.repository.js';
 export { DownloadService } from './media/downloads/download.service.js';
 export { MediaClosing } from './media/media-closing.js';
+export type { MediaDelivery, MediaJob } from './media/media-job.js';
 export { type MediaJobKey, MediaJobsRepository } from './media/media-jobs.repository.js';
 export { ProgressRecorder } from './media/progress-recorder.js';
 export { DeleteExpiredArtifactsSweep } from './recovery/delete-expired-artifacts.sweep.js';

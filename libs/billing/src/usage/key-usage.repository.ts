@@ -13,6 +13,7 @@ export interface KeySpending {
 
 /** Spending of keys, by a few rows each however much they are used. */
 export class KeyUsageRepository {
+  // SQL: the windows of many keys are summed in one statement, by the day of the ledger.
   constructor(private readonly prisma: PrismaService) {}
 
   /** By key id. Keys that nobody has are absent. */

@@ -5,7 +5,7 @@ import { type Currency, nanosPerUsd, newRequestId } from '#common';
 import { PrismaService } from '#platform/prisma';
 import { expectInvariant } from '#test/invariant';
 import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
-import type { ChargeLine } from '../charge-line.js';
+import type { ChargeLine } from '#model-registry/manifest';
 import { JobQuote } from '../job-quote.js';
 import { LedgerRepository } from '../ledger.repository.js';
 import { LedgerService } from '../ledger.service.js';

@@ -1,5 +1,6 @@
 import { PlatformError } from '#common';
-import type { SequenceEnd, SequenceRequest, TokenScore } from '../scheduler/sequence.js';
+import type { TokenScore } from '../sampling/token-score.js';
+import type { SequenceEnd, SequenceRequest } from '../scheduler/sequence.js';
 import type { SequenceScheduler } from '../scheduler/sequence-scheduler.js';
 import {
   type BuiltPrompt,
@@ -20,7 +21,7 @@ import type {
   TextGenerationEvent,
   TextGenerationRequest,
   TextGenerationSink,
-} from './text-generation.js';
+} from '../contract/text-generation.js';
 
 /** The text side of a model: everything between characters and token ids. */
 export interface TextSide {

@@ -1,5 +1,5 @@
 import { PlatformError } from '#common';
-import type { SamplingOptions } from '../engines/text-generation.js';
+import type { SamplingOptions } from '../contract/text-generation.js';
 import { argmax, type Candidates, keepBest, newCandidates, takeBest } from './best-few.js';
 import { dynamicTemperature } from './dynamic-temperature.js';
 import type { LogitsBatch } from './logits-batch.js';
@@ -91,9 +91,9 @@ export class TokenSampler {
     const unit = (this.pendingUnit ??= this.random.nextUnit());
     const rest = this.restOutside(best, batch, row);
     if (!rest) return undecided;
-    const place = drawFromBest(best, rest, this.settings, unit);
-    this.missRate += smoothing * (this.missOf(best, rest.high, place) - this.missRate);
-    return this.settle(place === undecided ? undecided : (best.ids[place] ?? undecided));
+    const position = drawFromBest(best, rest, this.settings, unit);
+    this.missRate += smoothing * (this.missOf(best, rest.high, position) - this.missRate);
+    return this.settle(position === undecided ? undecided : (best.ids[position] ?? undecided));
   }
 
   /** Null when nothing is known of the tokens outside and they matter. */
@@ -114,8 +114,8 @@ export class TokenSampler {
   }
 
   /** What this row says about the chance of a miss: the weight outside, or the miss itself where a border decides. */
-  private missOf(best: Candidates, restHigh: number, place: number): number {
-    if (this.settings.topP < 1 || this.settings.minP > 0) return place === undecided ? 1 : 0;
+  private missOf(best: Candidates, restHigh: number, position: number): number {
+    if (this.settings.topP < 1 || this.settings.minP > 0) return position === undecided ? 1 : 0;
     return restHigh / (restHigh + candidateMass(best, this.settings.temperature));
   }
 
@@ -145,8 +145,8 @@ export class TokenSampler {
     const needsMass = settings.topK === 0 || settings.topK > best.count;
     const mass = needsMass ? totalMass(logits, best.values[0] ?? 0, temperature) : 0;
     const outside = needsMass && best.count < logits.length ? Math.max(0, mass - candidateMass(best, temperature)) : 0;
-    const place = drawFromBest(best, { low: outside, high: outside }, settings, unit);
-    if (place !== undecided) return best.ids[place] ?? 0;
+    const position = drawFromBest(best, { low: outside, high: outside }, settings, unit);
+    if (position !== undecided) return best.ids[position] ?? 0;
     return drawFromAll(logits, best, mass, settings, unit);
   }
 

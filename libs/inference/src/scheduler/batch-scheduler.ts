@@ -1,6 +1,6 @@
 import { PlatformError, Histogram } from '#common';
-import { stepBounds } from '../engines/engine-stats.js';
-import type { TextEngineStats } from '../engines/text-generation.js';
+import { stepBounds } from '../contract/engine-stats.js';
+import type { TextEngineStats } from '../contract/text-generation.js';
 import type { LogitsBatch } from '../sampling/logits-batch.js';
 import { undecided } from '../sampling/narrow-draw.js';
 import { scoreToken } from '../sampling/token-score.js';

@@ -43,6 +43,7 @@ const lifetime = '24 hours';
 
 /** Rows of idempotency keys. Whoever writes names the request it writes for: another one may have taken the key. */
 export class IdempotencyRepository {
+  // SQL: a key is claimed, held and taken over by single statements that compare with the database's clock.
   constructor(private readonly prisma: PrismaService) {}
 
   /** True when nobody had the key; of any number at once, one. Never waits for the one that has it. */

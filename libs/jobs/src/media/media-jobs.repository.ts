@@ -35,6 +35,7 @@ const recentRuns = 200;
 
 /** The rows of async jobs. Every time is the database's. */
 export class MediaJobsRepository {
+  // SQL: these rows change in the transactions of admission and closing, and the database computes their times.
   constructor(private readonly prisma: PrismaService) {}
 
   /** Joins the transaction that admits the job. */

@@ -20,6 +20,7 @@ export class RefusalLogRepository {
       data: refusals.map(({ atMs, ...line }) => ({ ...line, createdAt: new Date(atMs) })),
     });
     const accounts = [...new Set(refusals.map(({ accountId }) => accountId))];
+    // SQL: Prisma has no window functions.
     await this.prisma.$executeRaw`
       DELETE FROM rate_limit_log WHERE id IN (
         SELECT id FROM (

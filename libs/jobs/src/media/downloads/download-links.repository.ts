@@ -13,6 +13,7 @@ interface LinkRow {
 
 /** What has become of download links. Every time is the database's. */
 export class DownloadLinksRepository {
+  // SQL: each use is counted and checked in one statement, so that no two requests share the last download.
   constructor(private readonly prisma: PrismaService) {}
 
   /** Counts a request, whatever becomes of it. Answers how many there were within the window, this one included. */

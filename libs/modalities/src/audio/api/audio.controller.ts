@@ -17,14 +17,8 @@ import {
 } from '#jobs/api';
 import { needsFfmpeg } from '#media';
 import { Access, Billed, callerOf, LimitedByModel, validateWire } from '#platform/http';
-import {
-  audioJob,
-  type AudioPricing,
-  type AudioSize,
-  type AudioUnits,
-  quoteAudio,
-  unitsOfAudio,
-} from '../contract/index.js';
+import type { Pricing } from '#model-registry/manifest';
+import { audioJob, type AudioSize, type AudioUnits, quoteAudio, unitsOfAudio } from '../contract/index.js';
 import {
   CompleteAudioRequest,
   QueueAudioRequest,
@@ -63,7 +57,7 @@ export class AudioController {
     const { duration_seconds: given, character_count: characters } = wire;
     // Music has a length even where none is named; a text has the one that it takes to say it.
     const seconds = manifest.type === 'music' ? secondsOfMusic(given, musicModel(manifest)) : given;
-    const pricing = (await this.services.price(manifest.id, request.id)).pricing as AudioPricing | null;
+    const pricing = (await this.services.price(manifest.id, request.id)).pricing;
     const size = { characters: characters ?? null, seconds: isGiven(seconds) ? Number(seconds) : null };
     return presentQuote(quoteAudio(unitsOrRefusal(pricing, size), pricing));
   }
@@ -92,7 +86,7 @@ export class AudioController {
     if (needsFfmpeg(options.format)) services.media.require();
     const { tokenReservation } = await services.limit({ request, reply }, { model: manifest });
     const price = await services.price(manifest.id, request.id);
-    const pricing = price.pricing as AudioPricing | null;
+    const pricing = price.pricing;
     const size = { characters: charactersOf(options.text), seconds: options.music?.seconds ?? null };
     const units = unitsOrRefusal(pricing, size);
     const quote = new JobQuote(quoteAudio(units, pricing), price);
@@ -145,7 +139,7 @@ export class AudioController {
   }
 }
 
-function unitsOrRefusal(pricing: AudioPricing | null, size: AudioSize): AudioUnits {
+function unitsOrRefusal(pricing: Pricing | null, size: AudioSize): AudioUnits {
   const units = unitsOfAudio(pricing, size);
   if (typeof units !== 'string') return units;
   const given = units === 'duration_seconds' && size.seconds !== null;

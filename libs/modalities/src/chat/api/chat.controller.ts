@@ -16,7 +16,7 @@ import {
 } from '#jobs/api';
 import { Billed, callerOf, disconnectSignal, LimitedByModel, validateWire } from '#platform/http';
 import type { ResolvedModel } from '#model-registry';
-import type { ModelManifest, TextConstraints, TextPricing } from '#model-registry/manifest';
+import type { ModelManifest, TextConstraints } from '#model-registry/manifest';
 import type { ChatEvent } from '../contract/chat.events.js';
 import { type ChatJobPayload, chatJob } from '../contract/chat.job.js';
 import { ChatCompletionRequest } from '../contract/chat.request.js';
@@ -136,7 +136,7 @@ export class ChatController {
   ): Promise<Admitted> {
     const { services } = this;
     const { contextLength, maxCompletionTokens } = chatModel(resolved);
-    const tariff = { contextLength, maxCompletionTokens, pricing: price.pricing as TextPricing | null };
+    const tariff = { contextLength, maxCompletionTokens, pricing: price.pricing };
     const job = {
       requestId: request.id,
       caller: callerOf(request),
@@ -170,7 +170,7 @@ export class ChatController {
       modelId: price.modelId,
       n: chat.payload.n,
       withLogprobs: chat.payload.topLogprobs !== null,
-      pricing: price.pricing as TextPricing | null,
+      pricing: price.pricing,
       heldDiemNano,
       parameters: chat.parameters,
     };

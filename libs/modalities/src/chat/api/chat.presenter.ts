@@ -1,5 +1,5 @@
 import type { NanoUsd, TokenUsage } from '#common';
-import type { TextPricing } from '#model-registry/manifest';
+import type { Pricing } from '#model-registry/manifest';
 import type { ChatEvent, TextDeltaEvent, TokenLogprob } from '../contract/chat.events.js';
 import { chatCost } from '../contract/chat.meter.js';
 import type {
@@ -20,7 +20,7 @@ export interface ChatCompletionHead {
   modelId: string;
   n: number;
   withLogprobs: boolean;
-  pricing: TextPricing | null;
+  pricing: Pricing | null;
   /** DIEM that the request holds. */
   heldDiemNano: NanoUsd;
   parameters: ChatEffectiveParameters;

@@ -15,7 +15,7 @@ import type { ModelManifest } from '#model-registry/manifest';
 import { Billed, callerOf, disconnectSignal, LimitedByModel, validateWire } from '#platform/http';
 import type { EmbeddingEvent } from '../contract/embedding.events.js';
 import { embeddingJob, type EmbeddingJobPayload } from '../contract/embedding.job.js';
-import { type EmbeddingPricing, quoteEmbedding } from '../contract/embedding.meter.js';
+import { quoteEmbedding } from '../contract/embedding.meter.js';
 import { EmbeddingRequest } from '../contract/embedding.request.js';
 import { EmbeddingApiDocument } from './embedding.document.js';
 import { embeddingMembers, normalizeEmbedding } from './embedding.normalizer.js';
@@ -69,7 +69,7 @@ export class EmbeddingController {
     { manifest, payload, price, allowed, disconnected }: AdmissibleEmbedding,
   ): Promise<{ vectors: Buffer[]; usage: JobUsage }> {
     const { maxInputTokens } = embeddingMembers(manifest);
-    const tariff = { maxInputTokens, pricing: price.pricing as EmbeddingPricing | null };
+    const tariff = { maxInputTokens, pricing: price.pricing };
     const quote = new JobQuote(quoteEmbedding(payload.texts, tariff), price);
     const job = {
       requestId: request.id,

@@ -1,12 +1,6 @@
 import { PlatformError } from '#common';
 import type { InferenceServices } from '#jobs/api';
-import {
-  additionalInputs,
-  type ImageJobPayload,
-  maxImagePixels,
-  type ImageJobPricing,
-  unitOfImage,
-} from '../contract/index.js';
+import { additionalInputs, type ImageJobPayload, maxImagePixels, unitOfImage } from '../contract/index.js';
 import { assertOperation, editFormat, isRedrawn, plainPayload, promptLimitOf } from './edit-payloads.js';
 import { type EditOrder, planEdit, sizeOfEdit } from './edit-plan.js';
 import { enhancePrompt } from './enhance-prompt.js';
@@ -33,7 +27,7 @@ export async function editImages(
     taken.push(await inputReader.take(image, { param, urls: true, minPixels, maxPixels: maxImagePixels }));
   }
   const admitted = await admitImage(services, exchange, resolved);
-  const pricing = admitted.price.pricing as ImageJobPricing | null;
+  const pricing = admitted.price.pricing;
   const priceOfImage = unitOfImage(pricing, { flat: 'inpaint', ...plan });
   const [base] = taken;
   const safeMode = wire.safe_mode ?? true;

@@ -6,7 +6,7 @@ import type { ResolvedModel } from '#model-registry';
 import { Access, Billed, disconnectSignal, LimitedByModel, validateWire } from '#platform/http';
 import { GenerateImageRequest, SimpleGenerateImageRequest } from '../contract/generate.request.js';
 import type { ImageStyleList } from '../contract/image.response.js';
-import { enhancementUnit, type ImageJobPricing } from '../contract/index.js';
+import { enhancementUnit } from '../contract/index.js';
 import { assertOperation, promptLimitOf } from './edit-payloads.js';
 import { enhancePrompt } from './enhance-prompt.js';
 import { normalizeGenerate } from './image.normalizer.js';
@@ -79,7 +79,7 @@ export class GenerateImageController {
     assertOperation(resolved.manifest, 'generate');
     const price = await this.services.price(resolved.manifest.id, exchange.request.id);
     const { manifest } = resolved;
-    const pricing = price.pricing as ImageJobPricing | null;
+    const pricing = price.pricing;
     // What is wrong with a request is said before it counts against a limit, and before anything is rewritten.
     const payload = normalizeGenerate(wire, manifest, pricing);
     const admitted = await admitImage(this.services, exchange, resolved);

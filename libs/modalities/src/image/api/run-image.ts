@@ -10,7 +10,6 @@ import {
   type ImageEvent,
   imageJob,
   type ImageJobPayload,
-  type ImageJobPricing,
   type ImageReadyEvent,
   quoteImages,
 } from '../contract/index.js';
@@ -82,7 +81,7 @@ export async function runImage(
   payload: ImageJobPayload,
 ): Promise<FinishedImages> {
   const units = { ...payload.extraUnits, [payload.priceOfImage]: payload.seeds.length };
-  const quote = new JobQuote(quoteImages(units, price.pricing as ImageJobPricing | null), price);
+  const quote = new JobQuote(quoteImages(units, price.pricing), price);
   const job = {
     requestId: request.id,
     caller: callerOf(request),

@@ -19,7 +19,7 @@ import type { ModelManifest } from '#model-registry/manifest';
 import { Billed, callerOf, disconnectSignal, LimitedByModel, validateWire } from '#platform/http';
 import type { SpeechEvent } from '../contract/speech.events.js';
 import { speechJob, type SpeechJobPayload } from '../contract/speech.job.js';
-import { quoteSpeech, type SpeechPricing } from '../contract/speech.meter.js';
+import { quoteSpeech } from '../contract/speech.meter.js';
 import { SpeechRequest } from '../contract/speech.request.js';
 import { AudioRelay } from './audio-relay.js';
 import { SpeechApiDocument } from './speech.document.js';
@@ -98,7 +98,7 @@ export class SpeechController {
   ): Promise<JobStream<SpeechEvent>> {
     const { services } = this;
     const price = await services.price(manifest.id, request.id);
-    const quote = new JobQuote(quoteSpeech(payload.text, price.pricing as SpeechPricing | null), price);
+    const quote = new JobQuote(quoteSpeech(payload.text, price.pricing), price);
     const job = {
       requestId: request.id,
       caller: callerOf(request),

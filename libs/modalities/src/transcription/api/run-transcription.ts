@@ -4,7 +4,7 @@ import type { OpenRequest } from '#jobs';
 import { balanceHeaders, type InferenceServices, runRequest } from '#jobs/api';
 import type { TranscriptionEvent } from '../contract/transcription.events.js';
 import { transcriptionJob, type TranscriptionJobPayload } from '../contract/transcription.job.js';
-import { quoteTranscription, type TranscriptionPricing } from '../contract/transcription.meter.js';
+import { quoteTranscription } from '../contract/transcription.meter.js';
 import type { TakenRecording } from './recording-input-reader.js';
 import { Transcript } from './transcription.presenter.js';
 
@@ -24,7 +24,7 @@ export interface TranscriptionOrder {
 export async function runTranscription(services: InferenceServices, order: TranscriptionOrder): Promise<Transcript> {
   const { modelId, recording, wishes, disconnected } = order;
   const price = await services.price(modelId, order.requestId);
-  const pricing = price.pricing as TranscriptionPricing | null;
+  const pricing = price.pricing;
   const quote = new JobQuote(quoteTranscription(recording.quotedSeconds, pricing), price);
   const payload: TranscriptionJobPayload = {
     ...wishes,

@@ -1,12 +1,12 @@
 import { PlatformError } from '#common';
 import type { VideoProbe } from '#media';
+import type { Pricing } from '#model-registry/manifest';
 import {
   unitOfMaking,
   unitOfUpscaling,
   unitsOfMaking,
   unitsOfUpscaling,
   type VideoJobPayload,
-  type VideoPricing,
 } from '../contract/index.js';
 import { shortSideOf } from './made-size.js';
 import type { VideoInputReader } from './video-input-reader.js';
@@ -33,7 +33,7 @@ export async function videoPayload(
   }: {
     model: VideoModel;
     inputReader: VideoInputReader;
-    pricing: VideoPricing | null;
+    pricing: Pricing | null;
   },
 ): Promise<VideoJobPayload> {
   refuseUnpriced(model, pricing, pricedChoiceOf(plan, pricing));
@@ -83,7 +83,7 @@ export async function videoPayload(
   return { ...open, operation: 'upscale', inputs: [artifactId], scale: plan.factor, units };
 }
 
-function pricedChoiceOf(plan: VideoPlan, pricing: VideoPricing | null): PricedChoice {
+function pricedChoiceOf(plan: VideoPlan, pricing: Pricing | null): PricedChoice {
   if (plan.operation === 'upscale') return { unit: unitOfUpscaling(plan.factor), param: 'upscale_factor' };
   if (plan.operation === 'double-rate') return { unit: unitOfMaking(pricing, null), param: 'video_url' };
   return { unit: unitOfMaking(pricing, plan.resolution), param: 'resolution' };

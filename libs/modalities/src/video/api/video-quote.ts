@@ -1,11 +1,5 @@
-import {
-  unitOfMaking,
-  unitOfUpscaling,
-  unitsOfMaking,
-  unitsOfUpscaling,
-  type VideoPricing,
-  type VideoUnits,
-} from '../contract/index.js';
+import type { Pricing } from '#model-registry/manifest';
+import { unitOfMaking, unitOfUpscaling, unitsOfMaking, unitsOfUpscaling, type VideoUnits } from '../contract/index.js';
 import type { QuoteVideoRequest } from '../contract/video.request.js';
 import type { VideoModel } from './video.model.js';
 import { factorOf } from './video.normalizer.js';
@@ -14,7 +8,7 @@ import { openSecondsOf, secondsOf } from './video-seconds.js';
 
 export interface QuoteParts {
   model: VideoModel;
-  pricing: VideoPricing | null;
+  pricing: Pricing | null;
   /** Fetches a video and answers how long it is, in seconds; asked at most once, and only for a request without fault. */
   measure: (url: string) => Promise<number>;
 }

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { PlatformError } from '#common';
 import type { InferenceServices } from '#jobs/api';
 import { exampleManifest } from '#test/example-manifest';
-import type { VideoPricing } from '../contract/index.js';
+import type { Pricing } from '#model-registry/manifest';
 import { VideoController } from './video.controller.js';
 
 const families = {
@@ -25,7 +25,7 @@ const usualPricing = { per_second: price, upscale: { '2x': price } };
 interface QuoteCircumstances {
   offline?: boolean;
   limited?: boolean;
-  pricing?: VideoPricing | null;
+  pricing?: Pricing | null;
 }
 
 function manifestOf(kind: keyof typeof families, members: object = {}) {
@@ -149,7 +149,7 @@ describe('a quote', () => {
 
 describe('a video that is delivered by link', () => {
   /** Queues one; answers how long the place of its result is reserved, and the code of what was wrong. */
-  async function queue(pricing: VideoPricing) {
+  async function queue(pricing: Pricing) {
     const lifetimes: (number | undefined)[] = [];
     const manifest = manifestOf('generator', { private_delivery: true });
     const resolved = { manifest, offline: false, resolvedBy: 'id', suffix: {}, deprecation: null, disabled: false };

@@ -17,7 +17,7 @@ import {
 } from '#jobs/api';
 import type { ResolvedModel } from '#model-registry';
 import { Billed, callerOf, disconnectSignal, LargeBody, LimitedByModel, validateWire } from '#platform/http';
-import { quoteVideo, videoJob, type VideoPricing } from '../contract/index.js';
+import { quoteVideo, videoJob } from '../contract/index.js';
 import {
   CompleteVideoRequest,
   QueueVideoRequest,
@@ -55,7 +55,7 @@ export class VideoController {
     const resolved = await this.services.resolve(wire.model, 'video', request);
     void reply.headers(modelHeaders(resolved));
     const model = videoModel(resolved.manifest);
-    const pricing = (await this.services.price(model.id, request.id)).pricing as VideoPricing | null;
+    const pricing = (await this.services.price(model.id, request.id)).pricing;
     const measure = (url: string): Promise<number> => this.measure({ request, reply }, { url, model, resolved });
     const units = await quotedUnits(wire, { model, pricing, measure });
     return { quote: displayNanos(quoteVideo(units, pricing)) };
@@ -167,7 +167,7 @@ export class VideoController {
   ): Promise<VideoQueueResponse> {
     const { services } = this;
     const price = await services.price(model.id, request.id);
-    const pricing = price.pricing as VideoPricing | null;
+    const pricing = price.pricing;
     const made = await videoPayload(plan, { model, inputReader, pricing });
     const resultId = model.privateDelivery ? this.reserveResult() : null;
     const payload = { ...made, resultId };

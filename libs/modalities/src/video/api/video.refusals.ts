@@ -1,5 +1,6 @@
 import { charactersOf, PlatformError } from '#common';
-import { hasPrice, type VideoPricing } from '../contract/index.js';
+import type { Pricing } from '#model-registry/manifest';
+import { hasPrice } from '../contract/index.js';
 import type { QueueVideoRequest } from '../contract/video.request.js';
 import type { VideoModel } from './video.model.js';
 
@@ -71,7 +72,7 @@ export interface PricedChoice {
 }
 
 /** Throws `INVALID_REQUEST` where the model has prices, and none for this. */
-export function refuseUnpriced({ id }: VideoModel, pricing: VideoPricing | null, { unit, param }: PricedChoice): void {
+export function refuseUnpriced({ id }: VideoModel, pricing: Pricing | null, { unit, param }: PricedChoice): void {
   if (hasPrice(pricing, unit)) return;
   throw refusal(`the model ${id} has no price for this ${param}`, param, 'custom');
 }
