@@ -6,7 +6,7 @@ import { parse } from 'yaml';
 import { ApiModule } from '../../apps/api/src/api.module.js';
 import type { ApiServices } from '../../apps/api/src/api-services.js';
 import { buildDocument } from '../../apps/api/src/documentation.js';
-import { Drain } from '../../apps/api/src/http/drain.js';
+import { Drain } from '#gateway';
 import { Metrics } from '#platform/metrics';
 import { differencesOf, safetyClassifier, type KnownDifference } from './openapi-differences.js';
 import type { OpenapiDocument } from './openapi-facts.js';

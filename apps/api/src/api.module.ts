@@ -2,7 +2,7 @@ import { type DynamicModule, Module } from '@nestjs/common';
 import { RouterModule } from '@nestjs/core';
 import { ModelRegistryService } from '#model-registry';
 import { DownloadService } from '#jobs';
-import { inferenceServices } from '#jobs/api';
+import { inferenceServices } from '#gateway';
 import { Readiness } from '#platform/health';
 import { Metrics } from '#platform/metrics';
 import { accountProviders } from './account-services.js';

@@ -1,11 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import type { InferenceServices } from '#jobs/api';
+import { type InferenceServices, StoreBudgets } from '#gateway';
 import type { ResolveRequest } from '#model-registry';
 import type { ApiConfig } from '#platform/config';
 import type { RequestCaller } from '#platform/http';
 import { Metrics } from '#platform/metrics';
 import type { ApiServices } from './api-services.js';
-import { StoreBudgets } from './http/store-budgets.js';
 import { inferenceServicesOf } from './inference-services.js';
 
 const metricsOf = () => new Metrics('api', { processMetrics: false });

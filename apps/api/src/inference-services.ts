@@ -1,9 +1,6 @@
-import { assertModelPrivacy, type InferenceServices } from '#jobs/api';
+import { applyModelLimit, assertModelPrivacy, type InferenceServices, openaiError, regionOf } from '#gateway';
 import type { Metrics } from '#platform/metrics';
 import type { ApiServices } from './api-services.js';
-import { openaiError } from './http/error-envelope.js';
-import { regionOf } from './http/caller-region.js';
-import { applyModelLimit } from './http/rate-limit.guard.js';
 import { rewriteText } from './rewrite-text.js';
 
 /** What every slice asks of its process. */

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { type JobUsage, noTokens, PlatformError } from '#common';
 import type { JobQuote } from '#billing';
 import type { OpenRequest } from '#jobs';
-import type { InferenceServices, RewriteOptions } from '#jobs/api';
+import type { InferenceServices, RewriteOptions } from '#gateway';
 import type { ChatJobPayload } from '#modalities/chat/contract';
 import { exampleManifest } from '#test/example-manifest';
 import { rewriteText } from './rewrite-text.js';

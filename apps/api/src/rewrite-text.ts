@@ -1,6 +1,6 @@
 import { JobQuote } from '#billing';
 import { newRequestId } from '#common';
-import { type InferenceServices, type RewriteOptions, runRequest } from '#jobs/api';
+import { type InferenceServices, type RewriteOptions, runRequest } from '#gateway';
 import { type ChatEvent, chatJob, type ChatJobPayload } from '#modalities/chat/contract';
 import type { Logger } from '#platform/logging';
 

@@ -14,7 +14,7 @@ import {
   modelHeaders,
   queueMedia,
   sendMedia,
-} from '#jobs/api';
+} from '#gateway';
 import { needsFfmpeg } from '#media';
 import { Access, Billed, callerOf, LimitedByModel, validateWire } from '#platform/http';
 import {

@@ -1,5 +1,5 @@
 import { PlatformError } from '#common';
-import type { InferenceServices, ModelRequester } from '#jobs/api';
+import type { InferenceServices, ModelRequester } from '#gateway';
 import type { ResolvedModel } from '#model-registry';
 import type { ModelManifest } from '#model-registry/manifest';
 import { type LongAudioFormat, longAudioFormats, usualPromptCharacters } from '../contract/index.js';

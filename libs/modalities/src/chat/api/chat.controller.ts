@@ -13,7 +13,7 @@ import {
   type JobStream,
   modelHeaders,
   openJobStream,
-} from '#jobs/api';
+} from '#gateway';
 import { Billed, callerOf, disconnectSignal, LimitedByModel, validateWire } from '#platform/http';
 import type { ResolvedModel } from '#model-registry';
 import type { ModelManifest, TextConstraints, TextPricing } from '#model-registry/manifest';

@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify';
 import { PlatformError, type TokenUsage } from '#common';
-import { ClientDisconnectedError } from '#jobs/api';
+import { ClientDisconnectedError } from '#gateway';
 import { sseData, SseWriter, type SseWriterOptions } from '#platform/http';
 import type { ChatEvent } from '../contract/chat.events.js';
 import { type ChatCompletionHead, ChatChunkPresenter } from './chat.presenter.js';

@@ -10,7 +10,7 @@ import {
   inferenceServices,
   modelHeaders,
   runRequest,
-} from '#jobs/api';
+} from '#gateway';
 import type { ModelManifest } from '#model-registry/manifest';
 import { Billed, callerOf, disconnectSignal, LimitedByModel, validateWire } from '#platform/http';
 import type { EmbeddingEvent } from '../contract/embedding.events.js';

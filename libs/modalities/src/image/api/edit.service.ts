@@ -1,5 +1,5 @@
 import { PlatformError } from '#common';
-import type { InferenceServices } from '#jobs/api';
+import type { InferenceServices } from '#gateway';
 import {
   additionalInputs,
   type ImageJobPayload,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { RewriteOptions } from '#jobs/api';
+import type { RewriteOptions } from '#gateway';
 import { enhancePrompt, type PromptOptions } from './enhance-prompt.js';
 import type { ImageHttpExchange } from './run-image.js';
 

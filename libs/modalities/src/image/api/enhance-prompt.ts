@@ -1,4 +1,4 @@
-import type { InferenceServices } from '#jobs/api';
+import type { InferenceServices } from '#gateway';
 import { callerOf } from '#platform/http';
 import { enhancementNano, enhancementUnit, type ImageUnits } from '../contract/index.js';
 import type { ImageHttpExchange } from './run-image.js';

@@ -1,7 +1,7 @@
 import { Controller, Get, Inject, Post, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { PlatformError } from '#common';
-import { ClientDisconnectedError, type InferenceServices, inferenceServices } from '#jobs/api';
+import { ClientDisconnectedError, type InferenceServices, inferenceServices } from '#gateway';
 import type { ResolvedModel } from '#model-registry';
 import { Access, Billed, disconnectSignal, LimitedByModel, validateWire } from '#platform/http';
 import { GenerateImageRequest, SimpleGenerateImageRequest } from '../contract/generate.request.js';

@@ -1,7 +1,7 @@
 import { Controller, Inject, Post, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { PlatformError } from '#common';
-import { ClientDisconnectedError, type InferenceServices, inferenceServices } from '#jobs/api';
+import { ClientDisconnectedError, type InferenceServices, inferenceServices } from '#gateway';
 import { Billed, FormBody, disconnectSignal, LimitedByModel, Multipart, readBody } from '#platform/http';
 import {
   BackgroundRemoveImageRequest,

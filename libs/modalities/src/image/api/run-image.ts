@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { JobQuote, type ModelPrice } from '#billing';
 import { PlatformError } from '#common';
-import { balanceHeaders, type InferenceServices, modelHeaders, runRequest } from '#jobs/api';
+import { balanceHeaders, type InferenceServices, modelHeaders, runRequest } from '#gateway';
 import type { ResolvedModel } from '#model-registry';
 import type { ModelType } from '#model-registry/manifest';
 import { callerOf } from '#platform/http';

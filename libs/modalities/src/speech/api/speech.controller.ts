@@ -13,7 +13,7 @@ import {
   type JobStream,
   modelHeaders,
   openJobStream,
-} from '#jobs/api';
+} from '#gateway';
 import { audioContentTypes, withAudioLength } from '#media';
 import type { ModelManifest } from '#model-registry/manifest';
 import { Billed, callerOf, disconnectSignal, LimitedByModel, validateWire } from '#platform/http';

@@ -1,7 +1,7 @@
 import { Controller, Inject, Post, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { PlatformError } from '#common';
-import { type InferenceServices, inferenceServices, modelHeaders } from '#jobs/api';
+import { type InferenceServices, inferenceServices, modelHeaders } from '#gateway';
 import { Billed, callerOf, disconnectSignal, LimitedByModel, Multipart, readBody } from '#platform/http';
 import { maxSampleBytes, VoiceRequest } from '../contract/voice.request.js';
 import type { VoiceResponse } from '../contract/voice.response.js';

@@ -1,7 +1,7 @@
 import { JobQuote } from '#billing';
 import type { Caller } from '#accounts';
 import type { OpenRequest } from '#jobs';
-import { balanceHeaders, type InferenceServices, runRequest } from '#jobs/api';
+import { balanceHeaders, type InferenceServices, runRequest } from '#gateway';
 import type { TranscriptionEvent } from '../contract/transcription.events.js';
 import { transcriptionJob, type TranscriptionJobPayload } from '../contract/transcription.job.js';
 import { quoteTranscription, type TranscriptionPricing } from '../contract/transcription.meter.js';

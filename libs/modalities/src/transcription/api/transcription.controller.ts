@@ -1,7 +1,7 @@
 import { Controller, Inject, Post, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { PlatformError } from '#common';
-import { ClientDisconnectedError, type InferenceServices, inferenceServices, modelHeaders } from '#jobs/api';
+import { ClientDisconnectedError, type InferenceServices, inferenceServices, modelHeaders } from '#gateway';
 import { Billed, callerOf, disconnectSignal, LimitedByModel, Multipart, readBody } from '#platform/http';
 import { discard } from '#storage';
 import { maxFileBytes, TranscriptionRequest } from '../contract/transcription.request.js';

@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { describe, expect, it } from 'vitest';
 import { PlatformError } from '#common';
-import type { InferenceServices } from '#jobs/api';
+import type { InferenceServices } from '#gateway';
 import { exampleManifest } from '#test/example-manifest';
 import type { VideoPricing } from '../contract/index.js';
 import { VideoController } from './video.controller.js';

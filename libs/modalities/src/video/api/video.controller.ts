@@ -14,7 +14,7 @@ import {
   modelHeaders,
   queueMedia,
   sendMedia,
-} from '#jobs/api';
+} from '#gateway';
 import type { ResolvedModel } from '#model-registry';
 import { Billed, callerOf, disconnectSignal, LargeBody, LimitedByModel, validateWire } from '#platform/http';
 import { quoteVideo, videoJob, type VideoPricing } from '../contract/index.js';

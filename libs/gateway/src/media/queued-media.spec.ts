@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events';
 import { Readable } from 'node:stream';
 import type { FastifyReply } from 'fastify';
 import { describe, expect, it } from 'vitest';
-import type { MediaJob } from '../media/media-job.js';
+import type { MediaJob } from '#jobs';
 import { findMedia, type QueuedMediaDependencies, sendMedia } from './queued-media.js';
 
 function setUp() {

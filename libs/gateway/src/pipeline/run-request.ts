@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { JobUsage } from '#common';
 import type { ReplyEvent } from '#queue';
-import type { OpenRequest } from '../admission/admission.service.js';
+import type { OpenRequest } from '#jobs';
 import type { InferenceServices } from './inference-services.js';
 import { type AbortSources, JobStream } from './job-stream.js';
 

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { errorEntry, PlatformError } from '#common';
 import type { AccountsService } from '#accounts';
 import { addAuthGuard } from './auth.guard.js';
-import { StoreBudgets } from './store-budgets.js';
+import { StoreBudgets } from '../pipeline/store-budgets.js';
 
 const accounts = {
   authenticate: (bearer: string) =>

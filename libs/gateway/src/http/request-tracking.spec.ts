@@ -3,9 +3,9 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createLogger } from '#platform/logging';
 import type { Metrics } from '#platform/metrics';
 import { noTracing } from '#platform/tracing';
-import { Drain } from './drain.js';
+import { Drain } from '../pipeline/drain.js';
 import { addRequestTracking } from './request-tracking.js';
-import { StoreBudgets } from './store-budgets.js';
+import { StoreBudgets } from '../pipeline/store-budgets.js';
 
 let server: FastifyInstance;
 let drain: Drain;

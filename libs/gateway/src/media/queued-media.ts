@@ -5,10 +5,9 @@ import { type ErrorCode, errorEntry, PlatformError } from '#common';
 import type { ModelManifest, ModelType } from '#model-registry/manifest';
 import { callerOf } from '#platform/http';
 import type { ArtifactStore } from '#storage';
-import type { MediaJob } from '../media/media-job.js';
-import type { MediaJobKey, MediaJobsRepository } from '../media/media-jobs.repository.js';
-import type { InferenceServices, RequestSettings } from './inference-services.js';
-import type { LimitedRequest } from './model-limit.js';
+import type { MediaJob, MediaJobKey, MediaJobsRepository } from '#jobs';
+import type { InferenceServices, RequestSettings } from '../pipeline/inference-services.js';
+import type { LimitedRequest } from '../limits/model-limit.js';
 
 /* The second half of an async job's life: whoever queued it asks how it is doing, takes the result, and lets it go. */
 

@@ -1,13 +1,14 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { RecentBalances } from '#billing';
 import { BudgetSpent } from '#common';
-import { type AdmittedUse, balanceHeaders, type ModelDemand } from '#jobs/api';
 import { callerOf, type RequestCaller, type RouteSettings } from '#platform/http';
 import { limitClassOf, type LimitDecision, type RateLimiter } from '#rate-limit';
-import { isApiRoute } from './api-route.js';
-import type { RefuseUnauthenticated } from './auth.guard.js';
-import { callerAddress } from './caller-address.js';
-import type { StoreBudgets } from './store-budgets.js';
+import { isApiRoute } from '../access/api-route.js';
+import type { RefuseUnauthenticated } from '../access/auth.guard.js';
+import { callerAddress } from '../access/caller-address.js';
+import { balanceHeaders } from '../pipeline/request-headers.js';
+import type { StoreBudgets } from '../pipeline/store-budgets.js';
+import type { AdmittedUse, ModelDemand } from './model-limit.js';
 
 declare module 'fastify' {
   interface FastifyRequest {

@@ -8,10 +8,9 @@ import type { ResolvedModel } from '#model-registry';
 import type { ModelType } from '#model-registry/manifest';
 import type { ReplyStream } from '#queue';
 import type { ArtifactStore } from '#storage';
-import type { OpenRequest } from '../admission/admission.service.js';
-import type { MediaJobsRepository } from '../media/media-jobs.repository.js';
+import type { MediaJobsRepository, OpenRequest } from '#jobs';
 import type { AvailabilityLease } from './job-stream.js';
-import type { AdmittedUse, LimitedRequest, ModelDemand } from './model-limit.js';
+import type { AdmittedUse, LimitedRequest, ModelDemand } from '../limits/model-limit.js';
 
 /** Who asks for a model: the headers say where from, the key which models it may call; without one, all. */
 export type ModelRequester = Pick<FastifyRequest, 'headers' | 'caller'> & { id?: string };

@@ -3,7 +3,7 @@ import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException } from '
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type ErrorCode, PlatformError } from '#common';
 import type { Logger } from '#platform/logging';
-import { bodyLimitBytes } from './body-limits.js';
+import { bodyLimitBytes } from '../http/body-limits.js';
 import { errorResponse } from './error-envelope.js';
 import type { RouteTable } from './route-table.js';
 

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import type { OpenRequest } from '../admission/admission.service.js';
-import type { MediaDelivery } from '../media/media-job.js';
-import type { InferenceServices } from './inference-services.js';
+import type { MediaDelivery, OpenRequest } from '#jobs';
+import type { InferenceServices } from '../pipeline/inference-services.js';
 
 /** A request whose caller does not wait. */
 export interface MediaOrder extends Omit<OpenRequest, 'replyTo' | 'stream' | 'media'> {

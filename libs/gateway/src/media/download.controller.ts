@@ -4,7 +4,7 @@ import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Access } from '#platform/http';
 import type { ByteRange } from '#storage';
-import { DownloadService } from '../media/downloads/download.service.js';
+import { DownloadService } from '#jobs';
 
 const extensions: Record<string, string> = {
   'video/mp4': 'mp4',

@@ -3,11 +3,10 @@ import fastify, { type FastifyInstance, type FastifyReply } from 'fastify';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { PlatformError } from '#common';
 import type { ClaimEnding, IdempotencyService, KeyClaim, KeyedRequest, StoredResponse } from '#jobs';
-import { sseData, SseWriter } from '#platform/http';
+import { noteBody, parseJsonBody, sseData, SseWriter } from '#platform/http';
 import { RecordingQuota, ResponseRecorder, maxResponseBytes } from './response-recorder.js';
 import { addIdempotency } from './idempotency.js';
-import { StoreBudgets } from './store-budgets.js';
-import { addJsonParser } from './json.parser.js';
+import { StoreBudgets } from '../pipeline/store-budgets.js';
 
 interface Ended {
   ending: ClaimEnding;
@@ -57,7 +56,10 @@ beforeEach(async () => {
   });
   const limitReplay = (): Promise<void> => (replayRefusal === null ? Promise.resolve() : Promise.reject(replayRefusal));
   addIdempotency(server, { idempotency, budgets: new StoreBudgets(60_000), limitReplay });
-  addJsonParser(server);
+  server.addContentTypeParser<Buffer>('application/json', { parseAs: 'buffer' }, (request, body, done) => {
+    noteBody(request, body);
+    done(null, parseJsonBody(body));
+  });
   server.setErrorHandler((error, _request, reply) => {
     const { code, param } = PlatformError.from(error);
     return reply.status(400).send({ code, param });

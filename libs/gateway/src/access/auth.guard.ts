@@ -3,7 +3,7 @@ import { PlatformError } from '#common';
 import type { AccountsService } from '#accounts';
 import type { RouteAccess, RouteSettings } from '#platform/http';
 import { isApiRoute } from './api-route.js';
-import type { StoreBudgets } from './store-budgets.js';
+import type { StoreBudgets } from '../pipeline/store-budgets.js';
 
 declare module 'fastify' {
   interface FastifyRequest {

@@ -3,8 +3,8 @@ import { PlatformError } from '#common';
 import type { Logger } from '#platform/logging';
 import type { Metrics } from '#platform/metrics';
 import type { Tracing } from '#platform/tracing';
-import type { Drain } from './drain.js';
-import type { StoreBudgets } from './store-budgets.js';
+import type { Drain } from '../pipeline/drain.js';
+import type { StoreBudgets } from '../pipeline/store-budgets.js';
 
 /** Routes that answer while the process stops: they are how others learn of it. */
 const operations = ['/health/', '/metrics'];

@@ -5,8 +5,8 @@ import { PlatformError } from '#common';
 import type { IdempotencyService, KeyOpening } from '#jobs';
 import { RequestFingerprint, type RouteSettings, sseData } from '#platform/http';
 import { ResponseRecorder, RecordingQuota } from './response-recorder.js';
-import { openaiError } from './error-envelope.js';
-import type { StoreBudgets } from './store-budgets.js';
+import { openaiError } from '../errors/error-envelope.js';
+import type { StoreBudgets } from '../pipeline/store-budgets.js';
 
 /** As the contract has it for the one route where it names it (13). */
 const validKey = /^[A-Za-z0-9_-]{1,255}$/;
