@@ -81,6 +81,7 @@ const offences: Record<string, { file: string; text: string }> = {
   'api-side-never-reaches-inference': { file: 'apps/api/src/tensor.ts', text: "import './tensor-friend.js';" },
   'only-the-api-speaks-http': { file: 'apps/ops/src/talkative.ts', text: "import './talkative-friend.js';" },
   'jobs-knows-no-http': { file: 'libs/jobs/src/route.ts', text: "import 'fastify';" },
+  'slices-admit-through-the-pipeline': { file: 'libs/modalities/src/chat/api/shortcut.ts', text: "import '#jobs';" },
   'worker-side-never-reaches-prisma': { file: 'apps/worker/src/sql.ts', text: "import '#accounts';" },
   'host-door-never-reaches-onnxruntime': { file: 'apps/worker/src/session.ts', text: "import '#inference';" },
   'queries-in-repositories': { file: 'libs/accounts/src/account.service.ts', text: "import '#platform/prisma';" },

@@ -23,7 +23,7 @@ let published: OpenapiDocument;
 beforeAll(async () => {
   // The document is made of the routes and DTOs alone; nothing behind them is asked.
   const metrics = new Metrics('api', { processMetrics: false });
-  const services = { drain: new Drain(), config: {}, metrics } as unknown as ApiServices;
+  const services = { drain: new Drain(), config: {}, metrics, limits: {} } as unknown as ApiServices;
   const app = await NestFactory.create(ApiModule.of(services), new FastifyAdapter(), { logger: false });
   published = buildDocument(app) as unknown as OpenapiDocument;
   await app.close();
