@@ -107,7 +107,7 @@ function countsAsFailure({ caller, headers, keyUnchecked }: FastifyRequest, { st
 
 /**
  * What every request has to pass, and every answer to a key says: limits that depend on no model, the block after
- * failures, and the headers of limits and balances. Limits of models are asked by the slices; see `holdToModel`.
+ * failures, and the headers of limits and balances. Limits of models are asked by the slices; see `RequestPipeline`.
  */
 export function addRateLimits(server: FastifyInstance, { limiter, balances, budgets }: RateLimitDependencies): void {
   server.decorateRequest('limitDecision', null);
