@@ -1,6 +1,6 @@
 /*
  * The walls of the house (STYLE, section 1). Imports point left only:
- *   common < platform < queue, accounts, model-registry, model-store, … < jobs, inference < modalities < apps
+ *   common < platform < queue, accounts, model-registry, model-store, … < jobs, inference < gateway < modalities < apps
  * `test/architecture/module-boundaries.spec.ts` plants an offence against each rule and expects the rule's name.
  */
 
@@ -13,8 +13,8 @@ const doors = [
   '^libs/(platform|modalities)/src/[^/]+/index[.]ts$',
   '^libs/modalities/src/catalog[.]ts$',
   '^libs/modalities/src/[^/]+/(contract|api|worker)/index[.]ts$',
-  `^libs/(common|${middle}|${upper})/src/index[.]ts$`,
-  '^libs/(accounts|billing|jobs|model-registry|rate-limit)/src/api/index[.]ts$',
+  `^libs/(common|${middle}|${upper}|gateway)/src/index[.]ts$`,
+  '^libs/(accounts|billing|model-registry|rate-limit)/src/api/index[.]ts$',
   '^libs/model-registry/src/manifest/index[.]ts$',
   '^libs/inference/src/(host|tasks)/index[.]ts$',
 ];
@@ -22,7 +22,7 @@ const doors = [
 /** The pure half of model-registry: manifests are data that its siblings of the middle layer may read too. */
 const manifestDoor = '^libs/model-registry/src/manifest/';
 
-const apiSide = '^(apps/(api|ops)/|libs/modalities/src/[^/]+/(api|contract)/)';
+const apiSide = '^(apps/(api|ops)/|libs/gateway/|libs/modalities/src/[^/]+/(api|contract)/)';
 const workerSide = '^(apps/worker/|libs/modalities/src/[^/]+/worker/|libs/inference/)';
 const prisma = ['(^|/)node_modules/(@prisma|[.]prisma)/', '^@prisma/', '^libs/platform/src/prisma/'];
 
@@ -82,6 +82,13 @@ module.exports = {
       comment: 'jobs and inference know the layers below, and not each other.',
       from: { path: `^libs/(${upper})/`, pathNot: tests },
       to: { path: '^(apps|libs)/', pathNot: [`^libs/(common|platform|${middle})/`, '^libs/$1/'] },
+    },
+    {
+      name: 'layer-gateway',
+      severity: 'error',
+      comment: 'gateway knows jobs and the libraries below it, no slice and no app.',
+      from: { path: '^libs/gateway/', pathNot: tests },
+      to: { path: '^(apps|libs)/', pathNot: [`^libs/(common|platform|${middle}|jobs|gateway)/`] },
     },
     {
       name: 'layer-modalities',
@@ -156,9 +163,23 @@ module.exports = {
         'Controllers and their documents bring the whole framework, which the other processes would load at each start.',
       from: { path: ['^apps/(ops|worker|cli|local)/', '^libs/modalities/src/catalog[.]ts$'], pathNot: tests },
       to: {
-        path: ['^libs/[^/]+/src/api/', '^libs/modalities/src/[^/]+/api/', '^libs/platform/src/http/'],
+        path: ['^libs/[^/]+/src/api/', '^libs/modalities/src/[^/]+/api/', '^libs/platform/src/http/', '^libs/gateway/'],
         reachable: true,
       },
+    },
+    {
+      name: 'jobs-knows-no-http',
+      severity: 'error',
+      comment: 'Every process uses jobs. HTTP belongs to gateway; only a Nest module of jobs may import the framework.',
+      from: { path: '^libs/jobs/', pathNot: ['[.]module[.]ts$', tests] },
+      to: { path: [...package_('fastify|@fastify|@nestjs'), '^libs/platform/src/http/'] },
+    },
+    {
+      name: 'slices-admit-through-the-pipeline',
+      severity: 'error',
+      comment: 'The request pipeline of gateway admits jobs after their limits; a slice has no other way to one.',
+      from: { path: '^libs/modalities/src/[^/]+/api/', pathNot: tests },
+      to: { path: '^libs/(jobs|rate-limit|queue)/', dependencyTypesNot: ['type-only'] },
     },
     {
       name: 'worker-side-never-reaches-prisma',

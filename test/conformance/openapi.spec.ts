@@ -6,7 +6,7 @@ import { parse } from 'yaml';
 import { ApiModule } from '../../apps/api/src/api.module.js';
 import type { ApiServices } from '../../apps/api/src/api-services.js';
 import { buildDocument } from '../../apps/api/src/documentation.js';
-import { Drain } from '../../apps/api/src/http/drain.js';
+import { Drain } from '#gateway';
 import { Metrics } from '#platform/metrics';
 import { differencesOf, safetyClassifier, type KnownDifference } from './openapi-differences.js';
 import type { OpenapiDocument } from './openapi-facts.js';
@@ -23,7 +23,7 @@ let published: OpenapiDocument;
 beforeAll(async () => {
   // The document is made of the routes and DTOs alone; nothing behind them is asked.
   const metrics = new Metrics('api', { processMetrics: false });
-  const services = { drain: new Drain(), config: {}, metrics } as unknown as ApiServices;
+  const services = { drain: new Drain(), config: {}, metrics, limits: {} } as unknown as ApiServices;
   const app = await NestFactory.create(ApiModule.of(services), new FastifyAdapter(), { logger: false });
   published = buildDocument(app) as unknown as OpenapiDocument;
   await app.close();

@@ -8,20 +8,25 @@ import { NestLogger } from '#platform/logging';
 import { ApiModule } from './api.module.js';
 import type { ApiServices } from './api-services.js';
 import { addDocumentation, buildDocument } from './documentation.js';
-import { addAuthGuard } from './http/auth.guard.js';
-import { addBodyLimits, bodyLimitBytes } from './http/body-limits.js';
+import {
+  addAuthGuard,
+  addBodyLimits,
+  addIdempotency,
+  addRateLimits,
+  addRequestTracking,
+  addResponseHeaders,
+  bodyLimitBytes,
+  ErrorFilter,
+  limitReplay,
+  refuseUnauthenticated,
+  RouteTable,
+} from '#gateway';
 import { sendClientError, sendFrameworkError } from './http/client-error.js';
 import { addCompression } from './http/compression.js';
 import { corsOptions } from './http/cors.js';
-import { ErrorFilter } from './http/error.filter.js';
 import { addFramingGuard } from './http/framing.guard.js';
-import { addIdempotency } from './http/idempotency.js';
 import { addJsonParser } from './http/json.parser.js';
 import { addMultipartParser } from './http/multipart.parser.js';
-import { addRateLimits, limitReplay, refuseUnauthenticated } from './http/rate-limit.guard.js';
-import { addRequestTracking } from './http/request-tracking.js';
-import { addResponseHeaders } from './http/response-headers.js';
-import { RouteTable } from './http/route-table.js';
 import { serviceVersion } from './http/service-version.js';
 import { addSlowClientGuard } from './http/slow-client.guard.js';
 

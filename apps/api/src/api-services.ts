@@ -30,9 +30,7 @@ import { meterJob } from '#modalities';
 import { VoicesService } from '#modalities/speech/api';
 import { type AccountServices, openAccountServices } from './account-services.js';
 import { readinessOf } from './api-readiness.js';
-import { ModelAvailabilityWatcher } from './model-availability-watcher.js';
-import { Drain } from './http/drain.js';
-import { StoreBudgets } from './http/store-budgets.js';
+import { Drain, ModelAvailabilityWatcher, StoreBudgets } from '#gateway';
 import { countAffinity, countDecisions, registerApiMetrics } from './api-metrics.js';
 import { type LimitServices, openLimitServices } from './limit-services.js';
 

@@ -2,14 +2,13 @@ import { type DynamicModule, Module } from '@nestjs/common';
 import { RouterModule } from '@nestjs/core';
 import { ModelRegistryService } from '#model-registry';
 import { DownloadService } from '#jobs';
-import { inferenceServices } from '#jobs/api';
 import { Readiness } from '#platform/health';
 import { Metrics } from '#platform/metrics';
 import { accountProviders } from './account-services.js';
 import { VoicesService } from '#modalities/speech/api';
 import type { ApiServices } from './api-services.js';
 import { apiControllers } from './controllers.js';
-import { inferenceServicesOf } from './inference-services.js';
+import { inferenceProviders } from './inference-providers.js';
 import { limitProviders } from './limit-services.js';
 import { OperationsController } from './operations.controller.js';
 
@@ -30,7 +29,7 @@ export class ApiModule {
         ...limitProviders(services),
         { provide: DownloadService, useValue: services.downloads },
         { provide: VoicesService, useValue: services.voices },
-        { provide: inferenceServices, useValue: inferenceServicesOf(services) },
+        ...inferenceProviders(services),
       ],
     };
     return {

@@ -18,7 +18,22 @@ const settings = handlers.map(
 );
 const billed = settings.filter(([, { billed: costs }]) => costs === true);
 
+/** Of the slices, whose requests run models. */
+const free = settings.filter(
+  ([name, { limitedByModel }]) =>
+    /^(Audio|Chat|EditImage|Embedding|GenerateImage|Speech|Transcription|Video|Voices)Controller/.test(name) &&
+    limitedByModel !== true,
+);
+
 describe('the routes', () => {
+  it('of slices that are not held to the limits of a model run none', () => {
+    expect(free.map(([name]) => name).toSorted()).toEqual([
+      'AudioController.quote',
+      'GenerateImageController.styles',
+      'VideoController.quote',
+    ]);
+  });
+
   it('that cost something are these', () => {
     expect(billed.map(([name]) => name).toSorted()).toMatchInlineSnapshot(`
       [

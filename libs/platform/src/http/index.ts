@@ -1,4 +1,5 @@
 export { ApiErrors } from './error-document.js';
+export { fieldFault, isGiven } from './field-fault.js';
 export { FileField, FileListField } from './file-field.js';
 export { FormBody, UploadedFile } from './form-body.js';
 export { disconnectSignal } from './disconnect-signal.js';
@@ -21,8 +22,9 @@ export {
   type RouteAccess,
   type RouteSettings,
 } from './route-access.js';
-export { ApiJsonRoute, type DocumentedRoute } from './route-document.js';
+export { ApiRoute, binaryContent, type DocumentedRoute } from './route-document.js';
 export { sseData, SseWriter, type SseWriterOptions } from './sse-writer.js';
+export { WireBody, WireValidationPipe } from './wire-validation.pipe.js';
 export {
   BooleanField,
   CheckedField,

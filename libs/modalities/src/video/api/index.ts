@@ -1,1 +1,2 @@
 export { VideoController } from './video.controller.js';
+export { VideoService } from './video.service.js';
