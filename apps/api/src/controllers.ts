@@ -1,7 +1,6 @@
 import type { Type } from '@nestjs/common';
 import { ApiKeysController, Web3KeysController } from '#accounts/api';
 import { BillingController } from '#billing/api';
-import { DownloadController } from '#gateway';
 import { ModelsController } from '#model-registry/api';
 import { RateLimitsController } from '#rate-limit/api';
 import type { ControllersOf } from '#modalities';
@@ -31,6 +30,5 @@ export const apiControllers: Type<object>[] = [
   RateLimitsController,
   ApiKeysController,
   BillingController,
-  DownloadController,
   ...Object.values(sliceControllers).flat(),
 ];

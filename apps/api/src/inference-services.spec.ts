@@ -4,8 +4,7 @@ import type { ResolveRequest } from '#model-registry';
 import type { ApiConfig } from '#platform/config';
 import type { RequestCaller } from '#platform/http';
 import { Metrics } from '#platform/metrics';
-import type { ApiServices } from './api-services.js';
-import { inferenceServicesOf } from './inference-services.js';
+import { type InferenceDependencies, inferenceServicesOf } from './inference-services.js';
 
 const metricsOf = () => new Metrics('api', { processMetrics: false });
 
@@ -37,7 +36,7 @@ function servicesOn({
     transport: { placements: { miss: (modelId: string) => missedIds.push(modelId) } },
     drain: {},
     budgets: new StoreBudgets(60_000),
-  } as unknown as ApiServices);
+  } as unknown as InferenceDependencies);
 }
 
 const nobody = { headers: {}, caller: null };

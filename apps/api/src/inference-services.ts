@@ -1,10 +1,49 @@
-import { applyModelLimit, assertModelPrivacy, type InferenceServices, openaiError, regionOf } from '#gateway';
+import type { PriceList } from '#billing';
+import type { Egress } from '#egress';
+import {
+  applyModelLimit,
+  assertModelPrivacy,
+  type Drain,
+  type InferenceServices,
+  type ModelAvailabilityWatcher,
+  openaiError,
+  regionOf,
+  type StoreBudgets,
+} from '#gateway';
+import type { AdmissionService, JobsService, MediaJobsRepository } from '#jobs';
+import type { MediaTools } from '#media';
+import type { ModelRegistryService } from '#model-registry';
+import type { ApiConfig } from '#platform/config';
+import type { Logger } from '#platform/logging';
 import type { Metrics } from '#platform/metrics';
-import type { ApiServices } from './api-services.js';
+import type { QueueTransport } from '#queue';
+import type { RateLimiter } from '#rate-limit';
+import type { ArtifactStore, DownloadLinks } from '#storage';
 import { rewriteText } from './rewrite-text.js';
 
+/** What the routes of the slices are made of. */
+export interface InferenceDependencies {
+  config: ApiConfig;
+  logger: Logger;
+  metrics: Metrics;
+  registry: ModelRegistryService;
+  prices: PriceList;
+  transport: QueueTransport;
+  admission: AdmissionService;
+  jobs: JobsService;
+  replicas: ModelAvailabilityWatcher;
+  drain: Drain;
+  budgets: StoreBudgets;
+  limiter: RateLimiter;
+  artifacts: ArtifactStore;
+  links: DownloadLinks;
+  media: MediaTools;
+  mediaJobs: MediaJobsRepository;
+  egress: Egress;
+}
+
 /** What every slice asks of its process. */
-export function inferenceServicesOf(services: ApiServices): InferenceServices {
+export function inferenceServicesOf(services: InferenceDependencies): InferenceServices {
   const { registry, prices, transport, admission, jobs, replicas, drain, budgets, logger, config } = services;
   const { artifacts, links, media, mediaJobs, egress } = services;
   const missed = missedModels(services.metrics);
@@ -24,7 +63,7 @@ export function inferenceServicesOf(services: ApiServices): InferenceServices {
     },
     rewrite: (text, options) => rewriteText({ services: inference, site: config.site, logger }, text, options),
     price: (modelId, requestId) => budgets.of(requestId).within(prices.current(modelId)),
-    limit: (exchange, demand) => applyModelLimit({ limiter: services.limits.limiter, budgets }, exchange, demand),
+    limit: (exchange, demand) => applyModelLimit({ limiter: services.limiter, budgets }, exchange, demand),
     openReplyStream: (requestId) => transport.replies.open(requestId),
     replyTo: () => transport.replies.address,
     admit: (request) => admission.open(request),

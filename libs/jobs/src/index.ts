@@ -9,6 +9,7 @@ export * from './lifecycle/jobs.service.js';
 export * from './media/index.js';
 export * from './lifecycle/job-result.processor.js';
 export * from './admission/payload-cipher.js';
+export { RequestBudgets } from './admission/request-budgets.js';
 export * from './admission/secret-box.js';
 export * from './recovery/index.js';
 export * from './admission/token-correction.js';

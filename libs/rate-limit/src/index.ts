@@ -5,7 +5,6 @@ export { LimitOverridesRepository } from './limits/limit-overrides.repository.js
 export * from './limits/limit-table.js';
 export * from './log/refusal-log.js';
 export { RefusalLogRepository } from './log/refusal-log.repository.js';
-export * from './open-rate-limits.js';
 export * from './rate-limiter.js';
 export type { RefusalReason } from './refusal.js';
 export { DeleteExpiredWindowsSweep } from './store/delete-expired-windows.sweep.js';

@@ -1,10 +1,12 @@
-import type { PrismaService } from '#platform/prisma';
+import { Injectable } from '#platform/injection';
+import { PrismaService } from '#platform/prisma';
 import type { DesiredState, ModelPlacement, WorkerHoldings } from './placement.js';
 
 /** How the holdings of a worker lie in their column. */
 type StoredHoldings = Omit<WorkerHoldings, 'processId' | 'seenAt'>;
 
 /** The placements, their revision, and what workers were last heard to hold. */
+@Injectable()
 export class PlacementRepository {
   constructor(private readonly prisma: PrismaService) {}
 

@@ -4,7 +4,7 @@ import { BudgetSpent } from '#common';
 import { callerOf, type RequestCaller, type RouteSettings } from '#platform/http';
 import { limitClassOf, type LimitDecision, type RateLimiter } from '#rate-limit';
 import { isApiRoute } from '../access/api-route.js';
-import type { RefuseUnauthenticated } from '../access/auth.guard.js';
+import type { RefuseUnauthenticated } from '../access/authentication.js';
 import { callerAddress } from '../access/caller-address.js';
 import { balanceHeaders } from '../pipeline/request-headers.js';
 import type { StoreBudgets } from '../pipeline/store-budgets.js';
@@ -107,7 +107,8 @@ function countsAsFailure({ caller, headers, keyUnchecked }: FastifyRequest, { st
 
 /**
  * What every request has to pass, and every answer to a key says: limits that depend on no model, the block after
- * failures, and the headers of limits and balances. Limits of models are asked by the slices; see `holdToModel`.
+ * failures, and the headers of limits and balances. Fastify hooks and not a guard or an interceptor: limits hold before the
+ * body is read, and errors and unknown routes, which no interceptor sees, carry the same headers.
  */
 export function addRateLimits(server: FastifyInstance, { limiter, balances, budgets }: RateLimitDependencies): void {
   server.decorateRequest('limitDecision', null);

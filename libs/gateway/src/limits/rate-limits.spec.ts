@@ -2,7 +2,7 @@ import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { describe, expect, it, vi } from 'vitest';
 import { PlatformError } from '#common';
 import type { RequestCaller } from '#platform/http';
-import { addRateLimits, limitReplay, type RateLimitDependencies } from './rate-limit.guard.js';
+import { addRateLimits, limitReplay, type RateLimitDependencies } from './rate-limits.js';
 import { StoreBudgets } from '../pipeline/store-budgets.js';
 
 const known: RequestCaller = {

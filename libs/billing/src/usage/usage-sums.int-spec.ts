@@ -1,10 +1,9 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AccountsService } from '#accounts';
-import { LedgerService } from '#billing';
 import { PrismaService } from '#platform/prisma';
 import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
-import { type AccountServices, openAccountServices } from './account-services.js';
+import { UsageAnalyticsService } from './usage-analytics.service.js';
 
 /** As in the api, where both are larger. */
 const poolSize = 5;
@@ -13,7 +12,7 @@ const queryTimeoutMs = 4_000;
 let database: TestDatabase;
 let prisma: PrismaService;
 let pool: pg.Pool;
-let services: AccountServices;
+let usageAnalytics: UsageAnalyticsService;
 let owners: string[];
 
 beforeAll(async () => {
@@ -21,10 +20,7 @@ beforeAll(async () => {
   prisma = new PrismaService({ url: database.url, poolSize, queryTimeoutMs });
   pool = new pg.Pool({ connectionString: database.url, max: 2 });
   const accounts = new AccountsService(prisma);
-  services = openAccountServices(
-    { secretKey: 'cd'.repeat(32), stakeAllowList: [], stakeContract: null },
-    { prisma, accounts, ledger: new LedgerService(prisma), queryTimeoutMs },
-  );
+  usageAnalytics = new UsageAnalyticsService(prisma);
   owners = await Promise.all(['a', 'b', 'c'].map(async (name) => (await accounts.createAccount(name)).id));
 });
 
@@ -54,7 +50,7 @@ describe('sums of usage that do not end', () => {
       const days = ['2026-11-01', '2026-11-02', '2026-11-03', '2026-11-04'];
       const asked = Promise.allSettled(
         owners.flatMap((owner) =>
-          days.map((day) => services.usageAnalytics.analyse(owner, { startDate: day, endDate: day })),
+          days.map((day) => usageAnalytics.analyse(owner, { startDate: day, endDate: day })),
         ),
       );
       await expect.poll(sumsUnderWay).toBe(2);

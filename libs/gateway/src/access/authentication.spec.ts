@@ -3,7 +3,7 @@ import fastify, { type FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { errorEntry, PlatformError } from '#common';
 import type { AccountsService } from '#accounts';
-import { addAuthGuard } from './auth.guard.js';
+import { addAuthentication } from './authentication.js';
 import { StoreBudgets } from '../pipeline/store-budgets.js';
 
 const accounts = {
@@ -19,7 +19,7 @@ let server: FastifyInstance;
 
 beforeAll(async () => {
   server = fastify();
-  addAuthGuard(server, { accounts, budgets: new StoreBudgets(50) }, ({ headers }) =>
+  addAuthentication(server, { accounts, budgets: new StoreBudgets(50) }, ({ headers }) =>
     headers['x-blocked'] === undefined ? null : new PlatformError('RATE_LIMIT_EXCEEDED', 'Too many failed requests.'),
   );
   server.setErrorHandler((error, _request, reply) =>
@@ -55,7 +55,7 @@ async function statusOf(path: string, key?: string, more: Record<string, string>
   });
 }
 
-describe('the auth guard', () => {
+describe('authentication', () => {
   it.each(['/api/v1/things', '/%61pi/v1/things', '/api/%76%31/things', 'http://elsewhere/api/v1/things'])(
     'asks for a key however the address is written: %s',
     async (path) => {

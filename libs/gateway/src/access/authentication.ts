@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { PlatformError } from '#common';
 import type { AccountsService } from '#accounts';
 import type { RouteAccess, RouteSettings } from '#platform/http';
+import { assertAccess } from './access.guard.js';
 import { isApiRoute } from './api-route.js';
 import type { StoreBudgets } from '../pipeline/store-budgets.js';
 
@@ -73,10 +74,10 @@ function isUnauthenticated(error: unknown): boolean {
 }
 
 /**
- * Finds out who is calling, before the body is read: strangers must not make the service parse megabytes. A hook
- * and not a Nest guard for that reason; what a route asks for is its `@Access`.
+ * Finds out who is calling. A Fastify hook and not a Nest guard: it runs before the body is read, so that unauthenticated
+ * clients cannot make the service parse megabytes. `AccessGuard` checks the same `@Access` again in front of each handler.
  */
-export function addAuthGuard(
+export function addAuthentication(
   server: FastifyInstance,
   parts: AuthDependencies,
   refuseUnauthenticated: RefuseUnauthenticated = () => null,
@@ -95,8 +96,6 @@ export function addAuthGuard(
     } catch (error) {
       throw isUnauthenticated(error) ? (refuseUnauthenticated(request) ?? error) : error;
     }
-    if (access === 'admin' && request.caller?.kind !== 'ADMIN') {
-      throw new PlatformError('UNAUTHORIZED', 'This needs an ADMIN key.');
-    }
+    assertAccess(request.caller, access);
   });
 }

@@ -1,12 +1,15 @@
 import { Readable } from 'node:stream';
 import { callbackify } from 'node:util';
+import { type CallHandler, type ExecutionContext, Inject, Injectable, type NestInterceptor } from '@nestjs/common';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { from, mergeMap, NEVER, type Observable } from 'rxjs';
 import { PlatformError } from '#common';
-import type { IdempotencyService, KeyOpening } from '#jobs';
-import { RequestFingerprint, type RouteSettings, sseData } from '#platform/http';
+import { IdempotencyService, type KeyOpening } from '#jobs';
+import { type RequestCaller, RequestFingerprint, type RouteSettings, sseData } from '#platform/http';
 import { ResponseRecorder, RecordingQuota } from './response-recorder.js';
 import { openaiError } from '../errors/error-envelope.js';
-import type { StoreBudgets } from '../pipeline/store-budgets.js';
+import { ReplayLimit } from '../limits/replay-limit.js';
+import { StoreBudgets } from '../pipeline/store-budgets.js';
 
 /** As the contract has it for the one route where it names it (13). */
 const validKey = /^[A-Za-z0-9_-]{1,255}$/;
@@ -37,30 +40,63 @@ function cutFrame(): string {
   return sseData(JSON.stringify({ error: openaiError(new PlatformError('IDEMPOTENT_ANSWER_LOST', message)) }));
 }
 
-async function replay(reply: FastifyReply, { answer, isCut }: Extract<KeyOpening, { isCut: boolean }>): Promise<void> {
+function replay(reply: FastifyReply, { answer, isCut }: Extract<KeyOpening, { isCut: boolean }>): void {
   const body = isCut ? Buffer.concat([answer.body, Buffer.from(cutFrame())]) : answer.body;
   void reply.status(answer.status).headers(answer.headers).header('idempotent-replayed', 'true');
   // It was charged, and would come again and again.
   if (answer.status >= 400) void reply.header('x-should-retry', 'false');
-  await reply.send(body);
-}
-
-export interface IdempotencyDependencies {
-  idempotency: IdempotencyService;
-  budgets: StoreBudgets;
-  /** Rejects with what a kept answer may not be sent for: it comes to no model whose limit would count it. */
-  limitReplay: (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
+  void reply.send(body);
 }
 
 /**
- * `Idempotency-Key` on every route that declares itself `@Billed`, whatever it answers: JSON, bytes or events. Runs
- * when the body has been read and before any handler; without the header it costs a look at the headers.
+ * `Idempotency-Key` on every route that declares itself `@Billed`, whatever it answers: JSON, bytes or events. Decides
+ * whether a handler runs or a stored response is replayed. Recording is a Fastify hook (`addResponseRecording`): an
+ * interceptor sees what a handler returns, not the bytes of streams and of the error envelope.
  */
-export function addIdempotency(
-  server: FastifyInstance,
-  { idempotency, budgets, limitReplay }: IdempotencyDependencies,
-): void {
-  const room = new RecordingQuota();
+@Injectable()
+export class IdempotencyInterceptor implements NestInterceptor {
+  private readonly quota = new RecordingQuota();
+
+  constructor(
+    @Inject(IdempotencyService) private readonly idempotency: Pick<IdempotencyService, 'open'>,
+    @Inject(StoreBudgets) private readonly budgets: StoreBudgets,
+    @Inject(ReplayLimit) private readonly limit: Pick<ReplayLimit, 'apply'>,
+  ) {}
+
+  intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
+    const http = context.switchToHttp();
+    const request = http.getRequest<FastifyRequest>();
+    if (request.fingerprint === null || request.caller === null) return next.handle();
+    const first = this.open(request, request.fingerprint, request.caller, http.getResponse<FastifyReply>());
+    // A replay has been sent: `NEVER` keeps Nest from sending a second response.
+    return from(first).pipe(mergeMap((isFirst) => (isFirst ? next.handle() : NEVER)));
+  }
+
+  private async open(
+    request: FastifyRequest,
+    fingerprint: RequestFingerprint,
+    { accountId }: RequestCaller,
+    reply: FastifyReply,
+  ): Promise<boolean> {
+    const { id: requestId } = request;
+    const keyed = { accountId, key: fingerprint.key, fingerprint: fingerprint.digest(), requestId };
+    const asked = this.idempotency.open(keyed, settingsOf(request).responseOfJob);
+    const opening = await this.budgets.of(requestId).within(asked, refund).catch(asUnavailable);
+    if ('answer' in opening) {
+      await this.limit.apply(request, reply);
+      replay(reply, opening);
+      return false;
+    }
+    const recorder = new ResponseRecorder(opening.claim, this.quota, new Set(Object.keys(reply.getHeaders())));
+    request.responseTape = recorder;
+    reply.raw.once('close', () => recorder.cut());
+    if (reply.raw.destroyed) recorder.cut();
+    return true;
+  }
+}
+
+/** Reads the key before the body, which is hashed while it is read, and records the bytes of first responses. */
+export function addResponseRecording(server: FastifyInstance): void {
   server.decorateRequest('fingerprint', null);
   server.decorateRequest('responseTape', null);
   server.addHook('onRequest', (request, _reply, done) => {
@@ -71,36 +107,11 @@ export function addIdempotency(
       done(error as PlatformError);
     }
   });
-  server.addHook('preHandler', (request, reply, done) => {
-    if (request.fingerprint === null || request.caller === null) return done();
-    openThen(request, reply, (error, isFirst) => (error !== null || isFirst ? done(error ?? undefined) : undefined));
-  });
   server.addHook('onSend', (request, reply, payload, done) => {
     const { responseTape } = request;
     if (!(responseTape instanceof ResponseRecorder)) return done(null, payload);
     recordThen(responseTape, reply, payload, done);
   });
-
-  // Hooks with a callback: the many requests without a key are spared a promise each.
-  const openThen = callbackify(open);
-
-  async function open(request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
-    const { fingerprint, caller, id: requestId } = request;
-    if (fingerprint === null || caller === null) return true;
-    const keyed = { accountId: caller.accountId, key: fingerprint.key, fingerprint: fingerprint.digest(), requestId };
-    const asked = idempotency.open(keyed, settingsOf(request).responseOfJob);
-    const opening = await budgets.of(requestId).within(asked, refund).catch(asUnavailable);
-    if ('answer' in opening) {
-      await limitReplay(request, reply);
-      await replay(reply, opening);
-      return false;
-    }
-    const recorder = new ResponseRecorder(opening.claim, room, new Set(Object.keys(reply.getHeaders())));
-    request.responseTape = recorder;
-    reply.raw.once('close', () => recorder.cut());
-    if (reply.raw.destroyed) recorder.cut();
-    return true;
-  }
 }
 
 /** A claim that comes too late: nobody will answer under it. */

@@ -1,11 +1,13 @@
 import { PassThrough, Readable } from 'node:stream';
+import type { ExecutionContext } from '@nestjs/common';
 import fastify, { type FastifyInstance, type FastifyReply } from 'fastify';
+import { EMPTY } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { PlatformError } from '#common';
 import type { ClaimEnding, IdempotencyService, KeyClaim, KeyedRequest, StoredResponse } from '#jobs';
 import { noteBody, parseJsonBody, sseData, SseWriter } from '#platform/http';
 import { RecordingQuota, ResponseRecorder, maxResponseBytes } from './response-recorder.js';
-import { addIdempotency } from './idempotency.js';
+import { addResponseRecording, IdempotencyInterceptor } from './idempotency.interceptor.js';
 import { StoreBudgets } from '../pipeline/store-budgets.js';
 
 interface Ended {
@@ -54,8 +56,16 @@ beforeEach(async () => {
     request.caller = { accountId: 'account', apiKeyId: 'key', kind: 'INFERENCE' } as typeof request.caller;
     void reply.header('cf-ray', request.id);
   });
-  const limitReplay = (): Promise<void> => (replayRefusal === null ? Promise.resolve() : Promise.reject(replayRefusal));
-  addIdempotency(server, { idempotency, budgets: new StoreBudgets(60_000), limitReplay });
+  const apply = (): Promise<void> => (replayRefusal === null ? Promise.resolve() : Promise.reject(replayRefusal));
+  addResponseRecording(server);
+  const interceptor = new IdempotencyInterceptor(idempotency, new StoreBudgets(60_000), { apply });
+  // As Nest does in front of a handler; after a replay `handle` is never called.
+  server.addHook('preHandler', (request, reply, done) => {
+    const http = { getRequest: () => request, getResponse: () => reply };
+    const context = { switchToHttp: () => http } as unknown as ExecutionContext;
+    const handle = () => (done(), EMPTY);
+    interceptor.intercept(context, { handle }).subscribe({ error: done });
+  });
   server.addContentTypeParser<Buffer>('application/json', { parseAs: 'buffer' }, (request, body, done) => {
     noteBody(request, body);
     done(null, parseJsonBody(body));

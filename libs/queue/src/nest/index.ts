@@ -1,0 +1,2 @@
+export { JobResultsModule } from './job-results.module.js';
+export { QueueModule } from './queue.module.js';
