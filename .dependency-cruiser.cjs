@@ -200,6 +200,13 @@ module.exports = {
       to: { path: package_('@nestjs/[^/]+'), dependencyTypesNot: ['type-only'] },
     },
     {
+      name: 'slices-admit-through-the-pipeline',
+      severity: 'error',
+      comment: 'The request pipeline of gateway admits jobs after their limits; a slice has no other way to one.',
+      from: { path: '^libs/modalities/src/[^/]+/api/', pathNot: tests },
+      to: { path: '^libs/(jobs|rate-limit|queue)/', dependencyTypesNot: ['type-only'] },
+    },
+    {
       name: 'worker-side-never-reaches-prisma',
       severity: 'error',
       comment: 'GPU nodes hold no database password.',

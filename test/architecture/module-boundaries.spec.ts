@@ -85,6 +85,7 @@ const offences: Record<string, { file: string; text: string }> = {
   'modules-in-api-and-ops': { file: 'apps/worker/src/module.ts', text: "import '#accounts/nest';" },
   'nest-behind-its-entries': { file: 'libs/accounts/src/decorated.ts', text: "import '@nestjs/common';" },
   'jobs-knows-no-http': { file: 'libs/jobs/src/route.ts', text: "import 'fastify';" },
+  'slices-admit-through-the-pipeline': { file: 'libs/modalities/src/chat/api/shortcut.ts', text: "import '#jobs';" },
   'worker-side-never-reaches-prisma': { file: 'apps/worker/src/sql.ts', text: "import '#accounts';" },
   'host-door-never-reaches-onnxruntime': { file: 'apps/worker/src/session.ts', text: "import '#inference';" },
   'queries-in-repositories': { file: 'libs/accounts/src/account.presenter.ts', text: "import '#platform/prisma';" },

@@ -4,9 +4,8 @@ import { KeyUsageReader } from '#accounts';
 import { AccountsModule } from '#accounts/nest';
 import { KeyUsageRepository } from '#billing';
 import { BillingModule, JobMeter } from '#billing/nest';
-import { GatewayModule } from '#gateway';
+import { GatewayModule, TextRewriter } from '#gateway';
 import { meterJob } from '#modalities';
-import { VoicesService } from '#modalities/speech/api';
 import { MembershipOnlineModels, OnlineModels } from '#model-registry';
 import { ModelRegistryModule } from '#model-registry/nest';
 import { ApiConfig } from '#platform/config';
@@ -19,17 +18,17 @@ import { PrismaService } from '#platform/prisma';
 import { QueueTransport } from '#queue';
 import { QueueModule } from '#queue/nest';
 import { LimitStore } from '#rate-limit';
-import { LimitFacts, RateLimitsService } from '#rate-limit/api';
-import { RateLimitModule } from '#rate-limit/nest';
+import { LimitFacts } from '#rate-limit/api';
+import { LimitStoreModule } from '#rate-limit/nest';
 import { ArtifactStore } from '#storage';
 import { StorageModule } from '#storage/nest';
 import { AccountLimitFacts } from './account-limit-facts.js';
 import { ApiLifecycle } from './api-lifecycle.js';
 import { ApiMetrics, countAffinity } from './api-metrics.js';
 import { readinessOf } from './api-readiness.js';
-import { apiControllers } from './controllers.js';
-import { InferenceModule } from './inference.module.js';
+import { ChatTextRewriter } from './chat-text-rewriter.js';
 import { OperationsController } from './operations.controller.js';
+import { routeModules } from './route-modules.js';
 
 /** How long the database may take to answer; its connection is then given up. */
 const queryTimeoutMs = 10_000;
@@ -37,35 +36,21 @@ const queryTimeoutMs = 10_000;
 /** Tells libraries what others know, which they may not import: abstract classes and their implementations. */
 @Global()
 @Module({
-  imports: [BillingModule],
+  imports: [BillingModule, AccountsModule, ModelRegistryModule, GatewayModule],
   providers: [
     { provide: JobMeter, useValue: meterJob },
     { provide: KeyUsageReader, useExisting: KeyUsageRepository },
+    { provide: LimitFacts, useClass: AccountLimitFacts },
+    { provide: TextRewriter, useClass: ChatTextRewriter },
     {
       provide: OnlineModels,
       inject: [QueueTransport],
       useFactory: ({ membership }: QueueTransport) => new MembershipOnlineModels(() => membership.list()),
     },
   ],
-  exports: [JobMeter, KeyUsageReader, OnlineModels],
+  exports: [JobMeter, KeyUsageReader, LimitFacts, TextRewriter, OnlineModels],
 })
 class BindingsModule {}
-
-/** The routes under `/api/v1`. */
-@Module({
-  imports: [
-    AccountsModule,
-    BillingModule,
-    RateLimitModule,
-    ModelRegistryModule,
-    StorageModule,
-    GatewayModule,
-    InferenceModule,
-  ],
-  controllers: apiControllers,
-  providers: [RateLimitsService, { provide: LimitFacts, useClass: AccountLimitFacts }, VoicesService],
-})
-class ApiRoutesModule {}
 
 /** The root: the operations routes, and everything under the base path. */
 @Module({})
@@ -77,14 +62,11 @@ export class ApiModule {
         PlatformModule.forRoot({ app: 'api', config, logger, database: { poolSize: 20, queryTimeoutMs } }),
         QueueModule.forRootAsync({ inject: [ApiConfig, Metrics], useFactory: transportOptions }),
         BindingsModule,
-        ApiRoutesModule,
         ModelRegistryModule,
-        RateLimitModule,
+        LimitStoreModule,
         StorageModule,
-        RouterModule.register([
-          { path: 'api/v1', module: ApiRoutesModule },
-          { path: 'api/v1', module: GatewayModule },
-        ]),
+        ...routeModules,
+        RouterModule.register(routeModules.map((module) => ({ path: 'api/v1', module }))),
       ],
       controllers: [OperationsController],
       providers: [

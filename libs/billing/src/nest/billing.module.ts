@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
 import { PrismaService } from '#platform/prisma';
-import type { Meter } from '../charge-line.js';
+import type { Meter } from '../index.js';
 import { SettlementStep } from '../closing.step.js';
 import { LedgerService } from '../ledger.service.js';
 import { MoneyMetrics } from '../money.metrics.js';

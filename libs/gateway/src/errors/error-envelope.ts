@@ -71,6 +71,11 @@ export function openaiError(error: PlatformError): {
   return { message: error.message, type, param: error.param, code: named };
 }
 
+/** The body of an error frame in a stream, in OpenAI's words. */
+export function errorFrame(error: PlatformError): { error: object; issues?: ErrorIssue[] } {
+  return { error: openaiError(error), ...(error.issues ? { issues: error.issues } : {}) };
+}
+
 /** The answer to an error, in the envelope of the route `url`; an address stands in where there is no route. */
 export function errorResponse(error: PlatformError, url: string): ErrorResponse {
   const code = publicCodes[error.code] ?? error.code;

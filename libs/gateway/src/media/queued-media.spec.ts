@@ -3,16 +3,21 @@ import { Readable } from 'node:stream';
 import type { FastifyReply } from 'fastify';
 import { describe, expect, it } from 'vitest';
 import type { MediaJob } from '#jobs';
-import { findMedia, type QueuedMediaDependencies, sendMedia } from './queued-media.js';
+import { QueuedMedia } from './queued-media.js';
+
+/** Neither limits nor models are asked for what is tested here. */
+function mediaOn({ mediaJobs = {}, artifacts = {}, config = {} }: Record<string, object>): QueuedMedia {
+  return new QueuedMedia({} as never, {} as never, mediaJobs as never, artifacts as never, config as never);
+}
 
 function setUp() {
   const stream = Readable.from([Buffer.from('film')], { objectMode: false });
   const disconnected: string[] = [];
   const record = { contentType: 'video/mp4', bytes: 4 };
-  const parts = {
+  const queued = mediaOn({
     artifacts: { open: async () => ({ record, stream }), delete: async () => void disconnected.push('artifact') },
     mediaJobs: { markDeleted: async () => void disconnected.push('row') },
-  } as unknown as QueuedMediaDependencies;
+  });
   const sent: Readable[] = [];
   const reply = {
     raw: new EventEmitter(),
@@ -22,7 +27,7 @@ function setUp() {
     send: (body: Readable) => void sent.push(body),
   };
   const job = { requestId: 'r', resultArtifacts: ['a'] } as unknown as MediaJob;
-  const send = () => sendMedia(parts, reply as unknown as FastifyReply, { job, deleteAfter: true });
+  const send = () => queued.send(reply as unknown as FastifyReply, { job, deleteAfter: true });
   return { stream, disconnected, sent, send };
 }
 
@@ -52,8 +57,8 @@ describe('a failure', () => {
     [200_000_000, 190_000_000, 'INFERENCE_FAILED'],
   ])('is told for as long as results are kept: %i ms, after %i ms', async (storageLifetimeMs, endedForMs, code) => {
     const job = { state: 'failed', isDeleted: false, resultArtifacts: [], error: null, endedForMs };
-    const parts = { mediaJobs: { find: async () => job }, settings: { storageLifetimeMs } };
+    const queued = mediaOn({ mediaJobs: { find: async () => job }, config: { storageLifetimeMs } });
     const key = { queueId: 'q', accountId: 'a', modelId: 'm' };
-    await expect(findMedia(parts as unknown as QueuedMediaDependencies, key)).rejects.toMatchObject({ code });
+    await expect(queued.find(key)).rejects.toMatchObject({ code });
   });
 });

@@ -1,4 +1,5 @@
 export * from './error-document.js';
+export * from './field-fault.js';
 export * from './file-field.js';
 export * from './form-body.js';
 export * from './disconnect-signal.js';
@@ -11,5 +12,6 @@ export * from './read-body.js';
 export * from './route-access.js';
 export * from './route-document.js';
 export * from './sse-writer.js';
+export * from './wire-validation.pipe.js';
 export * from './wire-fields.js';
 export * from '../validation/index.js';

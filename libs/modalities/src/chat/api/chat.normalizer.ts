@@ -1,4 +1,5 @@
 import { PlatformError } from '#common';
+import type { ResolvedModel } from '#model-registry';
 import type { ModelCapabilities, TextConstraints } from '#model-registry/manifest';
 import type { ChatJobMessage, ChatJobPayload, SamplingOptions } from '../contract/chat.job.js';
 import type { ChatMessage } from '../contract/chat.message.js';
@@ -17,6 +18,24 @@ export interface ChatModel extends ChatModelLimits {
   constraints: TextConstraints | null;
   /** Pairs of the model suffix, `name=value`. */
   suffix: Record<string, string>;
+}
+
+const defaultMaxChoices = 4;
+/** Models whose manifest names no context are held to this many tokens. */
+const defaultContextLength = 2048;
+
+export function chatModel({ manifest, suffix }: ResolvedModel): ChatModel {
+  const contextLength = manifest.contextLength ?? defaultContextLength;
+  return {
+    id: manifest.id,
+    capabilities: manifest.capabilities,
+    maxChoices: manifest.maxChoices ?? defaultMaxChoices,
+    maxCompletionTokens: manifest.maxCompletionTokens ?? contextLength,
+    contextLength,
+    systemPrompt: manifest.systemPrompt ?? null,
+    constraints: (manifest.constraints as TextConstraints | undefined) ?? null,
+    suffix,
+  };
 }
 
 export interface NormalizedChat {

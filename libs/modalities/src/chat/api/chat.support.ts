@@ -1,5 +1,6 @@
+import type { FastifyRequest } from 'fastify';
 import { PlatformError } from '#common';
-import { builtCapabilities, type ModelCapabilities } from '#model-registry/manifest';
+import { builtCapabilities, type ModelCapabilities, type ModelManifest } from '#model-registry/manifest';
 import type { ChatMessage, ChatPart } from '../contract/chat.message.js';
 import type { ChatCompletionRequest } from '../contract/chat.request.js';
 import type { ChatEffectiveParameters } from '../contract/chat.response.js';
@@ -19,6 +20,14 @@ export function refusal(message: string, param: string, code = 'custom'): Platfo
   const path = param.split(/[.[\]]+/).filter((part) => part !== '');
   const keys = path.map((part) => (/^\d+$/.test(part) ? Number(part) : part));
   return new PlatformError('INVALID_REQUEST', message, param, { issues: [{ code, path: keys, message }] });
+}
+
+const clientKeyHeader = 'x-service-tee-client-pub-key';
+
+/** Nothing here opens a sealed request: its ciphertext would be answered, and charged, as if it were the prompt. */
+export function refuseSealed({ headers }: FastifyRequest, { id }: ModelManifest): void {
+  if (headers[clientKeyHeader] === undefined) return;
+  throw refusal(`The model ${id} does not support end-to-end encryption.`, clientKeyHeader, 'unsupported');
 }
 
 function unsupported(model: ChatModelLimits, what: string, param: string): PlatformError {

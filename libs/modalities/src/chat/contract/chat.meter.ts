@@ -113,6 +113,18 @@ export function clampChat(payload: ChatJobPayload, tariff: ChatTariff, grantable
   return { ...payload, maxTokens: max };
 }
 
+/** A payload with its worst-case cost, and the same with as much output as an amount pays for. */
+export function affordableChat(payload: ChatJobPayload, tariff: ChatTariff) {
+  const quoted = (asked: ChatJobPayload) => ({ payload: asked, amountNano: quoteChat(asked, tariff).amountNanoUsd });
+  return {
+    ...quoted(payload),
+    shrink: (grantableNano: NanoUsd) => {
+      const smaller = clampChat(payload, tariff, grantableNano);
+      return smaller === null ? null : quoted(smaller);
+    },
+  };
+}
+
 /**
  * What was used, by price. Cached prompt tokens bill at `cache_input` where the model has that price; input beyond
  * the threshold of the extended tier reprices the whole request.

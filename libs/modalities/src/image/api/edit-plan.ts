@@ -1,7 +1,12 @@
 import { charactersOf, PlatformError } from '#common';
 import type { ModelManifest } from '#model-registry/manifest';
-import { usualTier } from '../contract/index.js';
-import type { EditImageRequest, MultiEditImageRequest, WireImage } from '../contract/image.request.js';
+import { type ImageJobPayload, usualTier } from '../contract/index.js';
+import type {
+  BackgroundRemoveImageRequest,
+  EditImageRequest,
+  MultiEditImageRequest,
+  WireImage,
+} from '../contract/image.request.js';
 import { isRedrawn, maxInputsOf } from './edit-payloads.js';
 import { type ImageSize, readShape, sideOfTier, sizeOfPixels, usualSide } from './image-size.js';
 
@@ -73,6 +78,29 @@ export function planEdit({ wire, images, param }: EditOrder, manifest: ModelMani
 export function sizeOfEdit({ shape, pixels }: EditPlan, { width, height }: ImageSize): ImageSize {
   const max = pixels ?? Math.min(width * height, usualSide ** 2);
   return sizeOfPixels(shape ?? { width, height }, { pixels: max, divisor });
+}
+
+/** How a family that draws anew does it. */
+export function redrawing(
+  options: Readonly<Record<string, unknown>> = {},
+): Pick<ImageJobPayload, 'steps' | 'guidance' | 'strength'> {
+  const number = (name: string, absent: number): number => {
+    const value = options[name];
+    return typeof value === 'number' ? value : absent;
+  };
+  return { steps: number('steps', 20), guidance: number('guidance', 7.5), strength: number('strength', 0.75) };
+}
+
+/** The picture to cut out. Throws `INVALID_REQUEST` unless exactly one was sent. */
+export function onlyImage({ image, image_url: url }: BackgroundRemoveImageRequest): {
+  image: WireImage;
+  param: string;
+  urls: boolean;
+} {
+  const [given, link] = [image ?? null, url ?? null];
+  if (given !== null && link === null) return { image: given, param: 'image', urls: false };
+  if (given === null && link !== null) return { image: link, param: 'image_url', urls: true };
+  throw invalid('image', 'Exactly one of image and image_url must be given.');
 }
 
 function checkCount(

@@ -1,4 +1,5 @@
 import { PlatformError } from '#common';
+import type { MediaInputReader } from '#gateway';
 import type { VideoProbe } from '#media';
 import {
   unitOfMaking,
@@ -9,7 +10,7 @@ import {
   type VideoPricing,
 } from '../contract/index.js';
 import { shortSideOf } from './made-size.js';
-import type { VideoInputReader } from './video-input-reader.js';
+import { readFrame, readVideo } from './video.inputs.js';
 import type { VideoModel } from './video.model.js';
 import type { VideoPlan } from './video.normalizer.js';
 import { type PricedChoice, refuseUnpriced } from './video.refusals.js';
@@ -32,7 +33,7 @@ export async function videoPayload(
     pricing,
   }: {
     model: VideoModel;
-    inputReader: VideoInputReader;
+    inputReader: MediaInputReader;
     pricing: VideoPricing | null;
   },
 ): Promise<VideoJobPayload> {
@@ -57,7 +58,7 @@ export async function videoPayload(
   if (plan.operation === 'between') {
     const { images, seconds, fps, frames, resolution } = plan;
     const taken = [];
-    for (const { url, param } of images) taken.push(await inputReader.takeImage(url, param));
+    for (const { url, param } of images) taken.push(await readFrame(inputReader, url, param));
     const size = sizeOf(taken[0]?.header ?? { width: openShortSide, height: openShortSide }, resolution);
     const units = unitsOfMaking(pricing, { seconds, resolution });
     const inputs = taken.map(({ artifactId }) => artifactId);
@@ -72,7 +73,7 @@ export async function videoPayload(
       units,
     };
   }
-  const { artifactId, probe } = await inputReader.takeVideo(plan.video, 'video_url', model.maxSourceSeconds);
+  const { artifactId, probe } = await readVideo(inputReader, plan.video, model.maxSourceSeconds);
   const { durationSeconds: seconds } = probe;
   if (plan.operation === 'double-rate') {
     const units = unitsOfMaking(pricing, { seconds, resolution: null });

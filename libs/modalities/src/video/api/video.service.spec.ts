@@ -2,10 +2,13 @@ import 'reflect-metadata';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { describe, expect, it } from 'vitest';
 import { PlatformError } from '#common';
-import type { InferenceServices } from '#gateway';
+import { DownloadUrls, type JobRunner, MediaArtifacts, RequestPipeline, StoreBudgets } from '#gateway';
+import type { ApiConfig } from '#platform/config';
+import { validateWire } from '#platform/http';
 import { exampleManifest } from '#test/example-manifest';
 import type { VideoPricing } from '../contract/index.js';
-import { VideoController } from './video.controller.js';
+import { QueueVideoRequest, QuoteVideoRequest } from '../contract/video.request.js';
+import { VideoService } from './video.service.js';
 
 const families = {
   upscaler: { family: 'esrgan', kindMembers: { supported_inputs: ['video_url'] } },
@@ -14,11 +17,6 @@ const families = {
 } as const;
 
 const source = { video_url: 'https://example.org/film.mp4' };
-const reply = {
-  headers: () => reply,
-  raw: { destroyed: false, socket: null, once: () => reply.raw },
-} as unknown as FastifyReply;
-
 const price = { usd: 0.01, diem: 0.01 };
 const usualPricing = { per_second: price, upscale: { '2x': price } };
 
@@ -40,37 +38,79 @@ function manifestOf(kind: keyof typeof families, members: object = {}) {
   return { ...exampleManifest(), ...own };
 }
 
+interface Circumstances {
+  manifest: ReturnType<typeof manifestOf>;
+  pricing: VideoPricing | null;
+  offline?: boolean;
+  limited?: boolean;
+  /** What was done: a request counted, a source fetched. */
+  done?: string[];
+  /** Lifetimes of the reserved results. */
+  lifetimes?: (number | undefined)[];
+}
+
+/** Runs one request through the pipeline; answers what was sent, or the error. */
+async function run(
+  { manifest, pricing, offline = false, limited = false, done = [], lifetimes = [] }: Circumstances,
+  work: (videos: VideoService, http: Parameters<VideoService['quote']>[0]) => Promise<object>,
+) {
+  const config = { mediaDeadlineMs: 1_000, storageLifetimeMs: 5_000, publicUrl: 'https://example.org' } as ApiConfig;
+  const resolved = { manifest, offline, resolvedBy: 'id', suffix: {}, deprecation: null, disabled: false };
+  const admitModel = () => {
+    done.push('counted');
+    const refusal = limited ? new PlatformError('RATE_LIMIT_EXCEEDED', 'Too many.') : null;
+    return Promise.resolve({ headers: {}, refusal, tokens: 0, reservation: null });
+  };
+  const egress = {
+    open: () => {
+      done.push('fetched');
+      return Promise.reject(new PlatformError('PAYLOAD_TOO_LARGE', 'Too large.', 'video_url'));
+    },
+  };
+  const tools = { require: () => undefined } as never;
+  const artifacts = {
+    reserve: (_kind: string, lifetimeMs?: number) => `r${lifetimes.push(lifetimeMs)}`,
+    delete: () => Promise.resolve(),
+  } as never;
+  const pipeline = new RequestPipeline(
+    { resolve: () => Promise.resolve(resolved) } as never,
+    { admitModel } as never,
+    { current: () => Promise.resolve({ pricing }) } as never,
+    { admit: () => Promise.resolve() } as unknown as JobRunner,
+    new StoreBudgets(60_000),
+    config,
+  );
+  const links = { tokenFor: (id: string) => id };
+  const media = new MediaArtifacts(artifacts, egress as never, tools);
+  const videos = new VideoService(pipeline, media, tools, new DownloadUrls(links, artifacts, config), config);
+  let sent: unknown;
+  const reply = {
+    headers: () => reply,
+    status: () => reply,
+    send: (body: unknown) => void (sent = body),
+    raw: { destroyed: false, socket: null, once: () => reply.raw },
+  } as unknown as FastifyReply;
+  const request = { headers: {}, id: 'r', caller: { accountId: 'a' } } as unknown as FastifyRequest;
+  try {
+    await pipeline.handle(request, reply, (http) => work(videos, http));
+    return sent as object;
+  } catch (error) {
+    if (!(error instanceof PlatformError)) throw error;
+    return { code: error.code, param: error.param };
+  }
+}
+
 /** Asks for a quote; answers it, or the code and the field of what is wrong, and what had been done until then. */
 async function quote(
   kind: keyof typeof families,
   wire: object,
-  { offline = false, limited = false, pricing = usualPricing }: QuoteCircumstances = {},
+  { pricing = usualPricing, ...more }: QuoteCircumstances = {},
 ) {
   const done: string[] = [];
-  const manifest = manifestOf(kind);
-  const services = {
-    settings: { mediaDeadlineMs: 1_000 },
-    resolve: () =>
-      Promise.resolve({ manifest, offline, resolvedBy: 'id', suffix: {}, deprecation: null, disabled: false }),
-    price: () => Promise.resolve({ pricing }),
-    limit: () => {
-      done.push('counted');
-      return limited ? Promise.reject(new PlatformError('RATE_LIMIT_EXCEEDED', 'Too many.')) : Promise.resolve({});
-    },
-    media: { require: () => undefined },
-    egress: {
-      open: () => {
-        done.push('fetched');
-        return Promise.reject(new PlatformError('PAYLOAD_TOO_LARGE', 'Too large.', 'video_url'));
-      },
-    },
-  } as unknown as InferenceServices;
   const body = { model: 'm', duration: 'auto', ...wire };
-  const request = { body, headers: {}, id: 'r', caller: null } as unknown as FastifyRequest;
-  const answer = await new VideoController(services).quote(request, reply).catch((error: unknown) => {
-    if (!(error instanceof PlatformError)) throw error;
-    return { code: error.code, param: error.param };
-  });
+  const answer = await run({ manifest: manifestOf(kind), pricing, done, ...more }, async (videos, http) =>
+    videos.quote(http, validateWire(QuoteVideoRequest, body)),
+  );
   return { ...answer, done };
 }
 
@@ -152,27 +192,16 @@ describe('a video that is delivered by link', () => {
   async function queue(pricing: VideoPricing) {
     const lifetimes: (number | undefined)[] = [];
     const manifest = manifestOf('generator', { private_delivery: true });
-    const resolved = { manifest, offline: false, resolvedBy: 'id', suffix: {}, deprecation: null, disabled: false };
-    const services = {
-      settings: { mediaDeadlineMs: 1_000, storageLifetimeMs: 5_000 },
-      resolve: () => Promise.resolve(resolved),
-      price: () => Promise.resolve({ pricing }),
-      limit: () => Promise.resolve({ tokenReservation: null }),
-      media: { require: () => undefined },
-      artifacts: { reserve: (_kind: string, lifetimeMs?: number) => `r${lifetimes.push(lifetimeMs)}` },
-      admit: () => Promise.resolve(),
-      downloadUrl: (id: string) => `https://example.org/${id}`,
-    } as unknown as InferenceServices;
     const body = { model: 'm', duration: '5s', resolution: '480p', prompt: 'A boat.' };
-    const caller = { accountId: 'a' };
-    const request = { body, headers: {}, id: 'r', caller } as unknown as FastifyRequest;
-    const answer = await new VideoController(services).queue(request, reply).catch((error: unknown) => error);
+    const answer = await run({ manifest, pricing, lifetimes }, async (videos, http) =>
+      videos.queue(http, validateWire(QueueVideoRequest, body)),
+    );
     return { answer, lifetimes };
   }
 
   it('has all of its time left when it is done at the last moment', async () => {
     const { answer, lifetimes } = await queue({ per_second: price });
-    expect(answer).toMatchObject({ model: 'm', download_url: 'https://example.org/r1' });
+    expect(answer).toMatchObject({ model: 'm', download_url: 'https://example.org/api/v1/media/r1' });
     expect(lifetimes).toEqual([6_000]);
   });
 

@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { type InferenceServices, StoreBudgets } from '#gateway';
-import type { ResolveRequest } from '#model-registry';
+import type { ModelRegistryService, ResolveRequest } from '#model-registry';
 import type { ApiConfig } from '#platform/config';
 import type { RequestCaller } from '#platform/http';
 import { Metrics } from '#platform/metrics';
-import { type InferenceDependencies, inferenceServicesOf } from './inference-services.js';
+import type { QueueTransport } from '#queue';
+import { ModelResolver } from './model-resolver.js';
+import { StoreBudgets } from './store-budgets.js';
 
 const metricsOf = () => new Metrics('api', { processMetrics: false });
 
@@ -19,24 +20,24 @@ interface Scene {
   wishes?: ResolveRequest[];
 }
 
-function servicesOn({
+function resolverOn({
   config = {},
   metrics = metricsOf(),
   offline = false,
   disabled = false,
   missedIds = [],
   wishes = [],
-}: Scene): InferenceServices {
+}: Scene): ModelResolver {
   const resolved = { manifest: { id: 'tiny', type: 'text', privacy: 'anonymized' }, offline, disabled };
   const registry = { resolve: (options: ResolveRequest) => (wishes.push(options), Promise.resolve(resolved)) };
-  return inferenceServicesOf({
-    registry,
-    config,
+  const transport = { placements: { miss: (modelId: string) => missedIds.push(modelId) } };
+  return new ModelResolver(
+    registry as unknown as ModelRegistryService,
+    new StoreBudgets(60_000),
+    transport as unknown as QueueTransport,
     metrics,
-    transport: { placements: { miss: (modelId: string) => missedIds.push(modelId) } },
-    drain: {},
-    budgets: new StoreBudgets(60_000),
-  } as unknown as InferenceDependencies);
+    config as ApiConfig,
+  );
 }
 
 const nobody = { headers: {}, caller: null };
@@ -44,7 +45,7 @@ const nobody = { headers: {}, caller: null };
 /** What the routes ask of the registry under a configuration. */
 async function asked(config: Partial<ApiConfig>, headers: Record<string, string> = {}): Promise<ResolveRequest> {
   const wishes: ResolveRequest[] = [];
-  await servicesOn({ config, wishes }).resolve('tiny', 'text', { headers, caller: null });
+  await resolverOn({ config, wishes }).resolve('tiny', 'text', { headers, caller: null });
   return wishes[0] ?? expect.fail('nothing was asked');
 }
 
@@ -70,7 +71,7 @@ describe('a model that no worker holds', () => {
     [false, /^(?!.*model="tiny")/s],
   ])('is noted down for who scales the workers, and told to the workers: %s', async (offline, expected) => {
     const [metrics, missedIds] = [metricsOf(), []];
-    await servicesOn({ metrics, offline, missedIds }).resolve('tiny', 'text', nobody);
+    await resolverOn({ metrics, offline, missedIds }).resolve('tiny', 'text', nobody);
     expect(await metrics.render()).toMatch(expected);
     expect(missedIds).toEqual(offline ? ['tiny'] : []);
   });
@@ -78,14 +79,14 @@ describe('a model that no worker holds', () => {
 
 it('is missed by nobody where the operator took the model offline', async () => {
   const [metrics, missedIds] = [metricsOf(), []];
-  await servicesOn({ metrics, offline: true, disabled: true, missedIds }).resolve('tiny', 'text', nobody);
+  await resolverOn({ metrics, offline: true, disabled: true, missedIds }).resolve('tiny', 'text', nobody);
   expect(await metrics.render()).not.toMatch(missed);
   expect(missedIds).toEqual([]);
 });
 
 describe('a model that is not private', () => {
   const ask = (modelPrivacy: RequestCaller['modelPrivacy'], scene: Scene = {}) =>
-    servicesOn(scene).resolve('tiny', 'text', { headers: {}, caller: { modelPrivacy } as RequestCaller });
+    resolverOn(scene).resolve('tiny', 'text', { headers: {}, caller: { modelPrivacy } as RequestCaller });
 
   it.each(['PRIVATE_TEXT', 'PRIVATE_ONLY'] as const)(
     'is refused to a key with %s, held by a worker or not, and wakes nobody',
@@ -100,6 +101,6 @@ describe('a model that is not private', () => {
 
   it('is there for all other keys, and for nobody in particular', async () => {
     expect(await ask('ALL')).toMatchObject({ manifest: { id: 'tiny' } });
-    expect(await servicesOn({}).resolve('tiny', 'text', nobody)).toMatchObject({ manifest: { id: 'tiny' } });
+    expect(await resolverOn({}).resolve('tiny', 'text', nobody)).toMatchObject({ manifest: { id: 'tiny' } });
   });
 });

@@ -1,12 +1,12 @@
 import { Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { type JobUsage, noTokens, PlatformError } from '#common';
-import type { JobQuote } from '#billing';
-import type { OpenRequest } from '#jobs';
-import type { InferenceServices, RewriteOptions } from '#gateway';
+import type { JobQuote, PriceList } from '#billing';
+import type { AdmissionService, JobsService, OpenRequest } from '#jobs';
+import { JobRunner, type ModelResolver, type RewriteOptions, StoreBudgets } from '#gateway';
 import type { ChatJobPayload } from '#modalities/chat/contract';
 import { exampleManifest } from '#test/example-manifest';
-import { rewriteText } from './rewrite-text.js';
+import { ChatTextRewriter } from './chat-text-rewriter.js';
 
 const usage: JobUsage = { ...noTokens };
 const said = (text: string, channel = 'content') => ({ type: 'text-delta', index: 0, channel, text });
@@ -16,33 +16,43 @@ const done = { type: 'job-finished', usage };
 async function rewrite(events: object[], changes: { offline?: boolean; refusal?: PlatformError } = {}) {
   const admitted: OpenRequest[] = [];
   const warnings: object[] = [];
-  const services = {
+  const models = {
     resolve: async () => ({ manifest: exampleManifest({ id: 'chat' }), offline: changes.offline ?? false }),
-    price: async () => ({ id: 7n, modelId: 'chat', pricing: { input: { usd: 1, diem: 1 } } }),
-    openReplyStream: () => Object.assign(Readable.from(events), { close: () => undefined, fail: () => undefined }),
-    replyTo: () => 'here',
-    admit: async (request: OpenRequest) => {
-      if (changes.refusal) throw changes.refusal;
-      admitted.push(request);
-    },
-    waitedMs: () => 0,
-    markStarted: () => undefined,
-    markEnded: () => undefined,
-    cancel: async () => undefined,
-    cancelFailed: () => undefined,
-    watchAvailability: () => ({ lost: new AbortController().signal, release: () => undefined }),
-    stopping: new AbortController().signal,
-  } as unknown as InferenceServices;
+  } as unknown as ModelResolver;
+  const prices = {
+    current: async () => ({ id: 7n, modelId: 'chat', pricing: { input: { usd: 1, diem: 1 } } }),
+  } as unknown as PriceList;
+  const open = () => Object.assign(Readable.from(events), { close: () => undefined, fail: () => undefined });
+  const budgets = new StoreBudgets(60_000);
+  const runner = new JobRunner(
+    {
+      open: async (request: OpenRequest) => {
+        if (changes.refusal) throw changes.refusal;
+        admitted.push(request);
+      },
+    } as unknown as AdmissionService,
+    {
+      markStarted: () => undefined,
+      markEnded: () => undefined,
+      cancel: async () => undefined,
+    } as unknown as JobsService,
+    { replies: { open, address: 'here' } } as never,
+    { watch: () => ({ lost: new AbortController().signal, release: () => undefined }) },
+    { expired: new AbortController().signal },
+    budgets,
+    { warn: () => undefined },
+  );
   const options: RewriteOptions = {
     instruction: 'Rewrite it.',
     caller: {} as RewriteOptions['caller'],
     headers: {},
     disconnected: new AbortController().signal,
     deadlineMs: 1_000,
-    holdNano: 40n,
+    reservedNano: 40n,
   };
   const logger = { warn: (context: object) => void warnings.push(context) };
-  const text = await rewriteText({ services, site: 'TST', logger: logger as never }, 'a bird', options);
+  const rewriter = new ChatTextRewriter(models, prices, budgets, runner, { site: 'TST' }, logger as never);
+  const text = await rewriter.rewrite('a bird', options);
   return { text, admitted, warnings };
 }
 

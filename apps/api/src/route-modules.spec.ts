@@ -1,12 +1,15 @@
 import 'reflect-metadata';
 import { describe, expect, it } from 'vitest';
 import type { RouteSettings } from '#platform/http';
-import { apiControllers } from './controllers.js';
+import type { Type } from '@nestjs/common';
+import { routeModules } from './route-modules.js';
 
 /** Where the settings of a route lie on its handler; see `routeSettings`. */
 const settingsKey = '__fastify_route_config__';
 
-const handlers = apiControllers.flatMap((controller) => {
+const controllers = routeModules.flatMap((module) => Reflect.getMetadata('controllers', module) as Type<object>[]);
+
+const handlers = controllers.flatMap((controller) => {
   const prototype = controller.prototype as Record<string, unknown>;
   return Object.getOwnPropertyNames(prototype)
     .map((name) => [`${controller.name}.${name}`, prototype[name]] as const)
@@ -18,7 +21,22 @@ const settings = handlers.map(
 );
 const billed = settings.filter(([, { billed: costs }]) => costs === true);
 
+/** Of the slices, whose requests run models. */
+const free = settings.filter(
+  ([name, { limitedByModel }]) =>
+    /^(Audio|Chat|EditImage|Embedding|GenerateImage|Speech|Transcription|Video|Voices)Controller/.test(name) &&
+    limitedByModel !== true,
+);
+
 describe('the routes', () => {
+  it('of slices that are not held to the limits of a model run none', () => {
+    expect(free.map(([name]) => name).toSorted()).toEqual([
+      'AudioController.quote',
+      'GenerateImageController.styles',
+      'VideoController.quote',
+    ]);
+  });
+
   it('that cost something are these', () => {
     expect(billed.map(([name]) => name).toSorted()).toMatchInlineSnapshot(`
       [

@@ -1,6 +1,14 @@
 import { PlatformError } from '#common';
+import type { ReplyEvent } from '#queue';
 import { type ArtifactStore, discard } from '#storage';
-import type { SpeechEvent } from '../contract/speech.events.js';
+
+/** The audio of a job on its way: bytes, bytes in the storage, and the end. */
+export type AudioEvent = ReplyEvent &
+  (
+    | { type: 'sound-part'; /** Base64. */ data: string }
+    | { type: 'sound-stored'; artifactId: string; bytes: number }
+    | { type: 'sound-ended'; /** Of the one channel, before they were encoded. */ samples: number }
+  );
 
 type AudioPart = { bytes: Buffer } | { artifactId: string; length: number };
 
@@ -24,7 +32,7 @@ export class AudioRelay {
     return this.length;
   }
 
-  take(event: SpeechEvent): void {
+  take(event: AudioEvent): void {
     if (event.type === 'sound-ended') this.samples = event.samples;
     else if (event.type === 'sound-part') this.push({ bytes: Buffer.from(event.data, 'base64') });
     else this.push({ artifactId: event.artifactId, length: event.bytes });
