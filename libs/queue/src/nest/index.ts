@@ -1,2 +1,1 @@
-export { JobResultsModule } from './job-results.module.js';
 export { QueueModule } from './queue.module.js';

@@ -2,8 +2,8 @@ import { InjectQueue, OnWorkerEvent, Processor, WorkerHost } from '@nestjs/bullm
 import { Inject, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
 import type { Job, Queue, Worker } from 'bullmq';
 import { Logger } from '#platform/logging';
-import { JobResultHandler } from '../jobs/job-result-handler.js';
-import { handleBatch, type JobResultBatch, jobResultQueueName, jobResultWorkerOptions } from '../jobs/job-result-queue.js';
+import { JobResultHandler } from '../../jobs/job-result-handler.js';
+import { handleBatch, type JobResultBatch, jobResultQueueName, jobResultWorkerOptions } from '../../jobs/job-result-queue.js';
 
 /** Hands each result of a batch to the handler; the batch is retried with those that it rejected. */
 @Processor(jobResultQueueName, jobResultWorkerOptions())
