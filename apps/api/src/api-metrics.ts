@@ -44,11 +44,11 @@ export class ApiMetrics {
   }
 }
 
-/** `sluice_affinity_decisions_total`: whether chats are kept for the worker that holds their beginning. */
+/** `sluice_affinity_decisions_total`: whether chats prefer the worker that served their earlier turns. */
 export function countAffinity(metrics: Metrics): (decision: AffinityDecision) => void {
   const decisions = metrics.counter(
     'sluice_affinity_decisions_total',
-    'Jobs kept for a worker (`kept`), or not: one worker at most is there (`alone`), or none has room (`full`).',
+    'Jobs that prefer a worker (`sticky`), or do not: fewer than two serve the model (`alone`), or none has room (`full`).',
     ['modality', 'model', 'decision'],
   );
   return ({ modality, modelId, decision }) => decisions.inc({ modality, model: modelId, decision });

@@ -113,8 +113,8 @@ export class ServedModel {
   }
 
   /** How often a consumer had to be connected anew because it heard nothing. */
-  get rebuilds(): number {
-    return [...this.consumers.values()].reduce((sum, { rebuilds }) => sum + rebuilds, 0);
+  get restarts(): number {
+    return [...this.consumers.values()].reduce((sum, { restarts }) => sum + restarts, 0);
   }
 
   /** True when a consumer hears nothing although it was connected anew. */

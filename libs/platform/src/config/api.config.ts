@@ -20,8 +20,8 @@ export class ApiConfig extends LimitsConfig {
 
   @IntegerVariable('SLUICE_AFFINITY_MS', {
     about:
-      'How long a chat is kept for the worker that had others with the same beginning, in ms, before whoever is free takes it; 0: never.',
-    default: 0,
+      'How long a chat waits for the worker that served its earlier turns, in ms, before any worker may take it; 0 turns affinity off.',
+    default: 400,
     min: 0,
     max: 1_000,
   })
