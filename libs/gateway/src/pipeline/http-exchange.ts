@@ -7,11 +7,12 @@ export class HttpExchange {
   readonly disconnected: AbortSignal;
   private readonly cleanups: (() => Promise<void>)[] = [];
 
-  constructor(
-    readonly request: FastifyRequest,
-    readonly reply: FastifyReply,
-  ) {
+  constructor(readonly reply: FastifyReply) {
     this.disconnected = disconnectSignal(reply);
+  }
+
+  get request(): FastifyRequest {
+    return this.reply.request;
   }
 
   /** Calls `cleanup` when the handler has ended, whether it failed or not. */

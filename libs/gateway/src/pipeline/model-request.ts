@@ -104,11 +104,11 @@ export class LimitedModelRequest {
   }
 
   /** Runs a job to its end and collects its events. Rejects as `start` and `StartedJob.follow` do. */
-  async collect<Payload extends object, Event extends ReplyEvent, Collector extends { add(event: Event): void }>(
+  async collect<Payload extends object, Collector extends { add(event: never): void }>(
     order: JobOrder<Payload>,
     newCollector: () => Collector,
   ): Promise<{ collected: Collector; usage: JobUsage }> {
-    return await collectEvents(await this.start<Payload, Event>(order), newCollector);
+    return await collectEvents(await this.start<Payload, ReplyEvent>(order), newCollector);
   }
 
   /** Admits a job that no client waits for; resolves to its queue id. Rejects as `JobRunner.admit` does. */
@@ -147,13 +147,13 @@ export class LimitedModelRequest {
 }
 
 /** Collects the events of a job; a job that restarts is collected anew. */
-export async function collectEvents<Event extends ReplyEvent, Collector extends { add(event: Event): void }>(
-  job: StartedJob<Event>,
+export async function collectEvents<Collector extends { add(event: never): void }>(
+  job: StartedJob<ReplyEvent>,
   newCollector: () => Collector,
 ): Promise<{ collected: Collector; usage: JobUsage }> {
   let collected = newCollector();
   const usage = await job.follow(
-    (event) => collected.add(event),
+    (event) => collected.add(event as never),
     () => (collected = newCollector()),
   );
   return { collected, usage };

@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply } from 'fastify';
 import { describe, expect, it } from 'vitest';
 import { ReservationRefused } from '#billing';
 import { PlatformError } from '#common';
@@ -57,14 +57,14 @@ function pipelineOn({ offline = false, known = { text: ['m', 'default'] }, limit
 function exchangeOf() {
   const sent: { status?: number; body?: unknown; headers: Record<string, unknown>; hijacked?: true } = { headers: {} };
   const reply = {
+    request: { id: 'r', headers: {}, caller: { accountId: 'a' } },
     raw: Object.assign(new EventEmitter(), { destroyed: false }),
     status: (status: number) => ((sent.status = status), reply),
     headers: (headers: object) => (Object.assign(sent.headers, headers), reply),
     send: (body: unknown) => ((sent.body = body), reply),
     hijack: () => ((sent.hijacked = true), reply),
   };
-  const request = { id: 'r', headers: {}, caller: { accountId: 'a' } };
-  return { request: request as unknown as FastifyRequest, reply: reply as unknown as FastifyReply, sent };
+  return { reply: reply as unknown as FastifyReply, sent };
 }
 
 const definition = { modality: 'chat', policy: { deadlineMs: 1_000 } } as never;
@@ -73,9 +73,9 @@ const media = { delivery: 'inline', inputArtifacts: [] } as const;
 /** Queues a job the whole way. */
 async function queue(scene: Scene, name: ModelName = { name: 'm', type: 'text' }, shrink?: () => never) {
   const { pipeline, steps, admitted } = pipelineOn(scene);
-  const { request, reply, sent } = exchangeOf();
+  const { reply, sent } = exchangeOf();
   const ended = await pipeline
-    .handle(request, reply, async (http) => {
+    .handle(reply, async (http) => {
       const limited = await (await pipeline.open(http, name)).limit();
       const order = { definition, payload: { size: 2 }, amountNano: 20n, ...(shrink && { shrink }) };
       return { id: typeof (await limited.queue(order, media)) };
@@ -128,9 +128,9 @@ describe('a request', () => {
 describe('a handler', () => {
   it('sends nothing when the client disconnected, and cleans up either way', async () => {
     for (const error of [new ClientDisconnectedError(), new PlatformError('INVALID_REQUEST', 'No.')]) {
-      const { request, reply, sent } = exchangeOf();
+      const { reply, sent } = exchangeOf();
       const cleaned: string[] = [];
-      const handled = pipelineOn().pipeline.handle(request, reply, async (http) => {
+      const handled = pipelineOn().pipeline.handle(reply, async (http) => {
         http.onEnd(async () => void cleaned.push('input'));
         throw error;
       });

@@ -53,12 +53,8 @@ export class RequestPipeline {
    * Runs a handler and sends what it resolves to with status 200, unless it sent a response itself. When the client
    * disconnected, nothing is sent.
    */
-  async handle(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    work: (http: HttpExchange) => Promise<unknown>,
-  ): Promise<void> {
-    const http = new HttpExchange(request, reply);
+  async handle(reply: FastifyReply, work: (http: HttpExchange) => Promise<unknown>): Promise<void> {
+    const http = new HttpExchange(reply);
     void reply.status(200);
     try {
       const body = await work(http);

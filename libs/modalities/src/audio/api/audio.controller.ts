@@ -1,5 +1,5 @@
-import { Controller, Inject, Post, Req, Res } from '@nestjs/common';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Controller, Inject, Post, Res } from '@nestjs/common';
+import type { FastifyReply } from 'fastify';
 import { ModelRoute, QueuedMedia, RequestPipeline } from '#gateway';
 import { MediaTools, needsFfmpeg } from '#media';
 import { ApiConfig } from '#platform/config';
@@ -28,12 +28,8 @@ export class AudioController {
   @Post('quote')
   @Access('public')
   @ApiRoute(documents.quote)
-  async quote(
-    @WireBody(QuoteAudioRequest) wire: QuoteAudioRequest,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    await this.pipeline.handle(request, reply, async (http) => {
+  async quote(@WireBody(QuoteAudioRequest) wire: QuoteAudioRequest, @Res() reply: FastifyReply): Promise<void> {
+    await this.pipeline.handle(reply, async (http) => {
       const opened = await this.pipeline.open(http, { name: wire.model, type: audioTypes });
       const size = sizeOfQuote(wire, opened.manifest);
       const pricing = (await opened.price()).pricing as AudioPricing | null;
@@ -43,12 +39,8 @@ export class AudioController {
 
   @Post('queue')
   @ModelRoute(documents.queue, { responseOfJob: presentQueued })
-  async queue(
-    @WireBody(QueueAudioRequest) wire: QueueAudioRequest,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    await this.pipeline.handle(request, reply, async (http) => {
+  async queue(@WireBody(QueueAudioRequest) wire: QueueAudioRequest, @Res() reply: FastifyReply): Promise<void> {
+    await this.pipeline.handle(reply, async (http) => {
       const opened = await this.pipeline.open(http, { name: wire.model, type: audioTypes });
       const options = normalizeAudio(wire, opened.manifest);
       opened.requireServed();
@@ -68,19 +60,17 @@ export class AudioController {
   @ModelRoute(documents.retrieve, { free: true })
   async retrieve(
     @WireBody(RetrieveAudioRequest) wire: RetrieveAudioRequest,
-    @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    await this.pipeline.handle(request, reply, (http) => this.media.retrieve(http, wire, audioTypes));
+    await this.pipeline.handle(reply, (http) => this.media.retrieve(http, wire, audioTypes));
   }
 
   @Post('complete')
   @ModelRoute(documents.complete, { free: true })
   async complete(
     @WireBody(CompleteAudioRequest) wire: CompleteAudioRequest,
-    @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    await this.pipeline.handle(request, reply, (http) => this.media.complete(http, wire, audioTypes));
+    await this.pipeline.handle(reply, (http) => this.media.complete(http, wire, audioTypes));
   }
 }

@@ -1,5 +1,5 @@
-import { Controller, Inject, Post, Req, Res } from '@nestjs/common';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Controller, Inject, Post, Res } from '@nestjs/common';
+import type { FastifyReply } from 'fastify';
 import { collectEvents, ModelRoute, RequestPipeline } from '#gateway';
 import type { TextPricing } from '#model-registry/manifest';
 import { ApiConfig } from '#platform/config';
@@ -26,12 +26,11 @@ export class ChatController {
   @ModelRoute(chatDocument)
   async complete(
     @WireBody(ChatCompletionRequest) wire: ChatCompletionRequest,
-    @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    await this.pipeline.handle(request, reply, async (http) => {
+    await this.pipeline.handle(reply, async (http) => {
       const opened = await this.pipeline.open(http, { name: wire.model, type: 'text' });
-      refuseSealed(request, opened.manifest);
+      refuseSealed(reply.request, opened.manifest);
       const model = chatModel(opened.resolved);
       const chat = normalizeChat(wire, model);
       const limited = await opened.limit({ tokens: chatDemand(chat, model) });
@@ -46,7 +45,7 @@ export class ChatController {
         },
         { stream: wire.stream === true },
       );
-      const head = chatHead(request.id, chat, job.quote);
+      const head = chatHead(reply.request.id, chat, job.quote);
       if (wire.stream === true) {
         const includeUsage = wire.stream_options?.include_usage === true;
         return await this.pipeline.stream(http, job, new ChatChunkPresenter(head, includeUsage));

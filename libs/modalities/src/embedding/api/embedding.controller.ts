@@ -1,5 +1,5 @@
-import { Controller, Inject, Post, Req, Res } from '@nestjs/common';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Controller, Inject, Post, Res } from '@nestjs/common';
+import type { FastifyReply } from 'fastify';
 import { ModelRoute, RequestPipeline } from '#gateway';
 import { WireBody } from '#platform/http';
 import { embeddingJob } from '../contract/embedding.job.js';
@@ -15,12 +15,8 @@ export class EmbeddingController {
 
   @Post('embeddings')
   @ModelRoute(embeddingDocument)
-  async embed(
-    @WireBody(EmbeddingRequest) wire: EmbeddingRequest,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    await this.pipeline.handle(request, reply, async (http) => {
+  async embed(@WireBody(EmbeddingRequest) wire: EmbeddingRequest, @Res() reply: FastifyReply): Promise<void> {
+    await this.pipeline.handle(reply, async (http) => {
       const opened = await this.pipeline.open(http, { name: wire.model, type: 'embedding' });
       const members = embeddingMembers(opened.manifest);
       const payload = normalizeEmbedding(wire, members);

@@ -1,4 +1,4 @@
-import { charactersOf, PlatformError } from '#common';
+import { charactersOf } from '#common';
 import type { ModelManifest } from '#model-registry/manifest';
 import { type ImageJobPayload, usualTier } from '../contract/index.js';
 import type {
@@ -8,7 +8,7 @@ import type {
   WireImage,
 } from '../contract/image.request.js';
 import { isRedrawn, maxInputsOf } from './edit-payloads.js';
-import { type ImageSize, readShape, sideOfTier, sizeOfPixels, usualSide } from './image-size.js';
+import { type ImageSize, invalid, readShape, sideOfTier, sizeOfPixels, usualSide } from './image-size.js';
 
 /** What the constraints of a model of type inpaint say (contract 9.1). */
 interface EditConstraints {
@@ -146,8 +146,4 @@ function shapeOf(
   const shape = aspectRatios.includes(ratio) ? readShape(ratio) : null;
   if (shape !== null) return shape;
   throw invalid('aspect_ratio', `aspect_ratio must be one of: auto, ${aspectRatios.join(', ')}.`);
-}
-
-function invalid(param: string, message: string): PlatformError {
-  return new PlatformError('INVALID_REQUEST', message, param);
 }

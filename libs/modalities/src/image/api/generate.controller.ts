@@ -1,5 +1,5 @@
-import { Controller, Get, Inject, Post, Req, Res } from '@nestjs/common';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Controller, Get, Inject, Post, Res } from '@nestjs/common';
+import type { FastifyReply } from 'fastify';
 import { ModelRoute, RequestPipeline } from '#gateway';
 import { Access, WireBody } from '#platform/http';
 import { GenerateImageRequest, SimpleGenerateImageRequest } from '../contract/generate.request.js';
@@ -28,13 +28,12 @@ export class GenerateImageController {
   @ModelRoute(generateDocument)
   async generate(
     @WireBody(GenerateImageRequest) wire: GenerateImageRequest,
-    @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
     const startedAt = performance.now();
-    await this.pipeline.handle(request, reply, async (http) => {
+    await this.pipeline.handle(reply, async (http) => {
       const made = await this.generator.generate(http, wire);
-      if (wire.return_binary !== true) return presentImages(request.id, made, performance.now() - startedAt);
+      if (wire.return_binary !== true) return presentImages(reply.request.id, made, performance.now() - startedAt);
       return sendImage(reply, made.images[0], 'INFERENCE_FAILED', 'The model brought no picture.');
     });
   }
@@ -43,10 +42,9 @@ export class GenerateImageController {
   @ModelRoute(simpleGenerateDocument)
   async generateSimply(
     @WireBody(SimpleGenerateImageRequest) wire: SimpleGenerateImageRequest,
-    @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    await this.pipeline.handle(request, reply, async (http) => {
+    await this.pipeline.handle(reply, async (http) => {
       const { images } = await this.generator.generateSimply(http, wire);
       const format = wire.response_format === 'url' ? 'url' : 'b64_json';
       return presentAsOpenai(images, format, Math.floor(Date.now() / 1_000));

@@ -1,5 +1,5 @@
-import { Controller, Inject, Post, Req, Res } from '@nestjs/common';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Controller, Inject, Post, Res } from '@nestjs/common';
+import type { FastifyReply } from 'fastify';
 import { PlatformError } from '#common';
 import { ModelRoute, RequestPipeline } from '#gateway';
 import { FormBody, WireBody } from '#platform/http';
@@ -27,44 +27,34 @@ export class EditImageController {
 
   @Post('upscale')
   @ModelRoute(upscaleDocument, { multipart })
-  async upscale(
-    @WireBody(UpscaleImageRequest) wire: UpscaleImageRequest,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    await this.pipeline.handle(request, reply, (http) => this.editor.upscale(http, wire));
+  async upscale(@WireBody(UpscaleImageRequest) wire: UpscaleImageRequest, @Res() reply: FastifyReply): Promise<void> {
+    await this.pipeline.handle(reply, (http) => this.editor.upscale(http, wire));
   }
 
   @Post('background-remove')
   @ModelRoute(backgroundRemoveDocument, { multipart })
   async removeBackground(
     @WireBody(BackgroundRemoveImageRequest) wire: BackgroundRemoveImageRequest,
-    @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    refuseModel(request.body);
-    await this.pipeline.handle(request, reply, (http) => this.editor.removeBackground(http, wire));
+    refuseModel(reply.request.body);
+    await this.pipeline.handle(reply, (http) => this.editor.removeBackground(http, wire));
   }
 
   @Post('edit')
   @ModelRoute(editDocument, { multipart })
-  async edit(
-    @WireBody(EditImageRequest) wire: EditImageRequest,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    await this.pipeline.handle(request, reply, (http) => this.editor.edit(http, orderOfEdit(wire)));
+  async edit(@WireBody(EditImageRequest) wire: EditImageRequest, @Res() reply: FastifyReply): Promise<void> {
+    await this.pipeline.handle(reply, (http) => this.editor.edit(http, orderOfEdit(wire)));
   }
 
   @Post('multi-edit')
   @ModelRoute(multiEditDocument, { multipart: { maxFileBytes: maxImageBytes, maxFiles: maxInputImages } })
   async multiEdit(
     @WireBody(MultiEditImageRequest) wire: MultiEditImageRequest,
-    @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const order = orderOfMultiEdit(wire, request.body instanceof FormBody);
-    await this.pipeline.handle(request, reply, (http) => this.editor.edit(http, order));
+    const order = orderOfMultiEdit(wire, reply.request.body instanceof FormBody);
+    await this.pipeline.handle(reply, (http) => this.editor.edit(http, order));
   }
 }
 

@@ -1,5 +1,5 @@
-import { Controller, Inject, Post, Req, Res } from '@nestjs/common';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Controller, Inject, Post, Res } from '@nestjs/common';
+import type { FastifyReply } from 'fastify';
 import { AudioRelays, ModelRoute, RequestPipeline } from '#gateway';
 import { audioContentTypes, withAudioLength } from '#media';
 import { callerOf, WireBody } from '#platform/http';
@@ -22,17 +22,13 @@ export class SpeechController {
 
   @Post('speech')
   @ModelRoute(speechDocument)
-  async speak(
-    @WireBody(SpeechRequest) wire: SpeechRequest,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    await this.pipeline.handle(request, reply, async (http) => {
+  async speak(@WireBody(SpeechRequest) wire: SpeechRequest, @Res() reply: FastifyReply): Promise<void> {
+    await this.pipeline.handle(reply, async (http) => {
       const opened = await this.pipeline.open(http, { name: wire.model || undefined, type: 'tts' });
       const model = speechModel(opened.manifest);
       const { payload, handle, streaming } = normalizeSpeech(wire, model);
       const limited = await opened.limit();
-      const { accountId } = callerOf(request);
+      const { accountId } = callerOf(reply.request);
       if (handle !== null) {
         payload.sampleId = await this.voices.sampleOf(accountId, handle, model.id);
         if (payload.sampleId === null) throw unknownVoice(model);

@@ -1,5 +1,5 @@
-import { Controller, Inject, Post, Req, Res } from '@nestjs/common';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Controller, Inject, Post, Res } from '@nestjs/common';
+import type { FastifyReply } from 'fastify';
 import { PlatformError } from '#common';
 import { ModelRoute, RequestPipeline } from '#gateway';
 import { MediaTools } from '#media';
@@ -30,12 +30,8 @@ export class VoicesController {
 
   @Post('voices')
   @ModelRoute(voicesDocument, { multipart: { maxFileBytes: maxSampleBytes, maxFiles: 1, only: true } })
-  async create(
-    @WireBody(VoiceRequest) { file, model: name }: VoiceRequest,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    await this.pipeline.handle(request, reply, async (http): Promise<VoiceResponse> => {
+  async create(@WireBody(VoiceRequest) { file, model: name }: VoiceRequest, @Res() reply: FastifyReply): Promise<void> {
+    await this.pipeline.handle(reply, async (http): Promise<VoiceResponse> => {
       // Forms send an empty text for what was not filled in.
       const opened = await this.pipeline.open(http, { name: name || undefined, type: 'tts' });
       const model = cloningModel(speechModel(opened.manifest));
@@ -43,7 +39,7 @@ export class VoicesController {
       await opened.limit({ needsWorker: false });
       await checkVoiceSample(file.bytes, model.cloning, { media: this.media, signal: http.disconnected });
       const recording = { bytes: file.bytes, contentType: 'application/octet-stream' };
-      const voice = await this.voices.add(recording, { accountId: callerOf(request).accountId, model });
+      const voice = await this.voices.add(recording, { accountId: callerOf(reply.request).accountId, model });
       return { id: voice.id, model: model.id };
     });
   }

@@ -1,5 +1,5 @@
-import { Controller, Inject, Post, Req, Res } from '@nestjs/common';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Controller, Inject, Post, Res } from '@nestjs/common';
+import type { FastifyReply } from 'fastify';
 import { type HttpExchange, MediaArtifacts, ModelRoute, RequestPipeline } from '#gateway';
 import { WireBody } from '#platform/http';
 import { transcriptionJob } from '../contract/transcription.job.js';
@@ -22,10 +22,9 @@ export class TranscriptionController {
   @ModelRoute(transcriptionDocument, { multipart: { maxFileBytes, maxFiles: 1, only: true } })
   async transcribe(
     @WireBody(TranscriptionRequest) wire: TranscriptionRequest,
-    @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    await this.pipeline.handle(request, reply, async (http) => {
+    await this.pipeline.handle(reply, async (http) => {
       const normalized = normalizeTranscription(wire);
       const transcript = await this.run(http, wire.model, normalized, { upload: wire.file.bytes });
       const { contentType, body } = presentTranscript(transcript, normalized);
@@ -38,10 +37,9 @@ export class TranscriptionController {
   @ModelRoute(videoTranscriptionDocument)
   async transcribeVideo(
     @WireBody(VideoTranscriptionRequest) wire: VideoTranscriptionRequest,
-    @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    await this.pipeline.handle(request, reply, async (http) => {
+    await this.pipeline.handle(reply, async (http) => {
       const transcript = await this.run(http, undefined, { options: plainTranscript }, { url: wire.url });
       const { contentType, body } = presentVideoTranscript(transcript, wire.response_format ?? 'json');
       void reply.type(contentType);

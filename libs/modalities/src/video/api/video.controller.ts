@@ -1,5 +1,5 @@
-import { Controller, Inject, Post, Req, Res } from '@nestjs/common';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Controller, Inject, Post, Res } from '@nestjs/common';
+import type { FastifyReply } from 'fastify';
 import { ModelRoute, QueuedMedia, RequestPipeline } from '#gateway';
 import { ApiRoute, LargeBody, WireBody } from '#platform/http';
 import {
@@ -25,32 +25,23 @@ export class VideoController {
   @Post('quote')
   @LargeBody()
   @ApiRoute(documents.quote)
-  async quote(
-    @WireBody(QuoteVideoRequest) wire: QuoteVideoRequest,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    await this.pipeline.handle(request, reply, (http) => this.videos.quote(http, wire));
+  async quote(@WireBody(QuoteVideoRequest) wire: QuoteVideoRequest, @Res() reply: FastifyReply): Promise<void> {
+    await this.pipeline.handle(reply, (http) => this.videos.quote(http, wire));
   }
 
   @Post('queue')
   @ModelRoute(documents.queue, { responseOfJob: presentQueuedVideo })
-  async queue(
-    @WireBody(QueueVideoRequest) wire: QueueVideoRequest,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    await this.pipeline.handle(request, reply, (http) => this.videos.queue(http, wire));
+  async queue(@WireBody(QueueVideoRequest) wire: QueueVideoRequest, @Res() reply: FastifyReply): Promise<void> {
+    await this.pipeline.handle(reply, (http) => this.videos.queue(http, wire));
   }
 
   @Post('retrieve')
   @ModelRoute(documents.retrieve, { free: true })
   async retrieve(
     @WireBody(RetrieveVideoRequest) wire: RetrieveVideoRequest,
-    @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    await this.pipeline.handle(request, reply, (http) =>
+    await this.pipeline.handle(reply, (http) =>
       this.media.retrieve(http, wire, types).catch((error: unknown) => presentPolicyFailure(error, reply)),
     );
   }
@@ -59,9 +50,8 @@ export class VideoController {
   @ModelRoute(documents.complete, { free: true })
   async complete(
     @WireBody(CompleteVideoRequest) wire: CompleteVideoRequest,
-    @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    await this.pipeline.handle(request, reply, (http) => this.media.complete(http, wire, types));
+    await this.pipeline.handle(reply, (http) => this.media.complete(http, wire, types));
   }
 }

@@ -1,5 +1,5 @@
 import 'reflect-metadata';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply } from 'fastify';
 import { describe, expect, it } from 'vitest';
 import { PlatformError } from '#common';
 import { DownloadUrls, type JobRunner, MediaArtifacts, RequestPipeline, StoreBudgets } from '#gateway';
@@ -85,14 +85,14 @@ async function run(
   const videos = new VideoService(pipeline, media, tools, new DownloadUrls(links, artifacts, config), config);
   let sent: unknown;
   const reply = {
+    request: { headers: {}, id: 'r', caller: { accountId: 'a' } },
     headers: () => reply,
     status: () => reply,
     send: (body: unknown) => void (sent = body),
     raw: { destroyed: false, socket: null, once: () => reply.raw },
   } as unknown as FastifyReply;
-  const request = { headers: {}, id: 'r', caller: { accountId: 'a' } } as unknown as FastifyRequest;
   try {
-    await pipeline.handle(request, reply, (http) => work(videos, http));
+    await pipeline.handle(reply, (http) => work(videos, http));
     return sent as object;
   } catch (error) {
     if (!(error instanceof PlatformError)) throw error;
