@@ -15,7 +15,8 @@ const doors = [
   '^libs/modalities/src/[^/]+/(contract|api|worker)/index[.]ts$',
   `^libs/(common|${middle}|${upper}|gateway)/src/index[.]ts$`,
   '^libs/(accounts|billing|model-registry|rate-limit)/src/api/index[.]ts$',
-  '^libs/[^/]+/src/nest/([^/]+/)?index[.]ts$',
+  '^libs/[^/]+/src/nest/index[.]ts$',
+  '^libs/queue/src/nest/job-results/index[.]ts$',
   '^libs/model-registry/src/manifest/index[.]ts$',
   '^libs/inference/src/host/index[.]ts$',
 ];
