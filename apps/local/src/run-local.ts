@@ -65,10 +65,7 @@ async function serve({ config, log, stop, port, secretKey, database }: Serving):
   const pulling = pullStarterModels(wanted, config, log, stop.signal);
   try {
     await untilReady(origin, stop.signal).then(
-      () => {
-        services.startOps();
-        log.print(printBanner({ baseUrl, keys, wanted }));
-      },
+      () => log.print(printBanner({ baseUrl, keys, wanted })),
       () => keepKeys(keys, log),
     );
     await stop.requested;

@@ -15,14 +15,9 @@ export interface ServicesOptions {
 
 const graceMs = 10_000;
 
-/** ops starts at the latest after this time, in ms: results of jobs wait in the queue meanwhile. */
-const opsDelayMs = 10_000;
-
 /** api, worker and ops as children. They stop in this order: nobody asks any more, then nobody works, then the books. */
 export class Services {
   private readonly children: ChildService[];
-  private opsTimer: NodeJS.Timeout | undefined;
-  private isOpsStarted = false;
 
   constructor(options: ServicesOptions) {
     const { log } = options;
@@ -31,27 +26,15 @@ export class Services {
     );
   }
 
-  /** Starts api and worker, and ops a while later unless `startOps` was called. */
   start(): void {
-    for (const child of this.children) if (child.name !== 'ops') child.start();
-    this.opsTimer = setTimeout(() => this.startOps(), opsDelayMs);
-  }
-
-  /** Call it when the api is ready: on a small machine ops would take processor time from the start of the api. */
-  startOps(): void {
-    clearTimeout(this.opsTimer);
-    if (this.isOpsStarted) return;
-    this.isOpsStarted = true;
-    for (const child of this.children) if (child.name === 'ops') child.start();
+    for (const child of this.children) child.start();
   }
 
   async stop(): Promise<void> {
-    clearTimeout(this.opsTimer);
     for (const child of this.children) await child.stop();
   }
 
   kill(): void {
-    clearTimeout(this.opsTimer);
     for (const child of this.children) child.kill();
   }
 }
