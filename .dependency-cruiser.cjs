@@ -15,6 +15,8 @@ const doors = [
   '^libs/modalities/src/[^/]+/(contract|api|worker)/index[.]ts$',
   `^libs/(common|${middle}|${upper}|gateway)/src/index[.]ts$`,
   '^libs/(accounts|billing|model-registry|rate-limit)/src/api/index[.]ts$',
+  '^libs/[^/]+/src/nest/index[.]ts$',
+  '^libs/queue/src/nest/job-results/index[.]ts$',
   '^libs/model-registry/src/manifest/index[.]ts$',
   '^libs/inference/src/(host|tasks)/index[.]ts$',
 ];
@@ -175,6 +177,30 @@ module.exports = {
       to: { path: [...package_('fastify|@fastify|@nestjs'), '^libs/platform/src/http/'] },
     },
     {
+      name: 'modules-in-api-and-ops',
+      severity: 'error',
+      comment: 'Modules load the framework (about 400 ms), which the other processes would pay for at each start.',
+      from: { path: ['^apps/(worker|cli|local)/', '^libs/modalities/src/catalog[.]ts$'], pathNot: tests },
+      to: { path: '^libs/[^/]+/src/nest/', reachable: true },
+    },
+    {
+      name: 'nest-behind-its-entries',
+      severity: 'error',
+      comment:
+        'Classes that every process loads take their decorators from #platform/injection (docs/decisions/nest-modules.md).',
+      from: {
+        path: '^libs/',
+        pathNot: [
+          '^libs/[^/]+/src/(nest|api)/',
+          '^libs/modalities/src/[^/]+/(api|contract)/',
+          '^libs/gateway/',
+          '^libs/platform/src/(http|injection)/',
+          tests,
+        ],
+      },
+      to: { path: package_('@nestjs/[^/]+'), dependencyTypesNot: ['type-only'] },
+    },
+    {
       name: 'slices-admit-through-the-pipeline',
       severity: 'error',
       comment: 'The request pipeline of gateway admits jobs after their limits; a slice has no other way to one.',
@@ -201,14 +227,23 @@ module.exports = {
     {
       name: 'queries-in-repositories',
       severity: 'error',
-      comment: 'Prisma is used in *.repository.ts; modules and mains hand it out, and others may name its type.',
+      comment:
+        'Prisma is used in *.repository.ts; modules and mains hand it out, services are injected with it for their ' +
+        'repository (test/architecture/queries.spec.ts keeps queries out of them), and others may name its type.',
       from: {
         path: '^(apps|libs)/',
-        pathNot: ['[.]repository[.]ts$', '^libs/platform/src/', '[.]module[.]ts$', '(^|/)main[.]ts$', '^apps/', tests],
+        pathNot: [
+          '[.](repository|service)[.]ts$',
+          '^libs/platform/src/',
+          '[.]module[.]ts$',
+          '(^|/)main[.]ts$',
+          '^apps/',
+          tests,
+        ],
       },
       to: { path: prisma, dependencyTypesNot: ['type-only'] },
     },
-    oneOwner('bullmq-in-queue', 'bullmq', '^libs/queue/'),
+    oneOwner('bullmq-in-queue', 'bullmq|@nestjs/bullmq', '^libs/queue/'),
     oneOwner('onnxruntime-in-runtime', 'onnxruntime-node|onnxruntime-common', '^libs/inference/src/runtime/'),
     oneOwner('sharp-in-media', 'sharp', '^libs/media/'),
     oneOwner('aws-sdk-in-storage', '@aws-sdk|@smithy', '^libs/storage/'),

@@ -42,24 +42,25 @@ export interface AffinityDecision {
   decision: 'sticky' | 'alone' | 'full';
 }
 
-export interface QueueTransport {
-  readonly kind: 'redis' | 'postgres';
-  readonly producer: JobProducer;
-  readonly replies: ReplyChannel;
-  readonly cancelBus: CancelBus;
-  readonly membership: ClusterMembership;
-  readonly progress: ProgressBus;
-  readonly placements: PlacementBus;
-  readonly results: JobResultQueue;
+/** Abstract class and not interface: it is also the injection token. */
+export abstract class QueueTransport {
+  abstract readonly kind: 'redis' | 'postgres';
+  abstract readonly producer: JobProducer;
+  abstract readonly replies: ReplyChannel;
+  abstract readonly cancelBus: CancelBus;
+  abstract readonly membership: ClusterMembership;
+  abstract readonly progress: ProgressBus;
+  abstract readonly placements: PlacementBus;
+  abstract readonly results: JobResultQueue;
   /** Operations on queues that failed since the start, or were not tried because the store is away. */
-  readonly failedCalls: number;
+  abstract readonly failedCalls: number;
   /** Starts taking jobs of one model. `handler` rejects with a `PlatformError` to fail the job. */
-  consume<Payload extends object, Result extends object>(
+  abstract consume<Payload extends object, Result extends object>(
     options: ConsumerOptions<Payload, Result>,
   ): Promise<JobConsumer>;
   /** Resolves when the store answers and takes work; rejects with its error, a `PlatformError` where it says why. For readiness. */
-  ping(): Promise<void>;
-  close(): Promise<void>;
+  abstract ping(): Promise<void>;
+  abstract close(): Promise<void>;
 }
 
 export interface JobProducer {

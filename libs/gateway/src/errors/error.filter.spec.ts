@@ -3,6 +3,7 @@ import { fastify } from 'fastify';
 import { describe, expect, it, vi } from 'vitest';
 import { PlatformError } from '#common';
 import type { Logger } from '#platform/logging';
+import { Metrics } from '#platform/metrics';
 import { ErrorFilter } from './error.filter.js';
 import { RouteTable } from './route-table.js';
 
@@ -22,7 +23,8 @@ function caught(
   const server = fastify();
   routes.attach(server);
   server.post(chatPath, () => 'x');
-  new ErrorFilter(routes, logger as unknown as Logger).catch(exception, {
+  const metrics = new Metrics('api', { processMetrics: false });
+  new ErrorFilter(routes, logger as unknown as Logger, metrics).catch(exception, {
     switchToHttp: () => http,
   } as unknown as ArgumentsHost);
   const logged = [...logger.error.mock.calls, ...logger.warn.mock.calls];

@@ -1,11 +1,12 @@
 import type { IncomingMessage } from 'node:http';
-import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException } from '@nestjs/common';
+import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException, Inject } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type ErrorCode, PlatformError } from '#common';
-import type { Logger } from '#platform/logging';
+import { Logger } from '#platform/logging';
+import { Metrics } from '#platform/metrics';
 import { bodyLimitBytes } from '../http/body-limits.js';
 import { errorResponse } from './error-envelope.js';
-import type { RouteTable } from './route-table.js';
+import { RouteTable } from './route-table.js';
 
 const frameworkMessages: Partial<Record<number, { code: ErrorCode; message: string }>> = {
   400: { code: 'INVALID_REQUEST', message: 'The request could not be read.' },
@@ -17,11 +18,15 @@ const frameworkMessages: Partial<Record<number, { code: ErrorCode; message: stri
 /** The one place where errors become answers; the call sites only choose a code. */
 @Catch()
 export class ErrorFilter implements ExceptionFilter {
+  private readonly responses: ReturnType<Metrics['counter']>;
+
   constructor(
-    private readonly routes: RouteTable,
-    private readonly logger: Logger,
-    private readonly onAnswer: (code: ErrorCode) => void = () => undefined,
-  ) {}
+    @Inject(RouteTable) private readonly routes: RouteTable,
+    @Inject(Logger) private readonly logger: Pick<Logger, 'error' | 'warn'>,
+    @Inject(Metrics) metrics: Metrics,
+  ) {
+    this.responses = metrics.counter('sluice_http_errors_total', 'Errors answered, by code.', ['code']);
+  }
 
   catch(exception: unknown, host: ArgumentsHost): void {
     const http = host.switchToHttp();
@@ -29,7 +34,7 @@ export class ErrorFilter implements ExceptionFilter {
     const reply = http.getResponse<FastifyReply>();
     const error = this.translate(exception, request, reply);
     this.note(error, request.id);
-    this.onAnswer(error.code);
+    this.responses.inc({ code: error.code });
     if (reply.raw.headersSent) {
       // Half an answer is out; a cut connection is the only honest end left.
       reply.raw.destroy();

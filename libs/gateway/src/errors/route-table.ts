@@ -1,3 +1,4 @@
+import { Injectable } from '@nestjs/common';
 import type { FastifyInstance } from 'fastify';
 
 interface KnownRoute {
@@ -6,6 +7,7 @@ interface KnownRoute {
 }
 
 /** Which methods an address answers, so that a wrong method is told from a wrong address. */
+@Injectable()
 export class RouteTable {
   private readonly routes = new Map<string, KnownRoute>();
 

@@ -7,7 +7,7 @@ import type { ModelManifest, ModelType } from '#model-registry/manifest';
 import { type MediaJob, type MediaJobKey, MediaJobsRepository } from '#jobs';
 import { ApiConfig } from '#platform/config';
 import { callerOf } from '#platform/http';
-import type { ArtifactStore } from '#storage';
+import { ArtifactStore } from '#storage';
 import type { HttpExchange } from '../pipeline/http-exchange.js';
 import { ModelResolver } from '../pipeline/model-resolver.js';
 import { RequestPipeline } from '../pipeline/request-pipeline.js';
@@ -46,7 +46,7 @@ export class QueuedMedia {
     @Inject(ModelResolver) private readonly models: Pick<ModelResolver, 'resolve'>,
     @Inject(MediaJobsRepository)
     private readonly mediaJobs: Pick<MediaJobsRepository, 'find' | 'markDeleted' | 'usualDurationMs'>,
-    private readonly artifacts: ArtifactStore,
+    @Inject(ArtifactStore) private readonly artifacts: ArtifactStore,
     @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'storageLifetimeMs'>,
   ) {}
 

@@ -4,7 +4,7 @@ import { ModelRegistryService, type ResolvedModel } from '#model-registry';
 import type { ModelType } from '#model-registry/manifest';
 import { ApiConfig } from '#platform/config';
 import { Metrics } from '#platform/metrics';
-import type { QueueTransport } from '#queue';
+import { QueueTransport } from '#queue';
 import { regionOf } from '../access/caller-region.js';
 import { assertModelPrivacy } from '../access/model-privacy.js';
 import { StoreBudgets } from './store-budgets.js';
@@ -20,7 +20,7 @@ export class ModelResolver {
   constructor(
     @Inject(ModelRegistryService) private readonly registry: ModelRegistryService,
     @Inject(StoreBudgets) private readonly budgets: StoreBudgets,
-    private readonly transport: Pick<QueueTransport, 'placements'>,
+    @Inject(QueueTransport) private readonly transport: Pick<QueueTransport, 'placements'>,
     @Inject(Metrics) metrics: Metrics,
     @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'betaModels' | 'regionHeader'>,
   ) {

@@ -1,10 +1,13 @@
 import { StoreBudget } from '#common';
+import { RequestBudgets } from '#jobs';
 
 /** The budgets of the requests that are here, by their ids. */
-export class StoreBudgets {
+export class StoreBudgets extends RequestBudgets {
   private readonly budgets = new Map<string, StoreBudget>();
 
-  constructor(private readonly budgetMs: number) {}
+  constructor(private readonly budgetMs: number) {
+    super();
+  }
 
   begin(requestId: string): void {
     this.budgets.set(requestId, new StoreBudget(this.budgetMs));

@@ -1,5 +1,6 @@
 import type { Caller } from '#accounts';
-import { Prisma, type PrismaService } from '#platform/prisma';
+import { Injectable } from '#platform/injection';
+import { Prisma, PrismaService } from '#platform/prisma';
 import type { ReservedTokens } from '#rate-limit';
 import type { AdmittedJob, ClosedJob, JobClosing, JobState, JobTransaction } from './job-states.js';
 
@@ -62,6 +63,7 @@ interface ClosedRow {
 }
 
 /** The row and everything that moves its state. Every time is the database's. */
+@Injectable()
 export class JobsRepository {
   // SQL: states move by compare-and-set on the database's clock, many rows in one statement.
   constructor(private readonly prisma: PrismaService) {}

@@ -1,10 +1,12 @@
-import type { PrismaService } from '#platform/prisma';
+import { Injectable } from '#platform/injection';
+import { PrismaService } from '#platform/prisma';
 import type { DesiredState, ModelPlacement, WorkerState } from './placement.js';
 
 /** A worker's state as its column stores it. */
 type StoredState = Omit<WorkerState, 'processId' | 'seenAt'>;
 
 /** The placements, their revision, and the last known state of workers. */
+@Injectable()
 export class PlacementRepository {
   constructor(private readonly prisma: PrismaService) {}
 

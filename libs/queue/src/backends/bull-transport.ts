@@ -96,6 +96,11 @@ export class BullTransport implements QueueTransport {
     return consumer;
   }
 
+  /** What a queue or worker that @nestjs/bullmq opens needs: the store travels as its connection. */
+  get bullOptions(): { connection: { store: Store }; prefix: string } {
+    return { connection: { store: this.store }, prefix: this.store.prefix };
+  }
+
   get failedCalls(): number {
     return this.queues.failedCalls;
   }

@@ -3,7 +3,7 @@ import { settlesWithin } from '../backends/store-call.js';
 import type { Store } from '../backends/store.js';
 import type { JobResult, JobResultQueue, PendingResults } from '../transport.js';
 
-const name = 'job-results';
+export const jobResultQueueName = 'job-results';
 
 /** Outcomes in one job of the queue. */
 const resultsPerJob = 100;
@@ -30,7 +30,7 @@ const finalHandlersMs = 5_000;
 /** Jobs of outcomes one process works on at once. */
 const concurrency = 8;
 
-interface JobResultBatch {
+export interface JobResultBatch {
   results: JobResult[];
 }
 
@@ -69,7 +69,7 @@ export class BullResultQueue implements JobResultQueue {
   }
 
   async pending(): Promise<PendingResults> {
-    return this.queues.call(name, async (queue) => {
+    return this.queues.call(jobResultQueueName, async (queue) => {
       // Postgres reads one state after the other: in this order none that moves on meanwhile is missed.
       const states = ['active', 'delayed', 'wait', 'active'] as const;
       const ids = await queue.backend.getRanges([...states], 0, idsPerPage - 1, true);
@@ -82,9 +82,9 @@ export class BullResultQueue implements JobResultQueue {
     const { warn, lockMs = defaultLockMs } = this.options;
     const worker = openWorker<JobResultBatch>(
       this.store,
-      name,
+      jobResultQueueName,
       (job) => handleBatch(job, handler),
-      { concurrency, lockDuration: lockMs, stalledInterval: lockMs / 4, maxStalledCount: unlimitedAttempts, settings },
+      jobResultWorkerOptions(lockMs),
       warn,
     );
     await worker.waitUntilReady();
@@ -114,7 +114,9 @@ export class BullResultQueue implements JobResultQueue {
   }
 
   private async add(batch: JobResultBatch): Promise<void> {
-    await this.queues.call(name, (queue: BullQueue<JobResultBatch>) => queue.add('job-results', batch, jobOptions));
+    await this.queues.call(jobResultQueueName, (queue: BullQueue<JobResultBatch>) =>
+      queue.add('job-results', batch, jobOptions),
+    );
   }
 }
 
@@ -126,12 +128,26 @@ const jobOptions = {
   stackTraceLimit: 0,
 };
 
+/** Options of every worker of this queue. */
+export function jobResultWorkerOptions(lockMs = defaultLockMs) {
+  return {
+    concurrency,
+    lockDuration: lockMs,
+    stalledInterval: lockMs / 4,
+    maxStalledCount: unlimitedAttempts,
+    settings,
+  };
+}
+
 const settings = {
   backoffStrategy: (attempt: number) => Math.min(firstRetryMs * 2 ** Math.min(attempt - 1, 10), longestRetryMs),
 };
 
 /** Runs the handler for each outcome; those it rejected stay in the job, which is tried again. */
-async function handleBatch(job: BullJob<JobResultBatch>, handler: (result: JobResult) => Promise<void>): Promise<void> {
+export async function handleBatch(
+  job: BullJob<JobResultBatch>,
+  handler: (result: JobResult) => Promise<void>,
+): Promise<void> {
   const { results } = job.data;
   const settled = await Promise.allSettled(results.map((result) => handler(result)));
   const rejected = results.filter((_result, index) => settled[index]?.status === 'rejected');

@@ -1,4 +1,5 @@
-import type { PrismaService } from '#platform/prisma';
+import { Injectable } from '#platform/injection';
+import { PrismaService } from '#platform/prisma';
 
 /** A request for a link, as it is judged. */
 export interface LinkUse {
@@ -12,6 +13,7 @@ interface LinkRow {
 }
 
 /** What has become of download links. Every time is the database's. */
+@Injectable()
 export class DownloadLinksRepository {
   // SQL: each use is counted and checked in one statement, so that no two requests share the last download.
   constructor(private readonly prisma: PrismaService) {}
