@@ -214,7 +214,7 @@ module.exports = {
       to: { path: prisma, reachable: true },
     },
     {
-      name: 'host-entry point-never-reaches-onnxruntime',
+      name: 'host-entry-never-reaches-onnxruntime',
       severity: 'error',
       comment:
         'The parent of model hosts must not load the runtime: its calls would block the event loop that renews locks.',

@@ -87,7 +87,7 @@ const violatingFiles: Record<string, { file: string; text: string }> = {
   'jobs-knows-no-http': { file: 'libs/jobs/src/route.ts', text: "import 'fastify';" },
   'slices-admit-through-the-pipeline': { file: 'libs/modalities/src/chat/api/shortcut.ts', text: "import '#jobs';" },
   'worker-side-never-reaches-prisma': { file: 'apps/worker/src/sql.ts', text: "import '#accounts';" },
-  'host-entry point-never-reaches-onnxruntime': { file: 'apps/worker/src/session.ts', text: "import '#inference';" },
+  'host-entry-never-reaches-onnxruntime': { file: 'apps/worker/src/session.ts', text: "import '#inference';" },
   'queries-in-repositories': { file: 'libs/accounts/src/account.presenter.ts', text: "import '#platform/prisma';" },
   'bullmq-in-queue': { file: 'libs/jobs/src/broker.ts', text: "import 'bullmq';" },
   'onnxruntime-in-runtime': { file: 'libs/inference/src/session.ts', text: "import 'onnxruntime-node';" },

@@ -47,7 +47,7 @@ describe('a tiny Stable Diffusion', () => {
     width,
     height,
     steps,
-    image: image,
+    image,
     strength,
   }: (typeof fixture.cases)[number]) => ({
     prompt: fixture.prompt,
