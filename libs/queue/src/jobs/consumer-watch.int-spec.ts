@@ -79,7 +79,7 @@ describe.each(stores)('a consumer on $name', ({ name, start, listens }) => {
     await until(() => isDone(unheard));
     expect(consumer.restarts).toBe(1);
     expect(consumer.isStalled).toBe(false);
-    expect(warnings.filter((warning) => warning.includes('opened anew'))).toHaveLength(1);
+    expect(warnings.filter((warning) => warning.includes('reopened'))).toHaveLength(1);
     release.resolve(null);
     await until(() => isDone(slow));
     await sleep(100);

@@ -46,7 +46,7 @@ describe('download links', () => {
     return new DownloadService(new DownloadLinks(secretKey), artifacts, repository);
   }
 
-  async function linked(text = 'video'): Promise<{ id: string; token: string }> {
+  async function linked(text = 'clip'): Promise<{ id: string; token: string }> {
     const { id } = await artifacts.put(Buffer.from(text), { kind: 'result', contentType: 'video/mp4' });
     return { id, token: links.tokenFor(id) };
   }
@@ -64,8 +64,8 @@ describe('download links', () => {
   it('deliver the media, after a restart too, and ranges of it', async () => {
     const { token } = await linked();
     expect(await downloads.look(token)).toMatchObject({ bytes: 4, contentType: 'video/mp4' });
-    expect(await read(token)).toBe('video');
-    expect(await read(token, { from: replica() })).toBe('video');
+    expect(await read(token)).toBe('clip');
+    expect(await read(token, { from: replica() })).toBe('clip');
     const { stream } = await downloads.open(token, home1, (bytes) => ({ first: 1, last: bytes - 1 }));
     expect(Buffer.concat((await stream.toArray()) as Buffer[]).toString()).toBe('ilm');
   });
@@ -107,7 +107,7 @@ describe('download links', () => {
     });
     await expect(read(token)).rejects.toMatchObject({ code: 'RATE_LIMIT_EXCEEDED' });
     await wait();
-    expect(await read(token)).toBe('video');
+    expect(await read(token)).toBe('clip');
   });
 
   it('end when they are revoked, together with their media', async () => {
