@@ -1,4 +1,5 @@
 import { charactersOf } from '#common';
+import { checkLength, checkOneOf, fieldNotTaken } from '#gateway';
 import type { ModelManifest, Pricing } from '#model-registry/manifest';
 import { fieldFault, isGiven } from '#platform/http';
 import type { AudioJobPayload } from '../contract/audio.job.js';
@@ -23,16 +24,12 @@ const usualVoice = 'af_sky';
 
 /** Throws `INVALID_REQUEST` naming the field that the model cannot fulfil. What it costs is not known here. */
 export function normalizeLongSpeech(wire: QueueAudioRequest, model: LongSpeechModel): Omit<AudioJobPayload, 'units'> {
-  const foreign = songFields.find((field) => wire[field] !== undefined && wire[field] !== null);
-  if (foreign !== undefined) throw fieldFault(`${foreign} is not taken by the model ${model.id}`, foreign, 'custom');
+  const foreign = songFields.find((field) => isGiven(wire[field]));
+  if (foreign !== undefined) throw fieldNotTaken(foreign, model);
   const { prompt: text } = wire;
-  if (charactersOf(text) > model.promptCharacters) {
-    throw fieldFault(`prompt may have ${model.promptCharacters} characters with this model`, 'prompt', 'too_big');
-  }
-  const voice = wire.voice ?? (model.voices.includes(usualVoice) ? usualVoice : model.voices[0]);
-  if (voice === undefined || !model.voices.includes(voice)) {
-    throw fieldFault(`voice must be one of: ${model.voices.join(', ')}`, 'voice', 'invalid_enum_value');
-  }
+  checkLength('prompt', text, model.promptCharacters);
+  const voice = wire.voice ?? (model.voices.includes(usualVoice) ? usualVoice : (model.voices[0] ?? ''));
+  checkOneOf('voice', voice, model.voices);
   return { text, voice, speed: wire.speed ?? 1, language: wire.language_code ?? null, format: model.format };
 }
 

@@ -1,5 +1,5 @@
 import { PlatformError } from '#common';
-import type { ModelManifest } from '#model-registry/manifest';
+import type { ModelManifest, MusicMembers } from '#model-registry/manifest';
 import type { LongAudioFormat } from '../contract/index.js';
 import { longAudioFormatOf } from './audio.model.js';
 
@@ -16,18 +16,6 @@ export interface MusicModel {
   format: LongAudioFormat;
 }
 
-interface Members {
-  supports_force_instrumental?: boolean;
-  duration_options?: number[];
-  min_duration?: number;
-  max_duration?: number;
-  default_duration?: number;
-  supported_formats?: string[];
-  default_format?: string;
-  prompt_character_limit?: number;
-  min_prompt_length?: number;
-}
-
 /** Families that make music, and the longest piece of each in seconds where a manifest says nothing. */
 const longestPieces: Readonly<Record<string, number>> = { musicgen: 30 };
 
@@ -38,7 +26,7 @@ const usualPromptCharacters = 1_000;
 export function musicModel({ id, family, familyOptions, kindMembers }: ModelManifest): MusicModel {
   const longest = longestPieces[family];
   if (longest === undefined) throw new PlatformError('INVALID_MODEL', `The model ${id} makes no music.`, 'model');
-  const members = (kindMembers ?? {}) as Members;
+  const members = (kindMembers ?? {}) as MusicMembers;
   const possible = Math.floor(Number(familyOptions?.maxSeconds ?? longest));
   const max = Math.min(possible, Math.floor(members.max_duration ?? possible));
   const min = Math.max(1, Math.ceil(members.min_duration ?? 1));

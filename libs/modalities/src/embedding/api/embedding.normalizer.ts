@@ -1,14 +1,8 @@
 import { PlatformError } from '#common';
-import type { ModelManifest } from '#model-registry/manifest';
+import { invalidField } from '#gateway';
+import type { EmbeddingMembers, ModelManifest } from '#model-registry/manifest';
 import type { EmbeddingJobPayload } from '../contract/embedding.job.js';
 import type { EmbeddingRequest } from '../contract/embedding.request.js';
-
-/** Members of `model_spec` that embedding models have (contract 9.1). */
-export interface EmbeddingMembers {
-  embeddingDimensions: number;
-  maxInputTokens: number;
-  supportsCustomDimensions: boolean;
-}
 
 /** Manifests of this type are checked to have them. */
 export function embeddingMembers({ kindMembers }: ModelManifest): EmbeddingMembers {
@@ -52,15 +46,11 @@ function wantedDimensions(
   { embeddingDimensions, supportsCustomDimensions }: EmbeddingMembers,
 ): number | null {
   if (wanted === null) return null;
-  if (!supportsCustomDimensions) throw refusal('This model does not support specifying dimensions.');
+  if (!supportsCustomDimensions)
+    throw invalidField('This model does not support specifying dimensions.', 'dimensions', 'unsupported');
   if (wanted > embeddingDimensions) {
-    throw refusal(`dimensions must not be greater than the ${embeddingDimensions} of this model.`, 'too_big');
+    const message = `dimensions must not be greater than the ${embeddingDimensions} of this model.`;
+    throw invalidField(message, 'dimensions', 'too_big');
   }
   return wanted === embeddingDimensions ? null : wanted;
-}
-
-function refusal(message: string, code = 'unsupported'): PlatformError {
-  return new PlatformError('INVALID_REQUEST', message, 'dimensions', {
-    issues: [{ code, path: ['dimensions'], message }],
-  });
 }

@@ -82,7 +82,7 @@ describe('an edit', () => {
   });
 
   it('takes as many pictures as its family looks at, and no more than the manifest says', () => {
-    expect(() => plan({}, editor({ maxInputImages: 3 }), ['a', 'b'])).toThrow(/one picture at most/);
+    expect(() => plan({}, editor({ maxInputImages: 3 }), ['a', 'b'])).toThrow(/one image at most/);
     expect(() => plan({}, editor({ maxInputImages: 3 }, 'migan'), ['a', 'b'])).not.toThrow();
     expect(() => plan({}, editor({ maxInputImages: 3 }, 'migan'), ['a', 'b', 'c'])).toThrow(invalid('images'));
     expect(() => plan({}, editor({ maxInputImages: 1 }, 'migan'), ['a', 'b'])).toThrow(invalid('images'));

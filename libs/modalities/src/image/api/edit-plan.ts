@@ -1,5 +1,6 @@
 import { charactersOf } from '#common';
-import type { ModelManifest } from '#model-registry/manifest';
+import type { InpaintConstraints, ModelManifest } from '#model-registry/manifest';
+import { isGiven } from '#platform/http';
 import { type ImageJobPayload, usualTier } from '../contract/index.js';
 import type {
   BackgroundRemoveImageRequest,
@@ -9,19 +10,6 @@ import type {
 } from '../contract/image.request.js';
 import { isRedrawn, maxInputsOf } from './edit-payloads.js';
 import { type ImageSize, invalid, readShape, sideOfTier, sizeOfPixels, usualSide } from './image-size.js';
-
-/** What the constraints of a model of type inpaint say (contract 9.1). */
-interface EditConstraints {
-  aspectRatios: string[];
-  promptCharacterLimit: number;
-  combineImages: boolean;
-  maxInputImages?: number;
-  singleImageAspectRatio?: boolean;
-  resolutions?: string[];
-  defaultResolution?: string;
-  qualities?: string[];
-  defaultQuality?: string;
-}
 
 /** One edit, whichever of the two routes it came by. */
 export interface EditOrder {
@@ -60,13 +48,17 @@ export function orderOfMultiEdit({ images, ...wire }: MultiEditImageRequest, isF
 
 /** Throws `INVALID_REQUEST` naming the field that this model cannot do. */
 export function planEdit({ wire, images, param }: EditOrder, manifest: ModelManifest): EditPlan {
-  const constraints = (manifest.constraints ?? {}) as Partial<EditConstraints>;
+  const constraints = (manifest.constraints ?? {}) as Partial<InpaintConstraints>;
   const redrawn = isRedrawn(manifest);
   const { promptCharacterLimit = Infinity, qualities, defaultQuality } = constraints;
   if (charactersOf(wire.prompt) > promptCharacterLimit) {
     throw invalid('prompt', `prompt may have ${promptCharacterLimit} characters with this model.`);
   }
-  checkCount(images.length, param, { constraints, manifest });
+  const { combineImages, maxInputImages = defaultMaxInputs } = constraints;
+  const maxInputs = Math.min(combineImages === false ? 1 : maxInputImages, maxInputsOf(manifest));
+  if (images.length > maxInputs) {
+    throw invalid(param, `This model takes ${maxInputs === 1 ? 'one image' : `${maxInputs} images`} at most.`);
+  }
   return {
     ...tierOf(wire.resolution ?? null, constraints, redrawn),
     shape: shapeOf(wire.aspect_ratio ?? 'auto', constraints, redrawn),
@@ -91,32 +83,16 @@ export function redrawing(
   return { steps: number('steps', 20), guidance: number('guidance', 7.5), strength: number('strength', 0.75) };
 }
 
-/** The picture to cut out. Throws `INVALID_REQUEST` unless exactly one was sent. */
-export function onlyImage({ image, image_url: url }: BackgroundRemoveImageRequest): {
-  image: WireImage;
-  param: string;
-  urls: boolean;
-} {
-  const [given, link] = [image ?? null, url ?? null];
-  if (given !== null && link === null) return { image: given, param: 'image', urls: false };
-  if (given === null && link !== null) return { image: link, param: 'image_url', urls: true };
+/** Returns the image whose background is removed. Throws `INVALID_REQUEST` unless exactly one was sent. */
+export function onlyImage({ image, image_url: url }: BackgroundRemoveImageRequest) {
+  if (isGiven(image) && !isGiven(url)) return { image, param: 'image', urls: false };
+  if (!isGiven(image) && isGiven(url)) return { image: url, param: 'image_url', urls: true };
   throw invalid('image', 'Exactly one of image and image_url must be given.');
-}
-
-function checkCount(
-  count: number,
-  param: string,
-  { constraints, manifest }: { constraints: Partial<EditConstraints>; manifest: ModelManifest },
-): void {
-  const { combineImages, maxInputImages = defaultMaxInputs } = constraints;
-  const max = Math.min(combineImages === false ? 1 : maxInputImages, maxInputsOf(manifest));
-  if (count <= max) return;
-  throw invalid(param, `This model takes ${max === 1 ? 'one picture' : `${max} pictures`} at most.`);
 }
 
 function tierOf(
   wanted: string | null,
-  { resolutions = [], defaultResolution }: Partial<EditConstraints>,
+  { resolutions = [], defaultResolution }: Partial<InpaintConstraints>,
   redrawn: boolean,
 ): Pick<EditPlan, 'resolution' | 'pixels'> {
   const usual = resolutions.includes(usualTier) ? usualTier : (resolutions[0] ?? usualTier);
@@ -133,15 +109,13 @@ function tierOf(
 
 function shapeOf(
   ratio: string,
-  { aspectRatios = [], singleImageAspectRatio }: Partial<EditConstraints>,
+  { aspectRatios = [], singleImageAspectRatio }: Partial<InpaintConstraints>,
   redrawn: boolean,
 ): ImageSize | null {
   if (ratio === 'auto' || singleImageAspectRatio === false) return null;
   if (!redrawn || aspectRatios.length === 0) {
-    throw invalid(
-      'aspect_ratio',
-      'aspect_ratio is not chosen with this model: the result has the shape of the picture.',
-    );
+    const message = 'aspect_ratio is not chosen with this model: the result has the shape of the image.';
+    throw invalid('aspect_ratio', message);
   }
   const shape = aspectRatios.includes(ratio) ? readShape(ratio) : null;
   if (shape !== null) return shape;

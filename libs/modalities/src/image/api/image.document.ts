@@ -22,12 +22,7 @@ const moderation = {
   'x-service-deprecated-replacement': { description: 'The model to use instead.', ...text },
 };
 const blurring = { 'x-service-is-blurred': { description: 'The picture was for adults and is blurred.', ...flag } };
-const enhancing = {
-  'x-service-enhanced-prompt': {
-    description: 'The prompt as it was rewritten, URL-encoded; only where it was.',
-    ...text,
-  },
-};
+const enhancing = { 'x-service-enhanced-prompt': { description: 'The rewritten prompt, URL-encoded.', ...text } };
 const naming = {
   'x-service-model-id': { description: 'Of the model that answered.', ...text },
   'x-service-model-name': { description: 'Its name.', ...text },
@@ -38,61 +33,56 @@ const png = ['image/png'];
 const editTypes = ['image/png', 'image/jpeg', 'image/webp'];
 const imagesOf = (types: string[]) => Object.fromEntries(types.map((type) => [type, binaryContent]));
 
-type ImageRoute = Pick<DocumentedRoute, 'operationId' | 'summary' | 'description' | 'body' | 'example'>;
+type ImageRoute = Pick<DocumentedRoute, 'operationId' | 'summary' | 'description' | 'body' | 'example'> & {
+  produces: string[];
+  headers: Record<string, object>;
+};
 
-/** A route that answers with the bytes of a picture. */
-function imageRoute(route: ImageRoute, produces: string[], headers: Record<string, object>): DocumentedRoute {
-  const responses = { 200: { description: 'The picture.', content: imagesOf(produces), headers } };
-  return { ...common, ...route, produces, responses };
+/** A route whose response is the bytes of an image. */
+function imageRoute({ headers, ...route }: ImageRoute): DocumentedRoute {
+  const responses = { 200: { description: 'The image.', content: imagesOf(route.produces), headers } };
+  return { ...common, ...route, responses };
 }
 
-export const upscaleDocument = imageRoute(
-  {
-    operationId: 'upscaleImage',
-    summary: 'Make a picture larger',
-    description: 'Twice or four times the sides, with sharp edges; answers a PNG.',
-    body: UpscaleImageRequest,
-    example: { image: 'iVBORw0KGgo…', scale: 2 },
-  },
-  png,
-  { ...violation, ...blurring },
-);
+export const upscaleDocument = imageRoute({
+  operationId: 'upscaleImage',
+  summary: 'Make a picture larger',
+  description: 'Twice or four times the sides, with sharp edges; answers a PNG.',
+  body: UpscaleImageRequest,
+  example: { image: 'iVBORw0KGgo…', scale: 2 },
+  produces: png,
+  headers: { ...violation, ...blurring },
+});
 
-export const backgroundRemoveDocument = imageRoute(
-  {
-    operationId: 'backgroundRemoveImage',
-    summary: 'Cut out what stands in front',
-    description: 'Answers a PNG whose background is transparent.',
-    body: BackgroundRemoveImageRequest,
-    example: { image_url: 'https://example.com/portrait.jpg' },
-  },
-  png,
-  { ...violation, ...blurring },
-);
+export const backgroundRemoveDocument = imageRoute({
+  operationId: 'backgroundRemoveImage',
+  summary: 'Cut out what stands in front',
+  description: 'Answers a PNG whose background is transparent.',
+  body: BackgroundRemoveImageRequest,
+  example: { image_url: 'https://example.com/portrait.jpg' },
+  produces: png,
+  headers: { ...violation, ...blurring },
+});
 
-export const editDocument = imageRoute(
-  {
-    operationId: 'editImage',
-    summary: 'Change a picture',
-    description: 'By a prompt; models that repair pictures fill the transparent part from what surrounds it.',
-    body: EditImageRequest,
-    example: { prompt: 'Take the sign away', image: 'iVBORw0KGgo…' },
-  },
-  editTypes,
-  { ...moderation, ...blurring, ...enhancing, ...naming },
-);
+export const editDocument = imageRoute({
+  operationId: 'editImage',
+  summary: 'Change a picture',
+  description: 'By a prompt; models that repair pictures fill the transparent part from what surrounds it.',
+  body: EditImageRequest,
+  example: { prompt: 'Take the sign away', image: 'iVBORw0KGgo…' },
+  produces: editTypes,
+  headers: { ...moderation, ...blurring, ...enhancing, ...naming },
+});
 
-export const multiEditDocument = imageRoute(
-  {
-    operationId: 'multiEditImage',
-    summary: 'Change a picture with the help of others',
-    description: 'The first picture is changed; the others are masks (white is filled) or layers, as the model takes.',
-    body: MultiEditImageRequest,
-    example: { prompt: 'Take the sign away', images: ['iVBORw0KGgo…', 'iVBORw0KGgo…'] },
-  },
-  editTypes,
-  { ...moderation, ...blurring, ...enhancing },
-);
+export const multiEditDocument = imageRoute({
+  operationId: 'multiEditImage',
+  summary: 'Change a picture with the help of others',
+  description: 'The first picture is changed; the others are masks (white is filled) or layers, as the model takes.',
+  body: MultiEditImageRequest,
+  example: { prompt: 'Take the sign away', images: ['iVBORw0KGgo…', 'iVBORw0KGgo…'] },
+  produces: editTypes,
+  headers: { ...moderation, ...blurring, ...enhancing },
+});
 
 export const generateDocument: DocumentedRoute = {
   ...common,
@@ -133,7 +123,7 @@ export const simpleGenerateDocument: DocumentedRoute = {
   produces: ['application/json'],
   responses: {
     200: {
-      description: 'The picture.',
+      description: 'The image.',
       headers: { ...moderation, ...blurring },
       content: { 'application/json': { schema: simpleResponse } },
     },

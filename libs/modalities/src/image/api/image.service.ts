@@ -16,7 +16,6 @@ import {
   type ImageReadyEvent,
   quoteImages,
 } from '../contract/index.js';
-import { moderationHeaders } from './moderation-headers.js';
 
 export interface FinishedImage {
   bytes: Buffer;
@@ -94,5 +93,16 @@ export function replacementHeaders({ manifest, resolvedBy, deprecation }: Resolv
   return {
     'x-service-deprecated': 'true',
     ...(replacement === undefined ? {} : { 'x-service-deprecated-replacement': replacement }),
+  };
+}
+
+/** What image routes say about the images they send. */
+function moderationHeaders(images: readonly FinishedImage[]): Record<string, string> {
+  return {
+    'x-service-is-blurred': String(images.some(({ blurred }) => blurred)),
+    // Images are never refused for their content: adult images are blurred. No model here detects the other two.
+    'x-service-is-content-violation': 'false',
+    'x-service-is-adult-model-content-violation': 'false',
+    'x-service-contains-minor': 'false',
   };
 }

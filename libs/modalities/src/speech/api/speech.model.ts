@@ -1,15 +1,6 @@
 import { PlatformError } from '#common';
-import type { ModelManifest } from '#model-registry/manifest';
+import type { ModelManifest, SpeechMembers, VoiceCloning } from '#model-registry/manifest';
 import { type SpeechFormat, speechFormats } from '../contract/speech.job.js';
-
-/** `voice_cloning` of a model record (contract 6.3). */
-export interface VoiceCloning {
-  mode: 'zero_shot' | 'persistent';
-  /** Containers: `wav`, `mp3`, `m4a`… */
-  accepted_formats: string[];
-  min_sample_seconds: number;
-  retention_days: number;
-}
 
 /** What a manifest of type `tts` says of its voices. */
 export interface SpeechModel {
@@ -24,20 +15,9 @@ export interface SpeechModel {
 /** The voice of callers who name none (contract 6.1), where a model has it. */
 const usualVoice = 'af_sky';
 
-interface Members {
-  voices?: string[];
-  voice_cloning?: VoiceCloning;
-  supported_formats?: string[];
-  default_format?: string;
-}
-
 export function speechModel({ id, kindMembers }: ModelManifest): SpeechModel {
-  const {
-    voices = [],
-    voice_cloning: cloning = null,
-    supported_formats: named,
-    default_format: usual,
-  } = (kindMembers ?? {}) as Members;
+  const members = (kindMembers ?? {}) as SpeechMembers;
+  const { voices = [], voice_cloning: cloning = null, supported_formats: named, default_format: usual } = members;
   const formats = speechFormats.filter((format) => named?.includes(format) ?? true);
   const defaultFormat = formats.find((format) => format === usual) ?? formats[0] ?? 'mp3';
   return { id, voices, cloning, formats, defaultFormat };

@@ -1,6 +1,7 @@
 import { PlatformError } from '#common';
+import { invalidField } from '#gateway';
 import { decodeAudio, type MediaContainer, type MediaTools, probeAudio, sniffContainer } from '#media';
-import type { VoiceCloning } from './speech.model.js';
+import type { VoiceCloning } from '#model-registry/manifest';
 
 /** Longest recording of a voice, in seconds. */
 export const maxSampleSeconds = 60;
@@ -43,8 +44,7 @@ export async function checkVoiceSample(
   const seconds = durationSeconds ?? (await countSeconds(media, bytes, limits));
   if (seconds >= cloning.min_sample_seconds) return;
   const message = `The recording must last at least ${cloning.min_sample_seconds} seconds; this one lasts ${seconds.toFixed(1)}.`;
-  const issues = [{ code: 'too_small', path: ['file'], message }];
-  throw new PlatformError('INVALID_REQUEST', message, 'file', { issues });
+  throw invalidField(message, 'file', 'too_small');
 }
 
 async function countSeconds(

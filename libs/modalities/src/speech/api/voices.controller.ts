@@ -1,13 +1,13 @@
 import { Controller, Inject, Post, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
-import { PlatformError } from '#common';
-import { ModelRoute, RequestPipeline } from '#gateway';
+import { invalidField, ModelRoute, RequestPipeline } from '#gateway';
 import { MediaTools } from '#media';
+import type { VoiceCloning } from '#model-registry/manifest';
 import { callerOf, WireBody } from '#platform/http';
 import { maxSampleBytes, VoiceRequest } from '../contract/voice.request.js';
 import type { VoiceResponse } from '../contract/voice.response.js';
 import { voicesDocument } from './speech.document.js';
-import { speechModel, type SpeechModel, type VoiceCloning } from './speech.model.js';
+import { speechModel, type SpeechModel } from './speech.model.js';
 import { checkVoiceSample } from './voice-sample.js';
 import { VoicesService } from './voices.service.js';
 
@@ -15,9 +15,7 @@ import { VoicesService } from './voices.service.js';
 function cloningModel(model: SpeechModel): SpeechModel & { cloning: VoiceCloning } {
   const { cloning } = model;
   if (cloning !== null) return { ...model, cloning };
-  const message = `The model ${model.id} does not clone voices.`;
-  const issues = [{ code: 'unsupported', path: ['model'], message }];
-  throw new PlatformError('INVALID_REQUEST', message, 'model', { issues });
+  throw invalidField(`The model ${model.id} does not clone voices.`, 'model', 'unsupported');
 }
 
 @Controller('audio')

@@ -9,7 +9,8 @@ import type { Logger } from '#platform/logging';
 import { PrismaService } from '#platform/prisma';
 import { type ArtifactStore, createArtifactStore } from '#storage';
 import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
-import type { SpeechModel, VoiceCloning } from './speech.model.js';
+import type { VoiceCloning } from '#model-registry/manifest';
+import type { SpeechModel } from './speech.model.js';
 import { maxVoices, VoicesService } from './voices.service.js';
 
 const dayMs = 86_400_000;

@@ -1,8 +1,9 @@
 import { PlatformError } from '#common';
+import type { VoiceCloning } from '#model-registry/manifest';
 import type { Logger } from '#platform/logging';
 import type { PrismaService } from '#platform/prisma';
 import type { ArtifactStore } from '#storage';
-import type { SpeechModel, VoiceCloning } from './speech.model.js';
+import type { SpeechModel } from './speech.model.js';
 import { newVoiceHandle } from './voice-handle.js';
 import { type StoredVoice, VoicesRepository } from './voices.repository.js';
 
@@ -30,10 +31,8 @@ export class VoicesService {
   ): Promise<StoredVoice> {
     const { accountId, model } = owner;
     if ((await this.repository.countLive(accountId)) >= maxVoices) {
-      throw new PlatformError(
-        'INVALID_REQUEST',
-        `An account has at most ${maxVoices} voices; they expire by themselves.`,
-      );
+      const message = `An account has at most ${maxVoices} voices; they expire by themselves.`;
+      throw new PlatformError('INVALID_REQUEST', message);
     }
     await this.repository.forgetExpired();
     const { contentType, bytes } = recording;

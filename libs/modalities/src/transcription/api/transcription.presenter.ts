@@ -71,11 +71,7 @@ function short(transcript: Transcript, shown: NormalizedTranscription['shown']):
   const words = shown.words ? wordsOf(transcript) : null;
   answer.timestamps = {
     ...(words !== null && { word: words }),
-    segment: transcript.segments.map(({ text, start, end }) => ({
-      text: text.trim(),
-      start: milliseconds(start),
-      end: milliseconds(end),
-    })),
+    segment: transcript.segments.map((segment) => ({ text: segment.text.trim(), ...timesOf(segment) })),
   };
   return answer;
 }
@@ -98,8 +94,7 @@ function verboseSegment(segment: TranscriptSegment, id: number): NonNullable<Ver
   return {
     id,
     seek: Math.round(segment.windowStart * 100),
-    start: milliseconds(segment.start),
-    end: milliseconds(segment.end),
+    ...timesOf(segment),
     text: segment.text,
     tokens: segment.tokens,
     temperature: segment.temperature,
@@ -112,15 +107,17 @@ function verboseSegment(segment: TranscriptSegment, id: number): NonNullable<Ver
 /** Null where the model tells none: contract 6.2 leaves them out without a word. */
 function wordsOf({ segments }: Transcript): TranscribedWord[] | null {
   if (segments.every(({ words }) => words === null)) return null;
-  return segments.flatMap(({ words }) =>
-    (words ?? []).map(({ word, start, end }) => ({ word, start: milliseconds(start), end: milliseconds(end) })),
-  );
+  return segments.flatMap(({ words }) => (words ?? []).map((word) => ({ word: word.word, ...timesOf(word) })));
 }
 
 const names = new Intl.DisplayNames('en', { type: 'language', fallback: 'code' });
 
 function languageName(code: string | null): string {
   return code === null ? 'unknown' : (names.of(code) ?? code).toLowerCase();
+}
+
+function timesOf({ start, end }: { start: number; end: number }): { start: number; end: number } {
+  return { start: milliseconds(start), end: milliseconds(end) };
 }
 
 function milliseconds(seconds: number): number {

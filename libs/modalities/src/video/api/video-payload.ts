@@ -9,7 +9,7 @@ import {
   unitsOfUpscaling,
   type VideoJobPayload,
 } from '../contract/index.js';
-import { shortSideOf } from './made-size.js';
+import { madeSize, shortSideOf } from './made-size.js';
 import { readFrame, readVideo } from './video.inputs.js';
 import type { VideoModel } from './video.model.js';
 import type { VideoPlan } from './video.normalizer.js';
@@ -17,7 +17,6 @@ import { type PricedChoice, refuseUnpriced } from './video.refusals.js';
 
 /** Longest side of what is made, in pixels: what players still play. */
 const maxSide = 7_680;
-const maxMadeSide = 4_096;
 /** Short side where neither caller nor model names one. */
 const openShortSide = 720;
 
@@ -27,15 +26,7 @@ const openShortSide = 720;
  */
 export async function videoPayload(
   plan: VideoPlan,
-  {
-    model,
-    inputReader,
-    pricing,
-  }: {
-    model: VideoModel;
-    inputReader: MediaInputReader;
-    pricing: Pricing | null;
-  },
+  { model, inputReader, pricing }: { model: VideoModel; inputReader: MediaInputReader; pricing: Pricing | null },
 ): Promise<VideoJobPayload> {
   refuseUnpriced(model, pricing, pricedChoiceOf(plan, pricing));
   const open: Omit<VideoJobPayload, 'operation' | 'inputs' | 'units'> = {
@@ -62,16 +53,8 @@ export async function videoPayload(
     const size = sizeOf(taken[0]?.header ?? { width: openShortSide, height: openShortSide }, resolution);
     const units = unitsOfMaking(pricing, { seconds, resolution });
     const inputs = taken.map(({ artifactId }) => artifactId);
-    return {
-      ...open,
-      ...size,
-      operation: 'between',
-      inputs,
-      places: images.map(({ place }) => place),
-      fps,
-      frames,
-      units,
-    };
+    const places = images.map(({ place }) => place);
+    return { ...open, ...size, operation: 'between', inputs, places, fps, frames, units };
   }
   const { artifactId, probe } = await readVideo(inputReader, plan.video, model.maxSourceSeconds);
   const { durationSeconds: seconds } = probe;
@@ -96,10 +79,7 @@ export function sizeOf(
   resolution: string | null,
 ): { width: number; height: number } {
   const named = resolution === null ? null : shortSideOf(resolution);
-  const short = named ?? Math.min(openShortSide, width, height);
-  const scale = Math.min(short / Math.min(width, height), maxMadeSide / Math.max(width, height));
-  const even = (side: number): number => Math.max(2, Math.round((side * scale) / 2) * 2);
-  return { width: even(width), height: even(height) };
+  return madeSize({ shape: width / height, short: named ?? Math.min(openShortSide, width, height), divisor: 2 });
 }
 
 function assertFits({ width, height }: VideoProbe, factor: number): void {

@@ -1,3 +1,4 @@
+import { checkOneOf, fieldNotTaken } from '#gateway';
 import { fieldFault, isGiven } from '#platform/http';
 import type { Pricing } from '#model-registry/manifest';
 import { unitOfMaking, unitOfUpscaling, unitsOfMaking, unitsOfUpscaling, type VideoUnits } from '../contract/index.js';
@@ -20,9 +21,7 @@ export interface QuoteParts {
  */
 export async function quotedUnits(wire: QuoteVideoRequest, parts: QuoteParts): Promise<VideoUnits> {
   const { model } = parts;
-  if (isGiven(wire.video_url) && !model.inputs.has('video_url')) {
-    throw fieldFault(`video_url is not taken by the model ${model.id}`, 'video_url', 'custom');
-  }
+  if (isGiven(wire.video_url) && !model.inputs.has('video_url')) throw fieldNotTaken('video_url', model);
   return await (model.kind === 'upscaler' ? unitsOfUpscaler(wire, parts) : unitsOfMaker(wire, parts));
 }
 
@@ -43,12 +42,8 @@ async function unitsOfUpscaler(wire: QuoteVideoRequest, parts: QuoteParts): Prom
 async function unitsOfMaker(wire: QuoteVideoRequest, parts: QuoteParts): Promise<VideoUnits> {
   const { model, pricing } = parts;
   if (isGiven(wire.upscale_factor)) throw fieldFault('upscale_factor is for upscalers', 'upscale_factor', 'custom');
-  if (!model.durations.includes(wire.duration)) {
-    throw fieldFault(`duration must be one of: ${model.durations.join(', ')}`, 'duration', 'invalid_enum_value');
-  }
-  if (isGiven(wire.resolution) && !model.resolutions.includes(wire.resolution)) {
-    throw fieldFault(`resolution must be one of: ${model.resolutions.join(', ')}`, 'resolution', 'invalid_enum_value');
-  }
+  checkOneOf('duration', wire.duration, model.durations);
+  if (isGiven(wire.resolution)) checkOneOf('resolution', wire.resolution, model.resolutions);
   if (hasSource(wire, model)) {
     if (isGiven(wire.resolution)) {
       throw fieldFault('resolution does not go with a source: the size is that of the source', 'resolution', 'custom');

@@ -1,32 +1,8 @@
 import { PlatformError } from '#common';
-import type { ModelManifest } from '#model-registry/manifest';
-
-/** `constraints` of a video model (contract 9.1); an empty list means that there is nothing to choose. */
-interface VideoConstraints {
-  aspect_ratios: string[];
-  resolutions: string[];
-  durations: string[];
-  audio: boolean;
-  audio_configurable: boolean;
-  prompt_character_limit?: number;
-}
+import type { ModelManifest, VideoConsent, VideoConstraints, VideoMembers } from '#model-registry/manifest';
 
 /** What callers confirm before a model works for them. */
-export interface ConsentFlow {
-  flow: 'seedance';
-  consent_version: string;
-  policy_text: string;
-  docs_url: string;
-}
-
-interface Members {
-  supported_inputs?: string[];
-  upscale_factors?: number[];
-  frame_rates?: number[];
-  max_source_seconds?: number;
-  private_delivery?: boolean;
-  consent?: ConsentFlow;
-}
+export type ConsentFlow = VideoConsent & { flow: 'seedance' };
 
 /** What a manifest of type `video` says of itself. */
 export interface VideoModel {
@@ -77,7 +53,7 @@ export function videoModel({ id, family, familyOptions, constraints, kindMembers
   if (kind === undefined) throw new PlatformError('INVALID_MODEL', `The model ${id} makes no videos.`, 'model');
   const { aspect_ratios, resolutions, durations, audio_configurable, prompt_character_limit } =
     constraints as unknown as VideoConstraints;
-  const members = (kindMembers ?? {}) as Members;
+  const members = (kindMembers ?? {}) as Partial<VideoMembers>;
   const inputs = members.supported_inputs ?? [];
   const divisor = Number(familyOptions?.sizeDivisor ?? usualSizeDivisor);
   return {
@@ -95,6 +71,6 @@ export function videoModel({ id, family, familyOptions, constraints, kindMembers
     shortSide: Number(familyOptions?.shortSide ?? usualShortSide),
     sizeDivisor: divisor % 2 === 0 ? divisor : divisor * 2,
     privateDelivery: members.private_delivery ?? false,
-    consent: members.consent ?? null,
+    consent: (members.consent as ConsentFlow | undefined) ?? null,
   };
 }
