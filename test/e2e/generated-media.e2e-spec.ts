@@ -122,7 +122,7 @@ describe('music from words', () => {
     [{ voice: 'af_sky' }, 'voice'],
     [{ speed: 1.5 }, 'speed'],
     [{ seed: 1.5 }, 'seed'],
-  ])('is refused by the field at fault: %j', async (more, field) => {
+  ])('is rejected with the invalid field: %j', async (more, field) => {
     const { status, body } = await answer('/audio/queue', { model: music, prompt: 'rain', ...more });
     expect(status).toBe(400);
     expect(body.error).toContain(field);
@@ -160,7 +160,7 @@ describe('a video from words', () => {
     [{ resolution: '480p' }, 'resolution'],
     [{ image_url: 'https://example.com/a.png' }, 'image_url'],
     [{ fps: 8 }, 'fps'],
-  ])('is refused by the field at fault: %j', async (more, field) => {
+  ])('is rejected with the invalid field: %j', async (more, field) => {
     const { status, body } = await answer('/video/queue', { model: video, prompt: 'rain', duration: '1s', ...more });
     expect(status).toBe(400);
     expect(body.error).toContain(field);

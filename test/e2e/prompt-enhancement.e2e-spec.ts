@@ -92,7 +92,7 @@ async function countJobs(): Promise<number> {
   return (await platform.query('SELECT 1 FROM jobs')).length;
 }
 
-describe('a prompt that is to be enhanced', () => {
+describe('a prompt to enhance', () => {
   it('is painted as the chat model wrote it, which costs its price once, and the chat nothing', async () => {
     const before = await countJobs();
     const { status, enhanced, colour } = await paint('a red bird [[tokens=12]]');

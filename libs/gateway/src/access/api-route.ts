@@ -3,9 +3,9 @@ import type { RouteSettings } from '#platform/http';
 
 const apiBase = '/api/v1/';
 
-/** Whether keys and limits are asked of a request: at the api's addresses, except those that are gone for good. */
+/** Whether a request needs a key and has limits: true for the api's routes except the removed ones. */
 export function isApiRoute({ routeOptions, url }: Pick<FastifyRequest, 'routeOptions' | 'url'>): boolean {
-  // By the route that was found, not by what the caller wrote: `/%61pi/v1/…` and `http://host/api/v1/…` lead there too.
-  // Where there is none, by the address.
+  // Uses the matched route, not the raw URL: `/%61pi/v1/…` and `http://host/api/v1/…` match it too. Uses the URL when
+  // no route matched.
   return (routeOptions.url ?? url).startsWith(apiBase) && (routeOptions.config as RouteSettings).retired !== true;
 }

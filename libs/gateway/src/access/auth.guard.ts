@@ -7,7 +7,7 @@ import type { StoreBudgets } from '../pipeline/store-budgets.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** A key came along where none is needed, and could not be looked up. */
+    /** The request has an optional key that could not be looked up. */
     keyUnchecked: boolean;
   }
 }
@@ -23,7 +23,7 @@ function bearerOf(request: FastifyRequest): string | null {
   return match[1];
 }
 
-/** Where keys are looked up, and how long a request may wait for it. */
+/** Looks up keys and knows how long a request may wait for the lookup. */
 export interface AuthDependencies {
   accounts: AccountsService;
   budgets: StoreBudgets;
@@ -38,12 +38,12 @@ async function callerBehind(
     return await budgets.of(id).within(accounts.authenticate(bearer));
   } catch (error) {
     if (error instanceof PlatformError) throw error;
-    // The database is away, not the key: a later try can succeed.
+    // The database is unavailable, so a retry can succeed.
     throw new PlatformError('SERVICE_UNAVAILABLE', 'The service cannot check keys right now.', null, { cause: error });
   }
 }
 
-/** Null for strangers on a route that is public. */
+/** Null for unauthenticated clients on a public route. */
 async function callerOfRoute(
   request: FastifyRequest,
   access: RouteAccess,
@@ -55,7 +55,7 @@ async function callerOfRoute(
   throw new PlatformError('AUTHENTICATION_FAILED', 'An API key is required: authorization: Bearer <key>.');
 }
 
-/** Whose key came along where none is needed: failures there count for it, too. A wrong one is as good as none. */
+/** Identifies the key on a public route, so that failures count for it. An invalid key counts as none. */
 async function callerIfKnown(request: FastifyRequest, parts: AuthDependencies): Promise<FastifyRequest['caller']> {
   try {
     return await callerOfRoute(request, 'public', parts);
@@ -65,7 +65,7 @@ async function callerIfKnown(request: FastifyRequest, parts: AuthDependencies): 
   }
 }
 
-/** What to answer somebody without a valid key instead of that; null: nothing. */
+/** The error for a request without a valid key that replaces the default; null keeps the default. */
 export type RefuseUnauthenticated = (request: FastifyRequest) => PlatformError | null;
 
 function isUnauthenticated(error: unknown): boolean {
@@ -73,8 +73,8 @@ function isUnauthenticated(error: unknown): boolean {
 }
 
 /**
- * Finds out who is calling, before the body is read: strangers must not make the service parse megabytes. A hook
- * and not a Nest guard for that reason; what a route asks for is its `@Access`.
+ * Authenticates requests before the body is read, so that unauthenticated clients cannot make the service parse
+ * megabytes. Therefore it is a hook and not a Nest guard; a route declares what it needs with `@Access`.
  */
 export function addAuthGuard(
   server: FastifyInstance,

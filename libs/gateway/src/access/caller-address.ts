@@ -1,8 +1,8 @@
 import ipaddr from 'ipaddr.js';
 
 /**
- * Who is meant by an address: of IPv6 the network of 64 bits, which is what one customer is given; an IPv4 address
- * inside IPv6 is itself.
+ * The address that counts for a client: the /64 network of an IPv6 address, which is what one customer gets, or the
+ * IPv4 address of an IPv4-mapped one.
  */
 export function callerAddress(ip: string): string {
   if (!ipaddr.isValid(ip)) return 'unknown';

@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
 
 /**
- * The caller's country as the operator's proxy names it in `header`, in two letters. Undefined where no header is
- * configured, or it names no country: of whom nothing is known, nothing is refused.
+ * The client's two-letter country code from the operator's proxy, read from `header`. Undefined without a configured
+ * header or country; then no region rule applies.
  */
 export function regionOf(headers: IncomingHttpHeaders, header: string | undefined): string | undefined {
   if (header === undefined) return undefined;

@@ -5,53 +5,53 @@ import { errorResponse, isOpenaiPath } from './error-envelope.js';
 const openaiRoute = '/api/v1/chat/completions?x=1';
 const otherRoute = '/api/v1/billing/balance';
 
-function answer(code: ErrorCode, url: string) {
+function respond(code: ErrorCode, url: string) {
   return errorResponse(new PlatformError(code, 'It went wrong.', 'field'), url);
 }
 
 describe('errorResponse', () => {
-  it('gives OpenAI’s object on its routes and the plain one elsewhere', () => {
-    expect(answer('INVALID_REQUEST', openaiRoute).body).toEqual({
+  it('uses OpenAI’s object on its routes and the plain one elsewhere', () => {
+    expect(respond('INVALID_REQUEST', openaiRoute).body).toEqual({
       error: { message: 'It went wrong.', type: 'invalid_request_error', param: 'field', code: 'INVALID_REQUEST' },
     });
-    expect(answer('INVALID_REQUEST', otherRoute).body).toEqual({ error: 'It went wrong.', code: 'INVALID_REQUEST' });
+    expect(respond('INVALID_REQUEST', otherRoute).body).toEqual({ error: 'It went wrong.', code: 'INVALID_REQUEST' });
   });
 
-  it('tells a context overflow by OpenAI’s own code', () => {
-    expect(answer('TOO_MANY_TOKENS', openaiRoute)).toMatchObject({
+  it('reports a context overflow with OpenAI’s own code', () => {
+    expect(respond('TOO_MANY_TOKENS', openaiRoute)).toMatchObject({
       status: 400,
       body: { error: { code: 'context_length_exceeded', type: 'invalid_request_error' } },
     });
   });
 
-  it('lets no code of our own out', () => {
+  it('does not expose internal codes', () => {
     for (const code of ['DEVICE_LOST', 'JOB_CANCELLED'] as const) {
       for (const url of [openaiRoute, otherRoute]) {
-        const { status, body } = answer(code, url);
+        const { status, body } = respond(code, url);
         expect(status).toBe(503);
         expect(JSON.stringify(body)).not.toContain(code);
       }
     }
   });
 
-  it('tells when to come back wherever that can help, and that it cannot elsewhere', () => {
+  it('says when to retry if a retry can help, and forbids it otherwise', () => {
     for (const code of Object.keys(errorTable) as ErrorCode[]) {
-      const { status, headers } = answer(code, openaiRoute);
+      const { status, headers } = respond(code, openaiRoute);
       if (status === 503 || status === 429) expect(headers['retry-after'], code).toMatch(/^\d+$/);
       if (status < 500 && status !== 429) expect(headers['x-should-retry'], code).toBe('false');
     }
-    expect(answer('REQUEST_TIMEOUT', openaiRoute).headers['x-should-retry']).toBe('false');
-    expect(answer('MODEL_OFFLINE', openaiRoute).headers['x-should-retry']).toBeUndefined();
+    expect(respond('REQUEST_TIMEOUT', openaiRoute).headers['x-should-retry']).toBe('false');
+    expect(respond('MODEL_OFFLINE', openaiRoute).headers['x-should-retry']).toBeUndefined();
   });
 
-  it('says what an error itself knows of a later try', () => {
+  it('uses the retry advice of the error itself', () => {
     const refused = (retry: RetryAdvice) =>
       errorResponse(new PlatformError('RATE_LIMIT_EXCEEDED', 'x', null, { retry }), openaiRoute).headers;
     expect(refused({ afterSeconds: 42 })).toEqual({ 'retry-after': '42' });
     expect(refused('never')).toEqual({ 'x-should-retry': 'false' });
   });
 
-  it('nests the findings by field', () => {
+  it('nests the issues by field', () => {
     const issues = [
       { code: 'too_big', path: ['messages', 0, 'name'], message: 'too long' },
       { code: 'custom', path: ['constructor'], message: 'odd' },
@@ -75,7 +75,7 @@ describe('isOpenaiPath', () => {
     ['/api/v1/models?type=all', true],
     ['/api/v1/modelsx', false],
     ['/health/live', false],
-  ])('says of %s: %s', (url, expected) => {
+  ])('maps %s to %s', (url, expected) => {
     expect(isOpenaiPath(url)).toBe(expected);
   });
 });

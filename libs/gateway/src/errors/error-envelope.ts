@@ -1,13 +1,13 @@
 import { type ErrorCode, type ErrorIssue, errorEntry, type PlatformError } from '#common';
 
-/** An error as it goes out: what the route's callers can read (DESIGN 7). */
+/** An error as it is sent in the response. */
 export interface ErrorResponse {
   status: number;
   headers: Record<string, string>;
   body: object;
 }
 
-/** Paths that OpenAI's API has too; clients of these read its error object. */
+/** Paths that OpenAI's API has too; their clients parse its error object. */
 const openaiPaths = [
   '/api/v1/chat/completions',
   '/api/v1/responses',
@@ -18,7 +18,7 @@ const openaiPaths = [
   '/api/v1/models',
 ];
 
-/** Codes of our own never leave the house; each goes out as the contract's code for what the caller sees. */
+/** Internal codes are not sent; each maps to a public code. */
 const publicCodes: Partial<Record<ErrorCode, ErrorCode>> = {
   DEVICE_LOST: 'MODEL_OFFLINE',
   JOB_CANCELLED: 'SERVICE_UNAVAILABLE',
@@ -29,14 +29,14 @@ export function isOpenaiPath(url: string): boolean {
   return openaiPaths.some((known) => path === known || path.startsWith(`${known}/`));
 }
 
-/** `details` of the contract: `_errors` nested by field. */
+/** `details` of an error: `_errors` nested by field. */
 function detailsOf(issues: ErrorIssue[]): object {
   const root: Record<string, unknown> = { _errors: [] };
   for (const { path, message } of issues) {
     let node = root;
     for (const part of path) {
       const key = String(part);
-      // Keys come from the body: only own members count, and `__proto__` was dropped when it was read.
+      // Keys come from the body, so only own members count; `__proto__` was dropped when the body was parsed.
       if (!Object.hasOwn(node, key)) node[key] = { _errors: [] };
       node = node[key] as Record<string, unknown>;
     }
@@ -50,7 +50,8 @@ function headersOf(error: PlatformError, code: ErrorCode): Record<string, string
   const { retry = usualSeconds === undefined ? undefined : { afterSeconds: usualSeconds } } = error;
   const headers: Record<string, string> = {};
   if (typeof retry === 'object') headers['retry-after'] = String(retry.afterSeconds);
-  // OpenAI's client retries 408, 409, 429 and 5xx by itself: not where that cannot help, nor where it pays twice.
+  // OpenAI's client retries 408, 409, 429 and 5xx by itself. This stops it where a retry cannot help or would pay
+  // twice.
   const hopeless = ((status ?? 500) < 500 && status !== 429) || retry === 'never';
   if (hopeless || ledger === 'settle-delivered') headers['x-should-retry'] = 'false';
   if (status === 401) headers['www-authenticate'] = 'Bearer';
@@ -66,17 +67,17 @@ export function openaiError(error: PlatformError): {
 } {
   const code = publicCodes[error.code] ?? error.code;
   const { type } = errorEntry(code);
-  // OpenAI's own code, which its clients look for.
+  // OpenAI's own code, which its clients check.
   const named = code === 'TOO_MANY_TOKENS' ? 'context_length_exceeded' : code;
   return { message: error.message, type, param: error.param, code: named };
 }
 
-/** The body of an error frame in a stream, in OpenAI's words. */
+/** The body of an error frame in a stream, in OpenAI's format. */
 export function errorFrame(error: PlatformError): { error: object; issues?: ErrorIssue[] } {
   return { error: openaiError(error), ...(error.issues ? { issues: error.issues } : {}) };
 }
 
-/** The answer to an error, in the envelope of the route `url`; an address stands in where there is no route. */
+/** The response to an error, in the envelope of the route `url`, or of the URL if no route matched. */
 export function errorResponse(error: PlatformError, url: string): ErrorResponse {
   const code = publicCodes[error.code] ?? error.code;
   const status = errorEntry(code).status ?? 500;

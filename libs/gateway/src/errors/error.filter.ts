@@ -14,13 +14,13 @@ const frameworkMessages: Partial<Record<number, { code: ErrorCode; message: stri
   415: { code: 'INVALID_CONTENT_TYPE', message: 'The body must be sent as application/json.' },
 };
 
-/** The one place where errors become answers; the call sites only choose a code. */
+/** Turns every error into a response; call sites only choose a code. */
 @Catch()
 export class ErrorFilter implements ExceptionFilter {
   constructor(
     private readonly routes: RouteTable,
     private readonly logger: Logger,
-    private readonly onAnswer: (code: ErrorCode) => void = () => undefined,
+    private readonly onError: (code: ErrorCode) => void = () => undefined,
   ) {}
 
   catch(exception: unknown, host: ArgumentsHost): void {
@@ -29,20 +29,21 @@ export class ErrorFilter implements ExceptionFilter {
     const reply = http.getResponse<FastifyReply>();
     const error = this.translate(exception, request, reply);
     this.note(error, request.id);
-    this.onAnswer(error.code);
+    this.onError(error.code);
     if (reply.raw.headersSent) {
-      // Half an answer is out; a cut connection is the only honest end left.
+      // Part of the response was sent, so only a closed connection can report the failure.
       reply.raw.destroy();
       return;
     }
-    // By the route that was found: `/%61pi/v1/…` and `http://host/api/v1/…` lead there too. Without one, by the address.
+    // Uses the matched route: `/%61pi/v1/…` and `http://host/api/v1/…` match it too. Uses the URL when no route
+    // matched.
     const { status, headers, body } = errorResponse(error, request.routeOptions.url ?? request.url);
     void reply.status(status).headers(headers);
     if (error.code === 'PAYLOAD_TOO_LARGE') void readToEnd(request.raw).then(() => reply.send(body));
     else void reply.send(body);
   }
 
-  /** What a caller cannot mend an operator should see: the cause, which the answer leaves out. */
+  /** Logs the cause of errors that only an operator can fix; the response omits it. */
   private note(error: PlatformError, requestId: string): void {
     if (error.code === 'UNKNOWN_ERROR') {
       this.logger.error({ requestId, error: error.cause ?? error }, 'request failed unexpectedly');
@@ -56,7 +57,7 @@ export class ErrorFilter implements ExceptionFilter {
       const isNoRoute = exception.code === 'NOT_FOUND' && request.is404;
       return isNoRoute ? this.notFound(request, reply) : exception;
     }
-    // The caller hung up while sending: nobody reads the answer, and nothing here is broken.
+    // The client disconnected while it sent the body; nothing failed here.
     if (request.raw.readableAborted) {
       return new PlatformError('INVALID_REQUEST', 'The connection ended in the middle of the request.');
     }
@@ -73,7 +74,7 @@ export class ErrorFilter implements ExceptionFilter {
     const methods = this.routes.methodsOf(request.url);
     if (methods.length === 0) return new PlatformError('NOT_FOUND', 'There is nothing at this address.');
     void reply.header('allow', methods.join(', '));
-    return new PlatformError('METHOD_NOT_ALLOWED', `This address answers ${methods.join(', ')} only.`);
+    return new PlatformError('METHOD_NOT_ALLOWED', `This address supports ${methods.join(', ')} only.`);
   }
 }
 
@@ -81,13 +82,13 @@ function megabytesOf({ routeOptions }: FastifyRequest): number {
   return Math.floor((routeOptions.bodyLimit ?? bodyLimitBytes) / (1024 * 1024));
 }
 
-/** Bytes and time a caller gets to finish a body that was refused. */
+/** Bytes and time that a client may use to finish a rejected body. */
 const lingeringBytes = 128 * 1024 * 1024;
 const lingeringMs = 10_000;
 
 /**
- * Reads on and throws away what a caller still sends: closing under its hands would reset the connection, and it
- * would never read why.
+ * Reads and discards the rest of the body. Closing earlier would reset the connection, and the client would not get the
+ * response.
  */
 async function readToEnd(body: IncomingMessage): Promise<void> {
   if (body.readableEnded || body.destroyed) return;

@@ -1,13 +1,13 @@
 import type { FastifyInstance } from 'fastify';
 import type { RouteSettings } from '#platform/http';
 
-/** Bytes of a JSON body at most, as the contract's largest route has it (gaps, 4). */
+/** Maximum bytes of a JSON body on the routes that take large ones. */
 export const bodyLimitBytes = 35 * 1024 * 1024;
 
-/** Bytes of a JSON body at most where nobody sends pictures, sound or long texts: keys, quotes, ids. */
+/** Maximum bytes of a JSON body without images, audio or long texts: keys, quotes, ids. */
 export const smallBodyLimitBytes = 1024 * 1024;
 
-/** Holds every route that is registered from now on to its limit; forms have limits of their own. */
+/** Applies the limit to every route that is registered from now on; forms have their own limits. */
 export function addBodyLimits(server: FastifyInstance): void {
   server.addHook('onRoute', (route) => {
     const { billed, largeBody, multipart } = (route.config ?? {}) as RouteSettings;

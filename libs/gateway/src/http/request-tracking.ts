@@ -6,13 +6,13 @@ import type { Tracing } from '#platform/tracing';
 import type { Drain } from '../pipeline/drain.js';
 import type { StoreBudgets } from '../pipeline/store-budgets.js';
 
-/** Routes that answer while the process stops: they are how others learn of it. */
+/** Routes that work while the process stops, because they report that it does. */
 const operations = ['/health/', '/metrics'];
 
-/** Status of answers whose caller left before they were out, as web servers log them. */
+/** Status logged for responses whose client disconnected first, as web servers do. */
 const callerLeft = 499;
 
-/** Counts requests in flight, times them for the metrics, gives them their budgets, and turns new ones away once the process stops. */
+/** Counts and times requests in flight, gives them their budgets, and rejects new ones once the process stops. */
 export function addRequestTracking(
   server: FastifyInstance,
   services: { drain: Drain; budgets: StoreBudgets; metrics: Metrics; tracing: Tracing; logger: Logger },
@@ -24,7 +24,7 @@ export function addRequestTracking(
     budgets.begin(request.id);
     if (!isOperation) metrics.httpRequestStarted();
     if (tracing.enabled && !isOperation) beginSpan(tracing, request);
-    // Not `onResponse`: that is not called for answers whose caller left, and such a request would count for ever.
+    // Not `onResponse`: it is not called when the client disconnects, and such a request would count forever.
     reply.raw.once('close', () => {
       drain.leave();
       budgets.end(request.id);
@@ -40,14 +40,14 @@ export function addRequestTracking(
     void reply.header('connection', 'close');
     done(new PlatformError('SERVICE_UNAVAILABLE', 'The service is restarting.'));
   });
-  // The caller's next request must not meet the end of this connection.
+  // The client must not send its next request on a connection that is about to close.
   server.addHook('onSend', (_request, reply, payload, done) => {
     if (drain.draining) void reply.header('connection', 'close');
     done(null, payload);
   });
 }
 
-/** Names and attributes as OpenTelemetry's conventions for HTTP servers have them; the address may hold what is private. */
+/** Names and attributes follow OpenTelemetry's HTTP conventions, without the URL, which may contain private data. */
 function beginSpan(tracing: Tracing, { id, method, headers }: FastifyRequest): void {
   const { traceparent } = headers;
   tracing.begin(id, {

@@ -20,7 +20,7 @@ let storedResponse: { answer: StoredResponse; isCut: boolean } | null;
 let onEnd: () => void;
 let replayRefusal: PlatformError | null;
 
-/** Every request is the first one, unless an answer is kept. */
+/** Every request is the first one unless a response is stored. */
 const idempotency = {
   open: (request: KeyedRequest) => {
     asked.push(request);
@@ -104,7 +104,7 @@ function fingerprints(): string[] {
 }
 
 describe('the first request with a key', () => {
-  it('of JSON is kept with the headers that are its own', async () => {
+  it('stores a JSON response with its own headers', async () => {
     await post('/json/1');
     expect(ended).toEqual([
       {
@@ -118,14 +118,14 @@ describe('the first request with a key', () => {
     ]);
   });
 
-  it('of bytes is kept as they pass', async () => {
+  it('stores a binary response while it is sent', async () => {
     const response = await post('/bytes');
     expect(await response.text()).toBe('abcd');
     expect(ended[0]).toMatchObject({ ending: 'answered', answer: { body: Buffer.from('abcd') } });
     expect(ended[0]?.answer?.headers).toEqual({ 'content-type': 'audio/mpeg' });
   });
 
-  it('of events is kept as it went out', async () => {
+  it('stores an event stream as it was sent', async () => {
     const response = await post('/events');
     const text = await response.text();
     expect(text).toContain('[DONE]');
@@ -133,7 +133,7 @@ describe('the first request with a key', () => {
     expect(ended[0]?.answer?.headers).toMatchObject({ 'content-type': 'text/event-stream; charset=utf-8' });
   });
 
-  it('is told as failed when it was refused, or broke off with an error', async () => {
+  it('is recorded as failed when it was rejected or ended with an error', async () => {
     expect((await post('/refused')).status).toBe(400);
     await (await post('/broken')).text();
     expect(ended.map(({ ending }) => ending)).toEqual(['failed', 'failed']);
@@ -142,18 +142,18 @@ describe('the first request with a key', () => {
   it.each([
     ['/endless', 'data: {}\n\n'],
     ['/endless-bytes', null],
-  ])('at %s is cut when its caller leaves', async (path, body) => {
+  ])('at %s is cut when its client disconnects', async (path, body) => {
     const response = await post(path);
-    const told = new Promise<void>((resolve) => (onEnd = resolve));
+    const ending = new Promise<void>((resolve) => (onEnd = resolve));
     await response.body?.cancel();
-    await told;
+    await ending;
     expect(ended).toEqual([{ ending: 'cut', answer: body === null ? null : (expect.anything() as unknown) }]);
     if (body !== null) expect(ended[0]?.answer?.body.toString()).toBe(body);
   });
 });
 
-describe('a request with a key that has an answer', () => {
-  it('gets it, and is marked', async () => {
+describe('a request with a key that has a stored response', () => {
+  it('gets the stored response with a marker', async () => {
     const body = Buffer.from('{"a":1}');
     storedResponse = {
       answer: { status: 200, headers: { 'content-type': 'application/json', 'x-a': 'b' }, body },
@@ -166,7 +166,7 @@ describe('a request with a key that has an answer', () => {
     expect(ended).toEqual([]);
   });
 
-  it('is not sent to whoever may not have it now', async () => {
+  it('is not replayed when the limits reject it', async () => {
     storedResponse = { answer: { status: 200, headers: {}, body: Buffer.from('{}') }, isCut: false };
     replayRefusal = new PlatformError('RATE_LIMIT_EXCEEDED', 'Too many requests.');
     const response = await post('/json/1');
@@ -174,7 +174,7 @@ describe('a request with a key that has an answer', () => {
     expect(await response.json()).toMatchObject({ code: 'RATE_LIMIT_EXCEEDED' });
   });
 
-  it('gets an error behind a stream that was cut', async () => {
+  it('gets an error at the end of a stream that was cut', async () => {
     const headers = { 'content-type': 'text/event-stream' };
     storedResponse = { answer: { status: 200, headers, body: Buffer.from('data: {}\n\n') }, isCut: true };
     const text = await (await post('/events')).text();
@@ -182,8 +182,8 @@ describe('a request with a key that has an answer', () => {
   });
 });
 
-describe('what makes requests equal', () => {
-  it('is the body to the byte, the route and its parameters', async () => {
+describe('the fingerprint of a request', () => {
+  it('covers the exact body, the route and its parameters', async () => {
     for (const path of ['/json/1', '/json/2', '/other/1', '/json/1?a=1']) await post(path, '{"a":1}');
     await post('/json/1', '{"a": 1}');
     await post('/json/1', '{"a":1}');
@@ -193,12 +193,12 @@ describe('what makes requests equal', () => {
     expect(others[4]).toBe(first);
   });
 
-  it('is looked at on billed routes alone', async () => {
+  it('is checked on billed routes only', async () => {
     await post('/free');
     expect(asked).toEqual([]);
   });
 
-  it.each(['', 'a b', 'ä'.normalize('NFC'), 'x'.repeat(256), 'a,b'])('refuses %j as a key', async (key) => {
+  it.each(['', 'a b', 'ä'.normalize('NFC'), 'x'.repeat(256), 'a,b'])('rejects %j as a key', async (key) => {
     const response = await server.inject({
       method: 'POST',
       url: '/json/1',
@@ -210,7 +210,7 @@ describe('what makes requests equal', () => {
   });
 });
 
-describe('the room for answers', () => {
+describe('the memory for recorded responses', () => {
   function recorder(room: RecordingQuota): ResponseRecorder {
     const end = (ending: ClaimEnding, answer: StoredResponse | null): Promise<void> => {
       ended.push({ ending, answer });
@@ -222,7 +222,7 @@ describe('the room for answers', () => {
     return made;
   }
 
-  it('keeps no answer that is too long, and the next one all the same', async () => {
+  it('does not store a response that is too long, and still stores the next one', async () => {
     const room = new RecordingQuota(maxResponseBytes * 4);
     const long = recorder(room);
     for (let part = 0; part <= 16; part += 1) long.add(Buffer.alloc(maxResponseBytes / 16));
@@ -236,7 +236,7 @@ describe('the room for answers', () => {
     ]);
   });
 
-  it('is shared by all that are taken down at once, and given back', async () => {
+  it('is shared by all recordings and released afterwards', async () => {
     const room = new RecordingQuota(10);
     const [first, second] = [recorder(room), recorder(room)];
     first.add('12345678');
@@ -249,7 +249,7 @@ describe('the room for answers', () => {
     expect(ended.map(({ answer }) => answer?.body.length ?? null)).toEqual([null, 8, 10]);
   });
 
-  it('is taken until what was taken down is kept', async () => {
+  it('is used until the recording is stored', async () => {
     const room = new RecordingQuota(10);
     let isSticky = (): void => undefined;
     const slow = { end: () => new Promise<void>((resolve) => (isSticky = resolve)) };

@@ -8,14 +8,14 @@ import { ResponseRecorder, RecordingQuota } from './response-recorder.js';
 import { openaiError } from '../errors/error-envelope.js';
 import type { StoreBudgets } from '../pipeline/store-budgets.js';
 
-/** As the contract has it for the one route where it names it (13). */
+/** The key format that OpenAI's routes document. */
 const validKey = /^[A-Za-z0-9_-]{1,255}$/;
 
 function settingsOf(request: FastifyRequest): RouteSettings {
   return request.routeOptions.config as RouteSettings;
 }
 
-/** A fingerprint that knows the route; the body is added by whoever reads it. Null for requests without a key. */
+/** A fingerprint that covers the route; the body reader adds the body. Null for requests without a key. */
 function fingerprintOf(request: FastifyRequest): RequestFingerprint | null {
   const key = request.headers['idempotency-key'];
   if (key === undefined || settingsOf(request).billed !== true) return null;
@@ -31,16 +31,16 @@ function fingerprintOf(request: FastifyRequest): RequestFingerprint | null {
   return fingerprint;
 }
 
-/** Ends a stream whose first reader left, as a stream that failed ends. */
+/** Ends a replayed stream whose first client disconnected with an error frame. */
 function cutFrame(): string {
-  const message = 'The caller of the first request with this Idempotency-Key left here, and its answer ended.';
+  const message = 'The client of the first request with this Idempotency-Key disconnected here, so the response ends.';
   return sseData(JSON.stringify({ error: openaiError(new PlatformError('IDEMPOTENT_ANSWER_LOST', message)) }));
 }
 
 async function replay(reply: FastifyReply, { answer, isCut }: Extract<KeyOpening, { isCut: boolean }>): Promise<void> {
   const body = isCut ? Buffer.concat([answer.body, Buffer.from(cutFrame())]) : answer.body;
   void reply.status(answer.status).headers(answer.headers).header('idempotent-replayed', 'true');
-  // It was charged, and would come again and again.
+  // It was charged, so a retry would only replay it again.
   if (answer.status >= 400) void reply.header('x-should-retry', 'false');
   await reply.send(body);
 }
@@ -48,13 +48,13 @@ async function replay(reply: FastifyReply, { answer, isCut }: Extract<KeyOpening
 export interface IdempotencyDependencies {
   idempotency: IdempotencyService;
   budgets: StoreBudgets;
-  /** Rejects with what a kept answer may not be sent for: it comes to no model whose limit would count it. */
+  /** Rejects if a stored response may not be sent; a replay passes no model limit that would count it. */
   limitReplay: (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
 }
 
 /**
- * `Idempotency-Key` on every route that declares itself `@Billed`, whatever it answers: JSON, bytes or events. Runs
- * when the body has been read and before any handler; without the header it costs a look at the headers.
+ * Handles `Idempotency-Key` on every `@Billed` route for JSON, binary and event responses. Runs after the body was read
+ * and before any handler; a request without the header costs one header lookup.
  */
 export function addIdempotency(
   server: FastifyInstance,
@@ -81,7 +81,7 @@ export function addIdempotency(
     recordThen(responseTape, reply, payload, done);
   });
 
-  // Hooks with a callback: the many requests without a key are spared a promise each.
+  // Hooks with a callback, which save requests without a key a promise each.
   const openThen = callbackify(open);
 
   async function open(request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
@@ -103,7 +103,7 @@ export function addIdempotency(
   }
 }
 
-/** A claim that comes too late: nobody will answer under it. */
+/** A claim that arrives after the request ended; nothing will be stored under it. */
 async function refund(opening: KeyOpening): Promise<void> {
   if ('claim' in opening) await opening.claim.end('cut', null);
 }
@@ -116,7 +116,7 @@ function asUnavailable(error: unknown): never {
 
 const recordThen = callbackify(record);
 
-/** The payload as it goes on, taken down. */
+/** Passes the payload on and records it. */
 async function record(recorder: ResponseRecorder, reply: FastifyReply, payload: unknown): Promise<unknown> {
   recorder.begin(reply.statusCode, reply.getHeaders());
   if (payload instanceof Readable) return recorder.through(payload);

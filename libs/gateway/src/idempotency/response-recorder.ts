@@ -3,18 +3,18 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ClaimEnding, KeyClaim, StoredResponse } from '#jobs';
 import type { ResponseEnding, ResponseTape } from '#platform/http';
 
-/** Bytes of one answer that are kept, and of all that are being taken down in this process. */
+/** Maximum bytes of one stored response, and of all responses that this process records at the same time. */
 export const maxResponseBytes = 16 * 1024 * 1024;
 export const allResponsesBytes = 256 * 1024 * 1024;
 
-/** How long the end of an answer waits until it is kept, in ms; it is kept later all the same. */
+/** How long the end of a response waits for its storage, in ms; storing continues after that. */
 const keepWithinMs = 1_000;
 
-/** What says how an answer travelled, or how things stood at its moment, and is not part of it. */
+/** Headers that describe the transfer or the moment and are not part of the stored response. */
 const momentary =
   /^(connection|keep-alive|date|content-length|transfer-encoding|content-encoding|vary|x-ratelimit-.*|x-service-balance-.*|x-balance-remaining)$/;
 
-/** Room for the answers that a process takes down at the same time. */
+/** Memory for the responses that a process records at the same time. */
 export class RecordingQuota {
   private taken = 0;
 
@@ -31,14 +31,14 @@ export class RecordingQuota {
   }
 }
 
-/** Takes down the answer to the first request with a key, and hands it to the claim when it has ended. */
+/** Records the response to the first request with a key and passes it to the claim at the end. */
 export class ResponseRecorder implements ResponseTape {
   private parts: Buffer[] | null = [];
   private bytes = 0;
   private head: Omit<StoredResponse, 'body'> | null = null;
-  private kept: Promise<void> | null = null;
+  private stored: Promise<void> | null = null;
 
-  /** `given` are the headers that every answer has, by name: a replay gets its own. */
+  /** `given` names the headers that every response has; a replay gets its own. */
   constructor(
     private readonly claim: KeyClaim,
     private readonly room: RecordingQuota,
@@ -62,29 +62,29 @@ export class ResponseRecorder implements ResponseTape {
 
   async end(ending: ResponseEnding): Promise<void> {
     const isError = (this.head?.status ?? 500) >= 400;
-    const kept = this.keep(ending === 'failed' || isError ? 'failed' : 'answered', () => this.answer());
-    await Promise.race([kept, sleep(keepWithinMs, undefined, { ref: false })]);
+    const stored = this.keep(ending === 'failed' || isError ? 'failed' : 'answered', () => this.response());
+    await Promise.race([stored, sleep(keepWithinMs, undefined, { ref: false })]);
   }
 
-  /** The connection is gone; of no effect when the answer had ended. Half a picture is none, but half a text is. */
+  /** The connection closed; no effect after the end. Part of an event stream is stored, part of a file is not. */
   cut(): void {
     const isEvents = this.head?.headers['content-type']?.startsWith('text/event-stream') === true;
-    void this.keep('cut', () => (isEvents ? this.answer() : null));
+    void this.keep('cut', () => (isEvents ? this.response() : null));
   }
 
-  /** Only the first call counts. What waits to be written takes as much room as what is taken down. */
-  private keep(ending: ClaimEnding, answerOf: () => StoredResponse | null): Promise<void> {
-    if (this.kept !== null) return this.kept;
-    const answer = answerOf();
+  /** Only the first call counts. A response that waits to be stored still uses its memory. */
+  private keep(ending: ClaimEnding, responseOf: () => StoredResponse | null): Promise<void> {
+    if (this.stored !== null) return this.stored;
+    const response = responseOf();
     const { bytes } = this;
-    this.kept = this.claim.end(ending, answer);
-    if (answer === null) this.drop();
-    else void this.kept.finally(() => this.room.refund(bytes));
+    this.stored = this.claim.end(ending, response);
+    if (response === null) this.drop();
+    else void this.stored.finally(() => this.room.refund(bytes));
     [this.parts, this.bytes] = [null, 0];
-    return this.kept;
+    return this.stored;
   }
 
-  /** `source`, taken down on its way; its end waits until it is kept. What breaks it is told by `cut`. */
+  /** Passes `source` on and records it; its end waits until the recording is stored. `cut` reports failures. */
   through(source: Readable): Readable {
     return Readable.from(this.passing(source), { objectMode: false });
   }
@@ -97,7 +97,7 @@ export class ResponseRecorder implements ResponseTape {
     await this.end('whole');
   }
 
-  private answer(): StoredResponse | null {
+  private response(): StoredResponse | null {
     if (this.head === null || this.parts === null) return null;
     return { ...this.head, body: Buffer.concat(this.parts) };
   }

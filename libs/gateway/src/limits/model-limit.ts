@@ -2,27 +2,27 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ModelManifest } from '#model-registry/manifest';
 import type { TokenReservation } from '#rate-limit';
 
-/** What a request asks of the limits of its model. */
+/** What a request uses of its model's limits. */
 export interface ModelDemand {
   model: Pick<ModelManifest, 'id' | 'type' | 'tier'>;
-  /** `retrieve`: asking how an async job is doing, which has a limit of its own. Default: `run`. */
+  /** `retrieve`: polling an async job, which has its own limit. Default: `run`. */
   action?: 'run' | 'retrieve';
   /**
-   * Text models: tokens of prompt and output at most. Where the caller has named no bound, `least` says how far the
-   * request can be held; else both are the same.
+   * Text models: maximum tokens of prompt and output. Without a bound from the client, `min` says how far the request
+   * can be reduced; otherwise both are equal.
    */
   tokens?: { min: number; max: number };
 }
 
-/** What the limits let through. */
+/** What the limits allow. */
 export interface AdmittedUse {
-  /** Tokens the request may use: `most`, or less where a minute of the limit is less. */
+  /** Tokens that the request may use: `max`, or fewer if the limit per minute is lower. */
   tokens: number;
-  /** Goes into `OpenRequest`. */
+  /** Passed to `OpenRequest`. */
   tokenReservation: TokenReservation | null;
 }
 
-/** A request and the answer its headers belong to. */
+/** A request and the reply that gets its headers. */
 export interface LimitedRequest {
   request: FastifyRequest;
   reply: FastifyReply;

@@ -2,22 +2,22 @@ import { PlatformError } from '#common';
 import type { ReplyEvent } from '#queue';
 import { type ArtifactStore, discard } from '#storage';
 
-/** The audio of a job on its way: bytes, bytes in the storage, and the end. */
+/** The audio of a job as events: inline bytes, stored bytes, and the end. */
 export type AudioEvent = ReplyEvent &
   (
     | { type: 'sound-part'; /** Base64. */ data: string }
     | { type: 'sound-stored'; artifactId: string; bytes: number }
-    | { type: 'sound-ended'; /** Of the one channel, before they were encoded. */ samples: number }
+    | { type: 'sound-ended'; /** Samples of the single channel before encoding. */ samples: number }
   );
 
 type AudioPart = { bytes: Buffer } | { artifactId: string; length: number };
 
 /**
- * The sound of one request between its job and its reader, who may be slower: at most a megabyte waits here, the rest in
- * the storage. Parts are deleted there when they have been read.
+ * Buffers the audio of one request between its job and a possibly slower client: at most a megabyte here, the rest in
+ * the storage. Stored parts are deleted once read.
  */
 export class AudioRelay {
-  /** Samples of the whole; known when it has ended. */
+  /** Samples in total; known at the end. */
   samples = 0;
   private parts: AudioPart[] = [];
   private length = 0;
@@ -27,7 +27,7 @@ export class AudioRelay {
 
   constructor(private readonly artifacts: ArtifactStore) {}
 
-  /** Of all parts so far. */
+  /** Bytes of all parts so far. */
   get bytes(): number {
     return this.length;
   }
@@ -43,19 +43,19 @@ export class AudioRelay {
     this.wake();
   }
 
-  /** What was read stands; who reads on sees the error. */
+  /** Parts already read stay valid; the reader sees the error next. */
   fail(error: unknown): void {
     this.failure ??= error instanceof Error ? error : PlatformError.from(error);
     this.wake();
   }
 
-  /** Resolves when there is a part to read; rejects when the job failed before. */
+  /** Resolves when a part can be read; rejects if the job failed before. */
   async started(): Promise<void> {
     while (this.parts.length === 0 && !this.ended && this.failure === null) await this.change();
     if (this.parts.length === 0 && this.failure !== null) throw this.failure;
   }
 
-  /** The bytes in order, for one reader; `onHead` may change the first part. Fails as the job does. */
+  /** The bytes in order, for one reader; `onHead` may change the first part. Fails with the job's error. */
   async *read(onHead: (head: Buffer) => Buffer = (head) => head): AsyncGenerator<Buffer, void, undefined> {
     let isHead = true;
     for (;;) {
@@ -71,7 +71,7 @@ export class AudioRelay {
     }
   }
 
-  /** Forgets everything that was not read, here and in the storage. */
+  /** Discards everything unread, here and in the storage. */
   async clear(): Promise<void> {
     const left = this.parts.splice(0);
     this.length = 0;

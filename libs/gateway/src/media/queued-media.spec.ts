@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import type { MediaJob } from '#jobs';
 import { QueuedMedia } from './queued-media.js';
 
-/** Neither limits nor models are asked for what is tested here. */
+/** Limits and models play no part in these tests. */
 function mediaOn({ mediaJobs = {}, artifacts = {}, config = {} }: Record<string, object>): QueuedMedia {
   return new QueuedMedia({} as never, {} as never, mediaJobs as never, artifacts as never, config as never);
 }
@@ -31,8 +31,8 @@ function setUp() {
   return { stream, disconnected, sent, send };
 }
 
-describe('a result that is sent and then gone', () => {
-  it('is deleted before its last byte has left', async () => {
+describe('a result that is deleted once sent', () => {
+  it('is deleted before its last byte is sent', async () => {
     const { disconnected, sent, send } = setUp();
     await send();
     const chunks: Buffer[] = [];
@@ -40,10 +40,10 @@ describe('a result that is sent and then gone', () => {
     expect([Buffer.concat(chunks).toString(), disconnected]).toEqual(['film', ['row', 'artifact']]);
   });
 
-  it('keeps no file open, and stays, where its caller had left before', async () => {
+  it('closes its file and stays if the client disconnected before', async () => {
     const { stream, disconnected, sent, send } = setUp();
     await send();
-    // As the server does with the body of an answer whose connection is closed already.
+    // As the server does with the body of a response whose connection is already closed.
     sent[0]?.destroy();
     await expect.poll(() => stream.destroyed).toBe(true);
     expect(disconnected).toEqual([]);
@@ -55,10 +55,13 @@ describe('a failure', () => {
     [3_000, 2_000, 'INFERENCE_FAILED'],
     [3_000, 4_000, 'MEDIA_NOT_FOUND'],
     [200_000_000, 190_000_000, 'INFERENCE_FAILED'],
-  ])('is told for as long as results are kept: %i ms, after %i ms', async (storageLifetimeMs, endedForMs, code) => {
-    const job = { state: 'failed', isDeleted: false, resultArtifacts: [], error: null, endedForMs };
-    const queued = mediaOn({ mediaJobs: { find: async () => job }, config: { storageLifetimeMs } });
-    const key = { queueId: 'q', accountId: 'a', modelId: 'm' };
-    await expect(queued.find(key)).rejects.toMatchObject({ code });
-  });
+  ])(
+    'is reported for as long as results are stored: %i ms, after %i ms',
+    async (storageLifetimeMs, endedForMs, code) => {
+      const job = { state: 'failed', isDeleted: false, resultArtifacts: [], error: null, endedForMs };
+      const queued = mediaOn({ mediaJobs: { find: async () => job }, config: { storageLifetimeMs } });
+      const key = { queueId: 'q', accountId: 'a', modelId: 'm' };
+      await expect(queued.find(key)).rejects.toMatchObject({ code });
+    },
+  );
 });

@@ -22,7 +22,7 @@ describe('Drain', () => {
     expect(drain.expired.aborted).toBe(false);
   });
 
-  it('gives up what is still open after the grace, and leaves it time for a last word', async () => {
+  it('aborts open requests after the grace and leaves them time for an error frame', async () => {
     const drain = new Drain();
     drain.enter();
     drain.expired.addEventListener('abort', () => drain.leave());
@@ -30,11 +30,11 @@ describe('Drain', () => {
     expect(drain.expired.aborted).toBe(true);
   });
 
-  it('lets any number of answers listen for the end of the grace without a warning', async () => {
+  it('allows any number of responses to listen for the end of the grace without a warning', async () => {
     const warned = vi.fn();
     process.on('warning', warned);
     const { expired } = new Drain();
-    for (let answer = 0; answer < 20; answer += 1) expired.addEventListener('abort', () => undefined);
+    for (let listener = 0; listener < 20; listener += 1) expired.addEventListener('abort', () => undefined);
     await new Promise((resolve) => setImmediate(resolve));
     process.off('warning', warned);
     expect(warned).not.toHaveBeenCalled();

@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
 
-/** Requests in flight, and the way they end when the process is told to stop. */
+/** Requests in flight, and how they end when the process stops. */
 export class Drain {
   private active = 0;
   private stopping = false;
@@ -8,16 +8,16 @@ export class Drain {
   private readonly giveUp = new AbortController();
 
   constructor() {
-    // Every open answer listens; from the eleventh on Node would warn of a leak.
+    // Every open response listens; Node would warn of a leak from the eleventh on.
     setMaxListeners(0, this.giveUp.signal);
   }
 
-  /** True from the stop signal on: new requests are turned away. */
+  /** True after the stop signal: new requests are rejected. */
   get draining(): boolean {
     return this.stopping;
   }
 
-  /** Aborts when the grace is over: streams end with an error frame. */
+  /** Aborts after the grace: streams end with an error frame. */
   get expired(): AbortSignal {
     return this.giveUp.signal;
   }
@@ -31,7 +31,7 @@ export class Drain {
     if (this.active === 0) this.idle?.();
   }
 
-  /** Resolves when no request is left: at the latest `lastWordsMs` after the grace is over. */
+  /** Resolves when no request is open, at most `lastWordsMs` after the grace. */
   async drain(graceMs: number, lastWordsMs = 2_000): Promise<void> {
     this.stopping = true;
     if (await this.idleWithin(graceMs)) return;

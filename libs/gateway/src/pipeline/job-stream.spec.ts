@@ -3,7 +3,7 @@ import { PlatformError } from '#common';
 import type { ReplyEvent, ReplyStream } from '#queue';
 import { ClientDisconnectedError, JobStream } from './job-stream.js';
 
-/** A mailbox slot fed by hand. */
+/** A reply stream that the test fills. */
 class FedReplyStream implements ReplyStream {
   private readonly events: ReplyEvent[] = [];
   private wake: () => void = () => undefined;
@@ -80,7 +80,7 @@ const usage = { promptTokens: 1, cachedTokens: 0, completionTokens: 1, reasoning
 const finished = { type: 'job-finished', usage } as ReplyEvent;
 
 describe('ChatExchange', () => {
-  it('hands on the chat events and ends with the usage, cancelling nothing', async () => {
+  it('passes on the chat events, ends with the usage and cancels nothing', async () => {
     const { slot, calls, ends, exchange } = setUp();
     slot.feed({ type: 'job-started' }, delta, delta, finished);
     const seen: string[] = [];
@@ -115,7 +115,7 @@ describe('ChatExchange', () => {
     expect(calls).toEqual([]);
   });
 
-  it('cancels the job when the caller leaves before the first token', async () => {
+  it('cancels the job when the client disconnects before the first token', async () => {
     const { calls, disconnected, ends, exchange } = setUp();
     const run = exchange.run(ends, () => undefined);
     disconnected.abort();
@@ -123,7 +123,7 @@ describe('ChatExchange', () => {
     expect(calls).toEqual(['cancel']);
   });
 
-  it('gives a job up that waits for a model which nobody holds any more', async () => {
+  it('ends a waiting job whose model no worker serves any more', async () => {
     const waiting = setUp();
     const run = waiting.exchange.run(waiting.ends, () => undefined);
     waiting.noReplica.abort();
@@ -131,14 +131,14 @@ describe('ChatExchange', () => {
     expect(waiting.calls).toEqual(['cancel']);
   });
 
-  it('cancels the job of a caller who left before it was opened', async () => {
+  it('cancels the job of a client that disconnected before the stream was opened', async () => {
     const { calls, disconnected, ends, exchange } = setUp();
     disconnected.abort();
     await expect(exchange.run(ends, () => undefined)).rejects.toBeInstanceOf(ClientDisconnectedError);
     expect(calls).toEqual(['cancel']);
   });
 
-  it('counts what its request has waited before towards the deadline', async () => {
+  it('counts the time that the request already waited towards the deadline', async () => {
     const { calls, ends, exchange } = setUp(60_000);
     await expect(exchange.run(ends, () => undefined)).rejects.toMatchObject({ code: 'REQUEST_TIMEOUT' });
     expect(calls).toEqual(['cancel']);
@@ -160,7 +160,7 @@ describe('ChatExchange', () => {
     expect(calls).toEqual(['cancel']);
   });
 
-  it('gives up a started job that no worker is left to finish', async () => {
+  it('ends a started job when no worker can finish it', async () => {
     const { slot, calls, lost, ends, exchange } = setUp();
     slot.feed({ type: 'job-started' }, delta, delta);
     let seen = 0;
@@ -172,7 +172,7 @@ describe('ChatExchange', () => {
     expect([seen, calls]).toEqual([2, ['started', 'cancel']]);
   });
 
-  it('reads to the end what a worker sent before it left', async () => {
+  it('reads all events that a lost worker sent', async () => {
     const { slot, calls, lost, ends, exchange } = setUp();
     slot.feed({ type: 'job-started' }, delta, delta, finished);
     let seen = 0;
@@ -183,7 +183,7 @@ describe('ChatExchange', () => {
     expect([await run, seen, calls]).toEqual([usage, 2, ['started', 'ended']]);
   });
 
-  it('watches over the worker of a job from its start to its end, and never while it waits', async () => {
+  it('watches the worker of a job from its start to its end, and not while it waits', async () => {
     const { slot, watches, ends, exchange } = setUp();
     const run = exchange.run(ends, () => expect(watches).toEqual({ open: 1, opened: 2 }));
     await new Promise((resolve) => setImmediate(resolve));
@@ -193,7 +193,7 @@ describe('ChatExchange', () => {
     expect(watches.open).toBe(0);
   });
 
-  it('begins anew when a job that lost its worker does, and tells that what came before is void', async () => {
+  it('restarts with a job that lost its worker and reports that earlier events are void', async () => {
     const { slot, calls, ends, exchange } = setUp();
     const other: ReplyEvent = { type: 'other-delta' };
     slot.feed({ type: 'job-started' }, delta, { type: 'job-started' }, other, finished);
@@ -203,7 +203,7 @@ describe('ChatExchange', () => {
     expect([seen, calls]).toEqual([['other-delta'], ['started', 'started', 'ended']]);
   });
 
-  it('waits for another worker for a job that can begin anew, but not for ever', async () => {
+  it('waits a limited time for another worker for a job that can restart', async () => {
     const { slot, calls, lost, noReplica, ends, exchange } = setUp();
     slot.feed({ type: 'job-started' }, delta);
     const run = exchange.run(
@@ -220,7 +220,7 @@ describe('ChatExchange', () => {
     expect(calls).toEqual(['started', 'started', 'cancel']);
   });
 
-  it('gives up a job that begins anew when its listener cannot', async () => {
+  it('ends a job that restarts when its listener cannot', async () => {
     const { slot, calls, ends, exchange } = setUp();
     slot.feed({ type: 'job-started' }, delta, { type: 'job-started' }, delta, finished);
     let seen = 0;

@@ -1,58 +1,58 @@
 import { type JobUsage, noTokens, PlatformError } from '#common';
 import type { JobFailedEvent, JobFinishedEvent, ReplyEvent, ReplyStream } from '#queue';
 
-/** Thrown when the caller has left: nobody is there to read an answer. */
+/** Thrown when the client disconnected: there is no response to send. */
 export class ClientDisconnectedError extends Error {}
 
-/** Aborts when nobody alive holds the model; watched until released. */
+/** Aborts when no live worker serves the model; watched until released. */
 export interface AvailabilityLease {
   lost: AbortSignal;
   release: () => void;
 }
 
 export interface AbortSources {
-  /** The caller's connection. */
+  /** The client's connection. */
   disconnected: AbortSignal;
-  /** The process stops and its grace is over. */
+  /** The process stops and its grace has ended. */
   stopping: AbortSignal;
   /**
-   * Begins to watch whether any live worker holds the model. Called when a job starts that cannot start twice: from
-   * then on it dies with its worker.
+   * Watches whether any live worker serves the model. Called when a job starts that cannot restart: it fails if its
+   * worker is lost.
    */
   watchAvailability: () => AvailabilityLease;
-  /** The same for a job that waits to begin, or may begin anew: a worker may come back for it, but not for ever. */
+  /** The same for a job that waits to start or may restart: another worker may take it, within a limited time. */
   watchQueue: () => AvailabilityLease;
-  /** How long the answer may take, in ms, less what the exchange was told that its request has waited before. */
+  /** Deadline of the response in ms, without the time that the request already waited. */
   deadlineMs: number;
 }
 
-/** Takes the events of the exchange; the next one comes when it has resolved. */
+/** Handles an event; the next one is read when it resolves. */
 type JobStreamListener<Event> = (event: Event) => Promise<void> | void;
 
 /**
- * Carries the events of one job, those that its slice defines, from its mailbox to `onEvent`, until the job ends or somebody ends it: the caller,
- * the deadline, the process. Whatever ends it early also cancels the job, so that no model works for nobody.
+ * Passes the events of one job, which its slice defines, from its reply stream to `onEvent` until the job ends or the
+ * client, the deadline or the process ends it. An early end also cancels the job.
  */
 export class JobStream<Event extends ReplyEvent> {
   private interruption: Error | null = null;
-  /** True once the slice was given an event of the delivery that runs now. */
+  /** True once the slice got an event of the current delivery. */
   private hasDelivered = false;
   private replica: AvailabilityLease | null = null;
 
   constructor(
     private readonly slot: ReplyStream,
     private readonly job: { started(): void; ended(): void; cancel(): Promise<void> },
-    /** What the deadline has lost already, in ms. */
+    /** Time already used of the deadline, in ms. */
     private readonly waitedMs = 0,
   ) {}
 
   /**
    * Resolves with the usage of a job that finished. Rejects with the job's own error, `REQUEST_TIMEOUT`,
-   * `SERVICE_UNAVAILABLE` when the process stops, or `ClientDisconnectedError`. The next event is taken when `onEvent` has
-   * resolved: the pace of the reader is the pace of the exchange.
+   * `SERVICE_UNAVAILABLE` when the process stops, or `ClientDisconnectedError`. The next event is read when `onEvent`
+   * has resolved, so the reader sets the pace.
    *
-   * A job that lost its worker may start again on another: `onRepeat` says that all events so far are void. Without
-   * it, such a job ends with `MODEL_OFFLINE`.
+   * A job that lost its worker may restart on another: `onRepeat` says that all events so far are void. Without it,
+   * such a job ends with `MODEL_OFFLINE`.
    */
   async run(ends: AbortSources, onEvent: JobStreamListener<Event>, onRepeat?: () => void): Promise<JobUsage> {
     const release = this.watch(ends);
@@ -63,7 +63,7 @@ export class JobStream<Event extends ReplyEvent> {
         this.job.ended();
         return usage;
       }
-      throw this.interruption ?? new PlatformError('INFERENCE_FAILED', 'The answer ended before it was complete.');
+      throw this.interruption ?? new PlatformError('INFERENCE_FAILED', 'The response ended before it was complete.');
     } catch (error) {
       if (!(error instanceof JobFailure)) await this.job.cancel();
       throw error instanceof JobFailure ? error.reason : error;
@@ -85,7 +85,7 @@ export class JobStream<Event extends ReplyEvent> {
       else if (event.type === 'job-finished') return (event as JobFinishedEvent).usage ?? noTokens;
       else if (event.type === 'job-failed')
         throw new JobFailure(PlatformError.fromWire((event as JobFailedEvent).error));
-      // What the queue itself does not send, the slice's own processor did.
+      // All other events come from the slice's processor.
       else {
         this.hasDelivered = true;
         await onEvent(event as Event);
@@ -99,14 +99,15 @@ export class JobStream<Event extends ReplyEvent> {
     if (this.hasDelivered) onRepeat?.();
     this.hasDelivered = false;
     this.job.started();
-    // A job that was given back starts again, on a worker that is watched anew.
+    // A released job starts again, on another worker to watch.
     this.follows(onRepeat === undefined ? watchAvailability() : watchQueue(), workerGone);
   }
 
   private follows(replica: AvailabilityLease, reason: () => PlatformError): void {
     this.replica?.release();
     this.replica = replica;
-    // What it sent before it left is still an answer, perhaps a whole one: the reader may be slower than the worker.
+    // Events sent before the worker was lost are still valid and may be complete: the reader may be slower than the
+    // worker.
     const onLost = (): void => this.slot.fail(reason());
     if (replica.lost.aborted) onLost();
     else replica.lost.addEventListener('abort', onLost, { once: true });
@@ -123,7 +124,9 @@ export class JobStream<Event extends ReplyEvent> {
     const onStop = (): void => interrupt(new PlatformError('SERVICE_UNAVAILABLE', 'The service is restarting.'));
     const timer = setTimeout(
       () =>
-        interrupt(new PlatformError('REQUEST_TIMEOUT', 'The answer took too long. Streaming shows it as it is made.')),
+        interrupt(
+          new PlatformError('REQUEST_TIMEOUT', 'The response took too long. Streaming shows it as it is made.'),
+        ),
       Math.max(0, deadlineMs - this.waitedMs),
     );
     disconnected.addEventListener('abort', onDisconnect, { once: true });
@@ -139,14 +142,14 @@ export class JobStream<Event extends ReplyEvent> {
 }
 
 function modelRemoved(): PlatformError {
-  return new PlatformError('MODEL_OFFLINE', 'No worker holds the model any more. Try again later.');
+  return new PlatformError('MODEL_OFFLINE', 'No worker serves the model any more. Try again later.');
 }
 
 function workerGone(): PlatformError {
-  return new PlatformError('MODEL_OFFLINE', 'The worker that made this answer is gone.');
+  return new PlatformError('MODEL_OFFLINE', 'The worker that ran this request was lost.');
 }
 
-/** The job itself failed: it needs no cancelling. */
+/** The job itself failed and needs no cancellation. */
 class JobFailure extends Error {
   constructor(readonly reason: PlatformError) {
     super(reason.message);

@@ -14,10 +14,10 @@ interface Scene {
   metrics?: Metrics;
   offline?: boolean;
   disabled?: boolean;
-  /** Models that the workers are told of as missed. */
+  /** Models reported to the workers as missing. */
   missedIds?: string[];
-  /** What the registry is asked for. */
-  wishes?: ResolveRequest[];
+  /** Requests to the registry. */
+  requests?: ResolveRequest[];
 }
 
 function resolverOn({
@@ -26,10 +26,10 @@ function resolverOn({
   offline = false,
   disabled = false,
   missedIds = [],
-  wishes = [],
+  requests = [],
 }: Scene): ModelResolver {
   const resolved = { manifest: { id: 'tiny', type: 'text', privacy: 'anonymized' }, offline, disabled };
-  const registry = { resolve: (options: ResolveRequest) => (wishes.push(options), Promise.resolve(resolved)) };
+  const registry = { resolve: (options: ResolveRequest) => (requests.push(options), Promise.resolve(resolved)) };
   const transport = { placements: { miss: (modelId: string) => missedIds.push(modelId) } };
   return new ModelResolver(
     registry as unknown as ModelRegistryService,
@@ -40,17 +40,17 @@ function resolverOn({
   );
 }
 
-const nobody = { headers: {}, caller: null };
+const anonymous = { headers: {}, caller: null };
 
-/** What the routes ask of the registry under a configuration. */
+/** Returns what the registry is asked under a configuration. */
 async function asked(config: Partial<ApiConfig>, headers: Record<string, string> = {}): Promise<ResolveRequest> {
-  const wishes: ResolveRequest[] = [];
-  await resolverOn({ config, wishes }).resolve('tiny', 'text', { headers, caller: null });
-  return wishes[0] ?? expect.fail('nothing was asked');
+  const requests: ResolveRequest[] = [];
+  await resolverOn({ config, requests }).resolve('tiny', 'text', { headers, caller: null });
+  return requests[0] ?? expect.fail('the registry was not asked');
 }
 
-describe('what the routes tell the registry of a caller', () => {
-  it('is the country in the configured header, and none where it names none or no header is configured', async () => {
+describe('what the registry learns about a client', () => {
+  it('is the country from the configured header, or none', async () => {
     const headers = { 'x-country': ' XA ' };
     expect((await asked({ regionHeader: 'X-Country' }, headers)).region).toBe('XA');
     expect((await asked({ regionHeader: 'x-country' }, { 'x-country': 'unknown' })).region).toBeUndefined();
@@ -58,28 +58,28 @@ describe('what the routes tell the registry of a caller', () => {
     expect((await asked({}, headers)).region).toBeUndefined();
   });
 
-  it.each([true, false])('is beta access as it is configured: %s', async (betaModels) => {
+  it.each([true, false])('is beta access as configured: %s', async (betaModels) => {
     expect(await asked({ betaModels })).toMatchObject({ name: 'tiny', type: 'text', betaAccess: betaModels });
   });
 });
 
 const missed = /^sluice_model_last_unserved_request_timestamp_seconds\{model="tiny",app="api"\} \d{10}/m;
 
-describe('a model that no worker holds', () => {
+describe('a model that no worker serves', () => {
   it.each([
     [true, missed],
     [false, /^(?!.*model="tiny")/s],
-  ])('is noted down for who scales the workers, and told to the workers: %s', async (offline, expected) => {
+  ])('is recorded for the autoscaler and reported to the workers: %s', async (offline, expected) => {
     const [metrics, missedIds] = [metricsOf(), []];
-    await resolverOn({ metrics, offline, missedIds }).resolve('tiny', 'text', nobody);
+    await resolverOn({ metrics, offline, missedIds }).resolve('tiny', 'text', anonymous);
     expect(await metrics.render()).toMatch(expected);
     expect(missedIds).toEqual(offline ? ['tiny'] : []);
   });
 });
 
-it('is missed by nobody where the operator took the model offline', async () => {
+it('is not recorded if the operator took it offline', async () => {
   const [metrics, missedIds] = [metricsOf(), []];
-  await resolverOn({ metrics, offline: true, disabled: true, missedIds }).resolve('tiny', 'text', nobody);
+  await resolverOn({ metrics, offline: true, disabled: true, missedIds }).resolve('tiny', 'text', anonymous);
   expect(await metrics.render()).not.toMatch(missed);
   expect(missedIds).toEqual([]);
 });
@@ -89,7 +89,7 @@ describe('a model that is not private', () => {
     resolverOn(scene).resolve('tiny', 'text', { headers: {}, caller: { modelPrivacy } as RequestCaller });
 
   it.each(['PRIVATE_TEXT', 'PRIVATE_ONLY'] as const)(
-    'is refused to a key with %s, held by a worker or not, and wakes nobody',
+    'is rejected for a key with %s, served or not, and not recorded',
     async (modelPrivacy) => {
       for (const offline of [true, false]) {
         const metrics = metricsOf();
@@ -99,8 +99,8 @@ describe('a model that is not private', () => {
     },
   );
 
-  it('is there for all other keys, and for nobody in particular', async () => {
+  it('is available to all other keys and without a key', async () => {
     expect(await ask('ALL')).toMatchObject({ manifest: { id: 'tiny' } });
-    expect(await resolverOn({}).resolve('tiny', 'text', nobody)).toMatchObject({ manifest: { id: 'tiny' } });
+    expect(await resolverOn({}).resolve('tiny', 'text', anonymous)).toMatchObject({ manifest: { id: 'tiny' } });
   });
 });

@@ -1,6 +1,6 @@
 import { StoreBudget } from '#common';
 
-/** The budgets of the requests that are here, by their ids. */
+/** The budgets of the requests in flight, by id. */
 export class StoreBudgets {
   private readonly budgets = new Map<string, StoreBudget>();
 
@@ -14,7 +14,7 @@ export class StoreBudgets {
     this.budgets.delete(requestId);
   }
 
-  /** One of its own for what is no request from outside. */
+  /** A separate budget for work that no request started. */
   of(requestId: string | undefined): StoreBudget {
     const known = requestId === undefined ? undefined : this.budgets.get(requestId);
     return known ?? new StoreBudget(this.budgetMs);

@@ -9,7 +9,7 @@ import { longSpeechModel, type LongSpeechModel } from './audio.model.js';
 import { musicModel } from './music.model.js';
 import { normalizeMusic, secondsOfMusic } from './music.normalizer.js';
 
-/** Fields for songs: a voice that reads a text has no use for them. */
+/** Fields for songs, which models that read a text do not take. */
 const songFields = [
   'lyrics_prompt',
   'lyrics_optimizer',
@@ -19,10 +19,10 @@ const songFields = [
   'seed',
 ] as const;
 
-/** The voice of callers who name none, where a model has it (contract 6.1). */
+/** Default voice, if the model has it. */
 const usualVoice = 'af_sky';
 
-/** Throws `INVALID_REQUEST` naming the field that the model cannot fulfil. What it costs is not known here. */
+/** Throws `INVALID_REQUEST` naming the field that the model cannot fulfil. Prices are checked elsewhere. */
 export function normalizeLongSpeech(wire: QueueAudioRequest, model: LongSpeechModel): Omit<AudioJobPayload, 'units'> {
   const foreign = songFields.find((field) => isGiven(wire[field]));
   if (foreign !== undefined) throw fieldNotTaken(foreign, model);
@@ -33,7 +33,7 @@ export function normalizeLongSpeech(wire: QueueAudioRequest, model: LongSpeechMo
   return { text, voice, speed: wire.speed ?? 1, language: wire.language_code ?? null, format: model.format };
 }
 
-/** What a request asks of its model, music or a voice. Throws `INVALID_REQUEST` naming the field at fault. */
+/** Normalizes a request for music or speech. Throws `INVALID_REQUEST` naming the invalid field. */
 export function normalizeAudio(wire: QueueAudioRequest, manifest: ModelManifest): Omit<AudioJobPayload, 'units'> {
   if (manifest.type === 'music') return normalizeMusic(wire, musicModel(manifest));
   return normalizeLongSpeech(wire, longSpeechModel(manifest));
@@ -43,14 +43,14 @@ export function sizeOfAudio({ text, music }: Omit<AudioJobPayload, 'units'>): Au
   return { characters: charactersOf(text), seconds: music?.seconds ?? null };
 }
 
-/** Music has a length even where none is named; a text has the one that it takes to say it. */
+/** Music has a default length; the length of speech depends on its text. */
 export function sizeOfQuote(wire: QuoteAudioRequest, manifest: ModelManifest): AudioSize {
   const { duration_seconds: given, character_count: characters } = wire;
   const seconds = manifest.type === 'music' ? secondsOfMusic(given, musicModel(manifest)) : given;
   return { characters: characters ?? null, seconds: isGiven(seconds) ? Number(seconds) : null };
 }
 
-/** What a job of this size uses. Throws `INVALID_REQUEST` naming the field that its price depends on. */
+/** Returns what a job of this size uses. Throws `INVALID_REQUEST` naming the field that the price depends on. */
 export function quotedUnits(pricing: Pricing | null, size: AudioSize): AudioUnits {
   const units = unitsOfAudio(pricing, size);
   if (typeof units !== 'string') return units;

@@ -3,20 +3,20 @@ import type { ModelManifest, MusicMembers } from '#model-registry/manifest';
 import type { LongAudioFormat } from '../contract/index.js';
 import { longAudioFormatOf } from './audio.model.js';
 
-/** What a manifest of type `music` says of itself. */
+/** What a manifest of type `music` says. */
 export interface MusicModel {
   id: string;
   /** Code points of a prompt. */
   promptCharacters: { min: number; max: number };
-  /** Lengths that callers may choose, in whole seconds; null: they have no choice. */
+  /** Lengths that clients may choose, in whole seconds; null without a choice. */
   choice: { options: readonly number[]; min: number; max: number } | null;
-  /** Length where none is chosen, in whole seconds. */
+  /** Default length, in whole seconds. */
   usualSeconds: number;
   takesInstrumental: boolean;
   format: LongAudioFormat;
 }
 
-/** Families that make music, and the longest piece of each in seconds where a manifest says nothing. */
+/** Families that make music, and the longest piece of each in seconds unless the manifest sets one. */
 const longestPieces: Readonly<Record<string, number>> = { musicgen: 30 };
 
 const usualSeconds = 10;

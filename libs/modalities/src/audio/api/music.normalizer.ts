@@ -6,10 +6,10 @@ import type { AudioJobPayload } from '../contract/audio.job.js';
 import { largestSeed, type QueueAudioRequest } from '../contract/audio.request.js';
 import type { MusicModel } from './music.model.js';
 
-/** Fields for voices and for singing, which no family here can do, whatever a manifest says. */
+/** Fields for voices and singing, which no family here supports, whatever a manifest says. */
 const foreignFields = ['lyrics_prompt', 'lyrics_optimizer', 'loop', 'voice', 'language_code', 'speed'] as const;
 
-/** Throws `INVALID_REQUEST` naming the field that the model cannot fulfil. What it costs is not known here. */
+/** Throws `INVALID_REQUEST` naming the field that the model cannot fulfil. Prices are checked elsewhere. */
 export function normalizeMusic(wire: QueueAudioRequest, model: MusicModel): Omit<AudioJobPayload, 'units'> {
   const foreign = foreignFields.find((field) => isGiven(wire[field]));
   if (foreign !== undefined) throw fieldNotTaken(foreign, model);
@@ -20,12 +20,12 @@ export function normalizeMusic(wire: QueueAudioRequest, model: MusicModel): Omit
   if (charactersOf(text) < min)
     throw fieldFault(`prompt needs ${min} characters with this model`, 'prompt', 'too_small');
   const seconds = secondsOfMusic(wire.duration_seconds, model);
-  // Chosen here, so that a job that another worker begins anew brings the same piece.
+  // Chosen here, so that a job that restarts on another worker makes the same piece.
   const seed = isGiven(wire.seed) ? wire.seed : randomInt(largestSeed);
   return { text, voice: null, speed: 1, language: null, format: model.format, music: { seconds, seed } };
 }
 
-/** The length a caller asks for, or the model's usual one. Throws `INVALID_REQUEST`. */
+/** Returns the requested length or the model's default. Throws `INVALID_REQUEST`. */
 export function secondsOfMusic(given: number | string | null | undefined, model: MusicModel): number {
   if (!isGiven(given)) return model.usualSeconds;
   if (model.choice === null) throw fieldNotTaken('duration_seconds', model);

@@ -25,7 +25,9 @@ function suffixValue(text: string): string | boolean {
   return text === 'false' ? false : text;
 }
 
-/** The pairs of a model suffix as `service_parameters`; throws `INVALID_REQUEST` on `model` for one nobody knows. */
+/**
+ * Reads the pairs of a model suffix as `service_parameters`. Throws `INVALID_REQUEST` on `model` for an unknown one.
+ */
 function suffixParameters(suffix: Record<string, string>): ChatServiceParameters {
   const parameters: Record<string, string | boolean> = {};
   for (const [name, text] of Object.entries(suffix)) {
@@ -41,7 +43,7 @@ function suffixParameters(suffix: Record<string, string>): ChatServiceParameters
   throw invalidRequest(issues.map((issue) => ({ ...issue, path: ['model'], message: `${prefix}${issue.message}` })));
 }
 
-/** The parameters in force: defaults, then the model's suffix, then the body, which wins. */
+/** Returns the effective parameters: defaults, then the model's suffix, then the body, which takes precedence. */
 export function effectiveParameters(
   suffix: Record<string, string>,
   body: ChatServiceParameters | null | undefined,

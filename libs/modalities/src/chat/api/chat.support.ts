@@ -7,19 +7,21 @@ import type { ChatCompletionRequest } from '../contract/chat.request.js';
 import type { ChatEffectiveParameters } from '../contract/chat.response.js';
 import type { ChatTool } from '../contract/chat.tools.js';
 
-/** What is asked of a model it must be able to do. */
+/** What the model supports, to check a request against. */
 export interface ChatModelLimits {
   id: string;
   capabilities: ModelCapabilities;
-  /** Most choices of one request. */
+  /** Maximum choices of one request. */
   maxChoices: number;
-  /** Most tokens of one choice. */
+  /** Maximum tokens of one choice. */
   maxCompletionTokens: number;
 }
 
 const clientKeyHeader = 'x-service-tee-client-pub-key';
 
-/** Nothing here opens a sealed request: its ciphertext would be answered, and charged, as if it were the prompt. */
+/**
+ * Rejects encrypted requests. Nothing here decrypts them, so the ciphertext would be used, and charged, as the prompt.
+ */
 export function refuseSealed({ headers }: FastifyRequest, { id }: ModelManifest): void {
   if (headers[clientKeyHeader] === undefined) return;
   throw invalidField(`The model ${id} does not support end-to-end encryption.`, clientKeyHeader, 'unsupported');
@@ -36,7 +38,7 @@ const partNeeds: Record<
   image_url: { what: 'images', able: (can) => can.supportsVision },
   input_audio: { what: 'audio input', able: (can) => can.supportsAudioInput },
   video_url: { what: 'video input', able: (can) => can.supportsVideoInput },
-  // No capability of the contract stands for files: what reads images reads pages.
+  // There is no capability for files; models that read images read pages.
   file: { what: 'files', able: (can) => can.supportsVision },
 };
 
@@ -79,7 +81,7 @@ function checkFormat(request: ChatCompletionRequest, model: ChatModelLimits): vo
   if ((request.response_schema ?? null) !== null) throw unsupported(model, 'structured output', 'response_schema');
 }
 
-/** The effort that a request names, by either name; null without one, and where reasoning is switched off. */
+/** Returns the requested effort, from either field; null without one or if reasoning is disabled. */
 export function effortOf({ reasoning, reasoning_effort: named }: ChatCompletionRequest): string | null {
   return reasoning?.enabled === false ? null : (named ?? reasoning?.effort ?? null);
 }
@@ -88,7 +90,7 @@ function checkReasoning(request: ChatCompletionRequest, model: ChatModelLimits):
   const { supportsReasoning, supportsReasoningEffort, reasoningEffortOptions } = model.capabilities;
   const effort = effortOf(request);
   const param = (request.reasoning_effort ?? null) === null ? 'reasoning.effort' : 'reasoning_effort';
-  // A model that cannot reason does what `none` asks for.
+  // `none` is always possible for a model that cannot reason.
   const idle = effort === null || (effort === 'none' && !supportsReasoning);
   if (!idle && !supportsReasoningEffort) throw unsupported(model, 'reasoning efforts', param);
   if (!idle && !(reasoningEffortOptions ?? []).includes(effort)) {
@@ -142,7 +144,7 @@ function checkSearch(parameters: ChatEffectiveParameters, model: ChatModelLimits
   }
 }
 
-/** Throws `INVALID_REQUEST` naming the first field that asks for what the model cannot do, by its capabilities. */
+/** Throws `INVALID_REQUEST` naming the first field that the model's capabilities do not support. */
 export function checkSupport(
   request: ChatCompletionRequest,
   parameters: ChatEffectiveParameters,

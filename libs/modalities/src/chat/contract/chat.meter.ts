@@ -11,7 +11,7 @@ import type { ChatJobPayload } from './chat.job.js';
 export interface ChatBounds {
   /** Longest prompt plus output, in tokens. */
   contextLength: number;
-  /** Most tokens of one choice. */
+  /** Maximum tokens of one choice. */
   maxCompletionTokens: number;
 }
 
@@ -58,7 +58,7 @@ export function quoteChat(payload: ChatJobPayload, tariff: ChatTariff): ChatQuot
   return { promptTokens, completionTokens, amountNanoUsd: quoteUnits(chatUnits(worst, dearest), dearest) };
 }
 
-/** Most tokens of one choice. */
+/** Maximum tokens of one choice. */
 function choiceBound(payload: ChatJobPayload, reach: ChatBounds): number {
   return Math.min(payload.maxTokens ?? reach.maxCompletionTokens, reach.contextLength);
 }

@@ -11,7 +11,7 @@ import type {
 import { isRedrawn, maxInputsOf } from './edit-payloads.js';
 import { type ImageSize, invalid, readShape, sideOfTier, sizeOfPixels, usualSide } from './image-size.js';
 
-/** One edit, whichever of the two routes it came by. */
+/** An edit from either route. */
 export interface EditOrder {
   wire: Omit<EditImageRequest, 'image' | 'model'> & Pick<Partial<EditImageRequest>, 'model'>;
   images: WireImage[];
@@ -19,26 +19,26 @@ export interface EditOrder {
   param: string;
 }
 
-/** What a model is to make of an edit, and what that is called in its price list. */
+/** What the model makes of an edit, and how it is priced. */
 export interface EditPlan {
-  /** Tier, which the price is looked up by. */
+  /** Tier that the price is looked up by. */
   resolution: string;
   quality: string | null;
-  /** Of the result; null where that is the picture's. */
+  /** Shape of the result; null for that of the image. */
   shape: ImageSize | null;
-  /** Of the result in all; null where no tier says it. */
+  /** Pixels of the result; null without a tier. */
   pixels: number | null;
 }
 
 const defaultMaxInputs = 3;
-/** Latents are an eighth of a picture; most networks halve those three times. */
+/** Latents are an eighth of an image, and most networks halve them three times. */
 const divisor = 64;
 
 export function orderOfEdit({ image, ...wire }: EditImageRequest): EditOrder {
   return { wire, images: [image], param: 'image' };
 }
 
-/** Forms have files alone (contract 5.6); a text there would be a file's name as often as base64. */
+/** Forms contain only files; a text there could be a file name as well as base64. */
 export function orderOfMultiEdit({ images, ...wire }: MultiEditImageRequest, isForm: boolean): EditOrder {
   if (isForm && images.some((image) => typeof image === 'string')) {
     throw invalid('images', 'images must be files where they come in a form; base64 and URLs go as JSON.');
@@ -46,7 +46,7 @@ export function orderOfMultiEdit({ images, ...wire }: MultiEditImageRequest, isF
   return { wire, images: images, param: 'images' };
 }
 
-/** Throws `INVALID_REQUEST` naming the field that this model cannot do. */
+/** Throws `INVALID_REQUEST` naming the field that this model does not support. */
 export function planEdit({ wire, images, param }: EditOrder, manifest: ModelManifest): EditPlan {
   const constraints = (manifest.constraints ?? {}) as Partial<InpaintConstraints>;
   const redrawn = isRedrawn(manifest);
@@ -66,13 +66,13 @@ export function planEdit({ wire, images, param }: EditOrder, manifest: ModelMani
   };
 }
 
-/** How large a picture is drawn anew: as its plan says, else as it is, within the usual tier. */
+/** Size of a redrawn image: from its plan, otherwise its own within the default tier. */
 export function sizeOfEdit({ shape, pixels }: EditPlan, { width, height }: ImageSize): ImageSize {
   const max = pixels ?? Math.min(width * height, usualSide ** 2);
   return sizeOfPixels(shape ?? { width, height }, { pixels: max, divisor });
 }
 
-/** How a family that draws anew does it. */
+/** Options of families that redraw. */
 export function redrawing(
   options: Readonly<Record<string, unknown>> = {},
 ): Pick<ImageJobPayload, 'steps' | 'guidance' | 'strength'> {
@@ -97,7 +97,7 @@ function tierOf(
 ): Pick<EditPlan, 'resolution' | 'pixels'> {
   const usual = resolutions.includes(usualTier) ? usualTier : (resolutions[0] ?? usualTier);
   const own = defaultResolution ?? usual;
-  // A model without tiers makes one size; one that fills pictures has them all as large as they came.
+  // A model without tiers makes one size; one that fills images keeps theirs.
   const known = resolutions.length > 0 ? resolutions : [own];
   if (wanted !== null && !known.includes(wanted) && (redrawn || resolutions.length > 0)) {
     throw invalid('resolution', `resolution must be one of: ${known.join(', ')}.`);

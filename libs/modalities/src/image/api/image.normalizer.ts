@@ -11,7 +11,9 @@ import { findStyle } from './style-presets.js';
 
 const defaultGuidance = 7.5;
 
-/** A request as the worker gets it. Throws `INVALID_REQUEST` naming the field that this model cannot do. */
+/**
+ * Converts a request to the job payload. Throws `INVALID_REQUEST` naming the field that this model does not support.
+ */
 export function normalizeGenerate(
   wire: GenerateImageRequest,
   manifest: ModelManifest,
@@ -48,7 +50,7 @@ function checkPrompt(
     throw invalid('prompt', `prompt may have ${promptCharacterLimit} characters with this model.`);
   }
   if (binary === true && (variants ?? 1) > 1) {
-    throw invalid('variants', 'variants above 1 need return_binary to be false: bytes are one picture.');
+    throw invalid('variants', 'variants above 1 need return_binary to be false: bytes are one image.');
   }
 }
 
@@ -62,7 +64,7 @@ function joined(text: string, more: string | undefined): string {
   return [text, more].filter((part) => part !== undefined && part !== '').join(', ');
 }
 
-/** A choice among those the model has; null where it has none. */
+/** Returns the requested or default choice; null if the model has none. */
 function chosen(
   wanted: string | undefined,
   { known, usual, param }: { known: string[]; usual: string | undefined; param: string },
@@ -79,7 +81,7 @@ function listed(known: string[] | undefined, usual: string | undefined): string[
   return usual === undefined ? [] : [usual];
 }
 
-/** How large a picture becomes, and the tier of that: what is charged is what is made. */
+/** Returns the size of an image and its tier, which decides the price. */
 function sizeOf(wire: GenerateImageRequest, constraints: ImageConstraints): ImageSize & { resolution: string | null } {
   const { widthHeightDivisor: divisor, defaultAspectRatio, defaultResolution } = constraints;
   const ratios = listed(constraints.aspectRatios, defaultAspectRatio);
@@ -103,22 +105,22 @@ function sizeOf(wire: GenerateImageRequest, constraints: ImageConstraints): Imag
   return { ...sizeOfSide(shape, { side: sideOf(wire, resolution), divisor }), resolution };
 }
 
-/** Registered models may have a usual tier whose name means no size; who names none is not refused for it. */
+/** Registered models may have a default tier without a size, which only fails if the client names it. */
 function sideOf(wire: GenerateImageRequest, resolution: string | null): number {
   if (resolution === null) return usualSide;
   return isGiven(wire.resolution) ? sideOfTier(resolution) : (readImageTier(resolution) ?? usualSide);
 }
 
-/** The other ways to say a size. */
+/** Other fields that set the size. */
 const otherwise = ['resolution', 'aspect_ratio'] as const;
 
-/** Sides that are sent as their published default say nothing beside what was chosen. */
+/** Sides sent with their documented default do not conflict with another choice. */
 function isUsualBesideOthers(wire: GenerateImageRequest): boolean {
   const isUsual = (wire.width ?? usualSide) === usualSide && (wire.height ?? usualSide) === usualSide;
   return isUsual && otherwise.some((name) => isGiven(wire[name]));
 }
 
-/** No silent rounding: both neighbours are named (gap 28). */
+/** Does not round; the message names both neighbours. */
 function checkDivisible(side: 'width' | 'height', value: number, divisor: number): void {
   if (value % divisor === 0) return;
   const below = Math.floor(value / divisor) * divisor;
@@ -127,7 +129,7 @@ function checkDivisible(side: 'width' | 'height', value: number, divisor: number
 }
 
 function stepsOf({ steps }: GenerateImageRequest, { steps: bounds }: ImageConstraints): number {
-  // Networks that need one step ignore the field (contract 5.1).
+  // Networks that need one step ignore the field.
   if (!isGiven(steps) || bounds.max === 1) return bounds.default;
   if (steps <= bounds.max) return steps;
   throw invalid('steps', `steps must not be above ${bounds.max} with this model.`);
@@ -138,7 +140,7 @@ function guidanceOf({ familyOptions }: ModelManifest): number {
   return typeof guidance === 'number' ? guidance : defaultGuidance;
 }
 
-/** seed, seed + 1, …, so that each picture can be made again (gap 29). */
+/** seed, seed + 1, …, so that each image can be reproduced. */
 function seedsOf({ seed, variants }: GenerateImageRequest): number[] {
   const first = isGiven(seed) && seed !== 0 ? seed : randomInt(1, largestSeed);
   return Array.from({ length: variants ?? 1 }, (_, index) => first + index);

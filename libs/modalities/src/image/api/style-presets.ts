@@ -5,7 +5,7 @@ export interface StylePreset {
   negative: string;
 }
 
-/** Name, what follows the prompt, and what joins the negative prompt, in the order in which the styles are listed. */
+/** Name, addition to the prompt and addition to the negative prompt, in the listed order. */
 const table: readonly (readonly [name: string, prompt: string, negative: string])[] = [
   ['Photograph', 'photograph, natural light, 35 mm lens, fine detail', 'drawing, painting, render'],
   ['Portrait Photo', 'portrait photograph, soft window light, shallow focus, 85 mm lens', 'drawing, distorted face'],
@@ -67,7 +67,7 @@ export const stylePresets: readonly StylePreset[] = table.map(([name, prompt, ne
 
 const byName = new Map(stylePresets.map((style) => [style.name.toLowerCase(), style]));
 
-/** By name, whatever its case; undefined where there is none. */
+/** Finds a style by name, ignoring case. */
 export function findStyle(name: string): StylePreset | undefined {
   return byName.get(name.toLowerCase());
 }

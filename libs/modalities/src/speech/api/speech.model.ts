@@ -2,17 +2,17 @@ import { PlatformError } from '#common';
 import type { ModelManifest, SpeechMembers, VoiceCloning } from '#model-registry/manifest';
 import { type SpeechFormat, speechFormats } from '../contract/speech.job.js';
 
-/** What a manifest of type `tts` says of its voices. */
+/** What a manifest of type `tts` says about its voices. */
 export interface SpeechModel {
   id: string;
   voices: readonly string[];
-  /** Null for models that know only their own voices. */
+  /** Null for models that cannot clone voices. */
   cloning: VoiceCloning | null;
   formats: readonly SpeechFormat[];
   defaultFormat: SpeechFormat;
 }
 
-/** The voice of callers who name none (contract 6.1), where a model has it. */
+/** Default voice, if the model has it. */
 const usualVoice = 'af_sky';
 
 export function speechModel({ id, kindMembers }: ModelManifest): SpeechModel {
@@ -23,7 +23,7 @@ export function speechModel({ id, kindMembers }: ModelManifest): SpeechModel {
   return { id, voices, cloning, formats, defaultFormat };
 }
 
-/** The voice of the model that speaks where nobody names one. */
+/** Returns the voice of requests that name none. */
 export function defaultVoice({ id, voices }: SpeechModel): string {
   const voice = voices.includes(usualVoice) ? usualVoice : voices[0];
   if (voice !== undefined) return voice;

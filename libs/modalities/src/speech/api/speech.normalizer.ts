@@ -5,7 +5,7 @@ import type { SpeechRequest } from '../contract/speech.request.js';
 import { defaultVoice, type SpeechModel } from './speech.model.js';
 import { isVoiceHandle } from './voice-handle.js';
 
-/** What a request asks for, but for a cloned voice, which only its owner's voices tell. */
+/** A normalized request, without the sample of a cloned voice, which the account's voices provide. */
 export interface NormalizedSpeech {
   payload: SpeechJobPayload;
   /** A handle of `POST /audio/voices`, or null. */
@@ -13,7 +13,7 @@ export interface NormalizedSpeech {
   streaming: boolean;
 }
 
-/** Neutral: whether a handle is unknown, expired or somebody else's is nobody's business (gap 33). */
+/** The same error for a handle that is unknown, expired or another account's, so that it reveals nothing. */
 export function unknownVoice({ id, voices }: SpeechModel): PlatformError {
   const message = `voice must be one of the voices of the model ${id}: ${voices.join(', ')}`;
   return invalidField(message, 'voice', 'invalid_enum_value');

@@ -11,7 +11,7 @@ import { speechModel, type SpeechModel } from './speech.model.js';
 import { checkVoiceSample } from './voice-sample.js';
 import { VoicesService } from './voices.service.js';
 
-/** The model as one that clones; throws `INVALID_REQUEST` for others. */
+/** Returns the model as one that clones voices. Throws `INVALID_REQUEST` for others. */
 function cloningModel(model: SpeechModel): SpeechModel & { cloning: VoiceCloning } {
   const { cloning } = model;
   if (cloning !== null) return { ...model, cloning };
@@ -30,10 +30,10 @@ export class VoicesController {
   @ModelRoute(voicesDocument, { multipart: { maxFileBytes: maxSampleBytes, maxFiles: 1, only: true } })
   async create(@WireBody(VoiceRequest) { file, model: name }: VoiceRequest, @Res() reply: FastifyReply): Promise<void> {
     await this.pipeline.handle(reply, async (http): Promise<VoiceResponse> => {
-      // Forms send an empty text for what was not filled in.
+      // Forms send an empty text for an empty field.
       const opened = await this.pipeline.open(http, { name: name || undefined, type: 'tts' });
       const model = cloningModel(speechModel(opened.manifest));
-      // A sample is stored, so no worker needs to be there.
+      // The sample is only stored, so no worker is needed.
       await opened.limit({ needsWorker: false });
       await checkVoiceSample(file.bytes, model.cloning, { media: this.media, signal: http.disconnected });
       const recording = { bytes: file.bytes, contentType: 'application/octet-stream' };

@@ -15,14 +15,14 @@ import type { VideoModel } from './video.model.js';
 import type { VideoPlan } from './video.normalizer.js';
 import { type PricedChoice, refuseUnpriced } from './video.refusals.js';
 
-/** Longest side of what is made, in pixels: what players still play. */
+/** Maximum side of an upscaled video in pixels, which players still support. */
 const maxSide = 7_680;
-/** Short side where neither caller nor model names one. */
+/** Default short side. */
 const openShortSide = 720;
 
 /**
- * Fetches what a plan needs and makes the job of it. Rejects as the intake does, for what has no price, and for videos that
- * would grow too large.
+ * Fetches the inputs of a plan and builds its payload. Rejects as the input reader does, for what has no price, and for
+ * videos that would grow too large.
  */
 export async function videoPayload(
   plan: VideoPlan,
@@ -73,7 +73,7 @@ function pricedChoiceOf(plan: VideoPlan, pricing: Pricing | null): PricedChoice 
   return { unit: unitOfMaking(pricing, plan.resolution), param: 'resolution' };
 }
 
-/** The size of a video with the shape of a picture and the short side of a resolution; both sides even. */
+/** Returns the size of a video with the shape of an image and the short side of a resolution; both sides are even. */
 export function sizeOf(
   { width, height }: { width: number; height: number },
   resolution: string | null,
@@ -84,6 +84,6 @@ export function sizeOf(
 
 function assertFits({ width, height }: VideoProbe, factor: number): void {
   if (Math.max(width, height) * factor <= maxSide) return;
-  const message = `The result would have ${width * factor} × ${height * factor} pixels; ${maxSide} a side are the most.`;
+  const message = `The result would have ${width * factor} × ${height * factor} pixels; the maximum is ${maxSide} a side.`;
   throw new PlatformError('INVALID_VIDEO_FORMAT', message, 'video_url');
 }

@@ -11,13 +11,13 @@ import { openSecondsOf, secondsOf } from './video-seconds.js';
 export interface QuoteParts {
   model: VideoModel;
   pricing: Pricing | null;
-  /** Fetches a video and answers how long it is, in seconds; asked at most once, and only for a request without fault. */
+  /** Fetches a video and returns its length in seconds. Called at most once, and only for a valid request. */
   measure: (url: string) => Promise<number>;
 }
 
 /**
- * What a job of these inputs would use. Rejects with what is wrong with them, by its field, as queueing them would, and as
- * `measure` does.
+ * Returns what a job of these inputs would use. Rejects with the same field errors as queueing it, and as `measure`
+ * does.
  */
 export async function quotedUnits(wire: QuoteVideoRequest, parts: QuoteParts): Promise<VideoUnits> {
   const { model } = parts;
@@ -57,12 +57,12 @@ async function unitsOfMaker(wire: QuoteVideoRequest, parts: QuoteParts): Promise
   return unitsOfMaking(pricing, { seconds: secondsOf(wire.duration) ?? openSecondsOf(model), resolution });
 }
 
-/** Models that take no video are paid by what they make, whatever a request says of one. */
+/** Models that take no video are charged by what they make, even if a request names one. */
 function hasSource(wire: QuoteVideoRequest, { inputs }: VideoModel): boolean {
   return inputs.has('video_url') && (isGiven(wire.video_url) || isGiven(wire.reference_video_total_duration));
 }
 
-/** Null where the request names no source. */
+/** Returns null if the request names no source. */
 async function secondsOfSource(wire: QuoteVideoRequest, { model, measure }: QuoteParts): Promise<number | null> {
   const { video_url: url, reference_video_total_duration: given } = wire;
   if (!hasSource(wire, model)) return null;

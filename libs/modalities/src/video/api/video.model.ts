@@ -1,17 +1,17 @@
 import { PlatformError } from '#common';
 import type { ModelManifest, VideoConsent, VideoConstraints, VideoMembers } from '#model-registry/manifest';
 
-/** What callers confirm before a model works for them. */
+/** What clients confirm before they may use a model. */
 export type ConsentFlow = VideoConsent & { flow: 'seedance' };
 
-/** What a manifest of type `video` says of itself. */
+/** What a manifest of type `video` says. */
 export interface VideoModel {
   id: string;
-  /** What its family does with what it is given. */
+  /** What its family does with its inputs. */
   kind: 'interpolator' | 'upscaler' | 'generator';
   inputs: ReadonlySet<string>;
   aspectRatios: readonly string[];
-  /** The usual one first. */
+  /** The default first. */
   resolutions: readonly string[];
   durations: readonly string[];
   audioConfigurable: boolean;
@@ -19,9 +19,9 @@ export interface VideoModel {
   factors: readonly number[];
   frameRates: readonly number[];
   maxSourceSeconds: number;
-  /** Of generators: what both sides of a frame are multiples of. Even, as the encoder of videos wants it. */
+  /** Generators: both sides of a frame are multiples of this. Even, as the video encoder requires. */
   sizeDivisor: number;
-  /** Of generators: short side in pixels where they name no resolutions. */
+  /** Generators: short side in pixels without resolutions. */
   shortSide: number;
   privateDelivery: boolean;
   consent: ConsentFlow | null;
@@ -33,18 +33,18 @@ const kinds: Readonly<Record<string, VideoModel['kind']>> = {
   'text-to-video-sd': 'generator',
 };
 
-/** What videos of words can be told beside them, whatever a manifest says. */
+/** Optional fields of generators, whatever a manifest says. */
 const generatorInputs = ['negative_prompt', 'seed', 'fps'];
 
-/** Contract 8.2, where the model says nothing. */
+/** Defaults where the manifest says nothing. */
 const usualPromptCharacters = 2_500;
 const usualSourceSeconds = 300;
 const usualFrameRate = 24;
-/** What the reference pipeline's models were trained at. */
+/** The rate that the models of the reference pipeline were trained at. */
 const usualGeneratorRate = 8;
-/** What networks of four levels over latents of an eighth need. */
+/** Needed by networks of four levels over latents of an eighth. */
 const usualSizeDivisor = 64;
-/** What the first of them was trained at. */
+/** The size that the first of these models was trained at. */
 const usualShortSide = 256;
 
 /** Throws `INVALID_MODEL` for a family that makes no videos. */

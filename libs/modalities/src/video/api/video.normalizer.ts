@@ -6,16 +6,16 @@ import { refuseForeignFields } from './video.refusals.js';
 import { openSecondsOf, secondsOf } from './video-seconds.js';
 import { planFromText, type WordsPlan } from './words-plan.js';
 
-/** A picture that one frame is to be. */
+/** An image for one frame. */
 export interface PlacedImage {
   url: string;
   /** Field to name in errors. */
   param: string;
-  /** Which frame, from 0. */
+  /** Index of the frame. */
   place: number;
 }
 
-/** What a request asks of a model that can do it; nothing was fetched yet. */
+/** What a request asks of its model; nothing was fetched yet. */
 export type VideoPlan = { audio: boolean } & (
   | WordsPlan
   | {
@@ -30,7 +30,7 @@ export type VideoPlan = { audio: boolean } & (
   | { operation: 'upscale'; video: string; factor: 1 | 2 | 4 }
 );
 
-/** Throws `INVALID_REQUEST` naming the field that the model does not take, or takes otherwise. */
+/** Throws `INVALID_REQUEST` naming the field that the model does not take, or whose value is invalid. */
 export function normalizeVideo(wire: QueueVideoRequest, model: VideoModel): VideoPlan {
   refuseForeignFields(wire, model);
   const audio = wire.audio ?? true;
@@ -51,7 +51,7 @@ export function normalizeVideo(wire: QueueVideoRequest, model: VideoModel): Vide
   return { operation: 'between', audio, images, seconds, fps, frames, resolution };
 }
 
-/** The factor a caller asks for, or the model's usual one. Throws `INVALID_REQUEST`. */
+/** Returns the requested factor or the model's default. Throws `INVALID_REQUEST`. */
 export function factorOf(wanted: number | null | undefined, { factors }: VideoModel): 1 | 2 | 4 {
   const factor = wanted ?? factors[0] ?? 2;
   checkOneOf('upscale_factor', factor, factors);
@@ -79,7 +79,7 @@ function placed(wire: QueueVideoRequest, video: { seconds: number; fps: number; 
   const sorted = images.toSorted((left, right) => left.place - right.place);
   const twice = sorted.find(({ place }, index) => sorted[index - 1]?.place === place);
   if (twice === undefined) return sorted;
-  throw fieldFault(`${twice.param} and another picture are the same frame of the video`, twice.param, 'custom');
+  throw fieldFault(`${twice.param} and another image are the same frame of the video`, twice.param, 'custom');
 }
 
 function keyImage(

@@ -6,7 +6,7 @@ import { hasPrice } from '../contract/index.js';
 import type { QueueVideoRequest } from '../contract/video.request.js';
 import type { VideoModel } from './video.model.js';
 
-/** Fields that a model takes only when its record lists them in `supported_inputs`. */
+/** Fields that a model takes only if its record lists them in `supported_inputs`. */
 const optionalInputs = [
   'negative_prompt',
   'seed',
@@ -28,7 +28,7 @@ const optionalInputs = [
 
 const consentFields = ['confirmed_terms_and_privacy', 'confirmed_legal_right', 'confirmed_screening_acknowledged'];
 
-/** Throws `INVALID_REQUEST` for the first field that the model does not take, or whose value it does not know. */
+/** Throws `INVALID_REQUEST` for the first field that the model does not take, or whose value is unknown. */
 export function refuseForeignFields(wire: QueueVideoRequest, model: VideoModel): void {
   const foreign = optionalInputs.find((field) => isGiven(wire[field]) && !model.inputs.has(field));
   if (foreign !== undefined) throw fieldNotTaken(foreign, model);
@@ -60,26 +60,26 @@ function refuseUnknown(field: string, value: string, known: readonly string[]): 
   checkOneOf(field, value, known);
 }
 
-/** What a job needs a price for: its unit, and the field that chose it. */
+/** The priced unit of a job and the field that chose it. */
 export interface PricedChoice {
   unit: string;
   param: 'resolution' | 'upscale_factor' | 'video_url';
 }
 
-/** Throws `INVALID_REQUEST` where the model has prices, and none for this. */
+/** Throws `INVALID_REQUEST` if the model has prices but none for this unit. */
 export function refuseUnpriced({ id }: VideoModel, pricing: Pricing | null, { unit, param }: PricedChoice): void {
   if (hasPrice(pricing, unit)) return;
   throw fieldFault(`the model ${id} has no price for this ${param}`, param, 'custom');
 }
 
-/** Throws `VIDEO_DURATION_TOO_LONG` for a source that is said to be longer than the model takes, as one that is. */
+/** Throws `VIDEO_DURATION_TOO_LONG` for a source whose stated length exceeds the model's limit. */
 export function refuseLongSource({ maxSourceSeconds: max }: VideoModel, seconds: number): void {
   if (seconds <= max) return;
   const message = `The video is longer than ${max} seconds.`;
   throw new PlatformError('VIDEO_DURATION_TOO_LONG', message, 'reference_video_total_duration');
 }
 
-/** Only what a flow asks for may be confirmed, and only with yes (contract 8.2). */
+/** Accepts only the confirmations that the model's flow requires, and only `true`. */
 function refuseConsents({ consents }: QueueVideoRequest, { consent, id }: VideoModel): void {
   if (!isGiven(consents)) return;
   for (const [flow, confirmed] of Object.entries(consents as Record<string, object | null>)) {
