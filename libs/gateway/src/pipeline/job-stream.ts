@@ -40,7 +40,7 @@ export class JobStream<Event extends ReplyEvent> {
   private replica: AvailabilityLease | null = null;
 
   constructor(
-    private readonly slot: ReplyStream,
+    private readonly replies: ReplyStream,
     private readonly job: { started(): void; ended(): void; cancel(): Promise<void> },
     /** Time already used of the deadline, in ms. */
     private readonly waitedMs = 0,
@@ -54,11 +54,11 @@ export class JobStream<Event extends ReplyEvent> {
    * A job that lost its worker may restart on another: `onRepeat` says that all events so far are void. Without it,
    * such a job ends with `MODEL_OFFLINE`.
    */
-  async run(ends: AbortSources, onEvent: JobStreamListener<Event>, onRepeat?: () => void): Promise<JobUsage> {
-    const release = this.watch(ends);
-    this.follows(ends.watchQueue(), modelRemoved);
+  async run(sources: AbortSources, onEvent: JobStreamListener<Event>, onRepeat?: () => void): Promise<JobUsage> {
+    const release = this.watch(sources);
+    this.follows(sources.watchQueue(), modelRemoved);
     try {
-      const usage = await this.follow(ends, onEvent, onRepeat);
+      const usage = await this.follow(sources, onEvent, onRepeat);
       if (usage !== null) {
         this.job.ended();
         return usage;
@@ -70,18 +70,18 @@ export class JobStream<Event extends ReplyEvent> {
     } finally {
       release();
       this.replica?.release();
-      this.slot.close();
+      this.replies.close();
     }
   }
 
   private async follow(
-    ends: AbortSources,
+    sources: AbortSources,
     onEvent: JobStreamListener<Event>,
     onRepeat: (() => void) | undefined,
   ): Promise<JobUsage | null> {
-    for await (const event of this.slot) {
+    for await (const event of this.replies) {
       if (this.interruption !== null) return null;
-      if (event.type === 'job-started') this.start(ends, onRepeat);
+      if (event.type === 'job-started') this.start(sources, onRepeat);
       else if (event.type === 'job-finished') return (event as JobFinishedEvent).usage ?? noTokens;
       else if (event.type === 'job-failed')
         throw new JobFailure(PlatformError.fromWire((event as JobFailedEvent).error));
@@ -95,12 +95,12 @@ export class JobStream<Event extends ReplyEvent> {
   }
 
   private start({ watchAvailability, watchQueue }: AbortSources, onRepeat: (() => void) | undefined): void {
-    if (this.hasDelivered && onRepeat === undefined) throw workerGone();
+    if (this.hasDelivered && onRepeat === undefined) throw workerLost();
     if (this.hasDelivered) onRepeat?.();
     this.hasDelivered = false;
     this.job.started();
     // A released job starts again, on another worker to watch.
-    this.follows(onRepeat === undefined ? watchAvailability() : watchQueue(), workerGone);
+    this.follows(onRepeat === undefined ? watchAvailability() : watchQueue(), workerLost);
   }
 
   private follows(replica: AvailabilityLease, reason: () => PlatformError): void {
@@ -108,14 +108,14 @@ export class JobStream<Event extends ReplyEvent> {
     this.replica = replica;
     // Events sent before the worker was lost are still valid and may be complete: the reader may be slower than the
     // worker.
-    const onLost = (): void => this.slot.fail(reason());
+    const onLost = (): void => this.replies.fail(reason());
     if (replica.lost.aborted) onLost();
     else replica.lost.addEventListener('abort', onLost, { once: true });
   }
 
   private interrupt(reason: Error): void {
     this.interruption ??= reason;
-    this.slot.close();
+    this.replies.close();
   }
 
   private watch({ disconnected, stopping, deadlineMs }: AbortSources): () => void {
@@ -145,7 +145,7 @@ function modelRemoved(): PlatformError {
   return new PlatformError('MODEL_OFFLINE', 'No worker serves the model any more. Try again later.');
 }
 
-function workerGone(): PlatformError {
+function workerLost(): PlatformError {
   return new PlatformError('MODEL_OFFLINE', 'The worker that ran this request was lost.');
 }
 
