@@ -1,55 +1,47 @@
-import type { AdmissionDecision } from '#jobs';
-import type { ModelRegistryService } from '#model-registry';
+import { Inject, Injectable } from '@nestjs/common';
+import { ModelRegistryService } from '#model-registry';
 import { modalitiesOf } from '#modalities';
-import { type Readiness, registerReadinessGauges } from '#platform/health';
-import { type Metrics, registerBusLag, registerQueueFailures, registerQueueGauges } from '#platform/metrics';
-import type { AffinityDecision, QueueTransport } from '#queue';
-
-interface ApiMetricsDependencies {
-  registry: ModelRegistryService;
-  transport: QueueTransport;
-  readiness: Readiness;
-}
+import { Readiness, registerReadinessGauges } from '#platform/health';
+import { Metrics, registerBusLag, registerQueueFailures, registerQueueGauges } from '#platform/metrics';
+import { type AffinityDecision, QueueTransport } from '#queue';
 
 /**
- * What every replica of the api tells of the whole fleet, beside its own figures. Queues of models that no worker holds
- * are among them: a pool at zero is started by them.
+ * Fleet-wide metrics that every API replica exports besides its own. They include queues of models that no worker
+ * serves, because an autoscaler starts an empty pool from them.
  */
-export function registerApiMetrics(metrics: Metrics, { registry, transport, readiness }: ApiMetricsDependencies): void {
-  registerReadinessGauges(metrics, readiness);
-  registerBusLag(metrics, () => transport.membership.lagMs);
-  registerQueueFailures(metrics, () => transport.failedCalls);
-  registerQueueGauges(metrics, async () => {
-    const models = await registry.inventory();
-    const queues = models.flatMap(({ manifest }) =>
-      modalitiesOf(manifest).map((modality) => ({ modality, modelId: manifest.id })),
-    );
-    return await Promise.all(
-      queues.map(async ({ modality, modelId }) => {
-        return { modality, modelId, counts: await transport.producer.counts(modality, modelId) };
-      }),
-    );
-  });
-  metrics.observedGauge({
-    name: 'sluice_model_workers',
-    help: 'Workers that hold a model, by state, as this process hears of them.',
-    labelNames: ['model', 'state'],
-    read: async (observe) => {
-      for (const { manifest } of await registry.inventory()) {
-        if (modalitiesOf(manifest).length > 0) observeReplicas(manifest.id, transport, observe);
-      }
-    },
-  });
-}
-
-/** `sluice_admission_decisions_total`: what comes of requests that are valid and within their limits. */
-export function countDecisions(metrics: Metrics): (decision: AdmissionDecision) => void {
-  const decisions = metrics.counter(
-    'sluice_admission_decisions_total',
-    'Requests let in (`admitted`) or refused (the code) by admission: balance, capacity, stores.',
-    ['modality', 'model', 'reason'],
-  );
-  return ({ modality, modelId, reason }) => decisions.inc({ modality, model: modelId, reason });
+@Injectable()
+export class ApiMetrics {
+  constructor(
+    @Inject(Metrics) metrics: Metrics,
+    @Inject(ModelRegistryService) registry: ModelRegistryService,
+    @Inject(QueueTransport) transport: QueueTransport,
+    @Inject(Readiness) readiness: Readiness,
+  ) {
+    registerReadinessGauges(metrics, readiness);
+    registerBusLag(metrics, () => transport.membership.lagMs);
+    registerQueueFailures(metrics, () => transport.failedCalls);
+    registerQueueGauges(metrics, async () => {
+      const models = await registry.inventory();
+      const queues = models.flatMap(({ manifest }) =>
+        modalitiesOf(manifest).map((modality) => ({ modality, modelId: manifest.id })),
+      );
+      return await Promise.all(
+        queues.map(async ({ modality, modelId }) => {
+          return { modality, modelId, counts: await transport.producer.counts(modality, modelId) };
+        }),
+      );
+    });
+    metrics.observedGauge({
+      name: 'sluice_model_workers',
+      help: 'Workers that have the model loaded, by state, as last reported to this process.',
+      labelNames: ['model', 'state'],
+      read: async (observe) => {
+        for (const { manifest } of await registry.inventory()) {
+          if (modalitiesOf(manifest).length > 0) observeReplicas(manifest.id, transport, observe);
+        }
+      },
+    });
+  }
 }
 
 /** `sluice_affinity_decisions_total`: whether chats prefer the worker that served their earlier turns. */
@@ -64,7 +56,7 @@ export function countAffinity(metrics: Metrics): (decision: AffinityDecision) =>
 
 const heldStates = ['loading', 'ready', 'draining'] as const;
 
-/** A model that nobody holds counts zero: an alert must tell that from one that does not exist. */
+/** A model without a replica reports zero, so that alerts can tell it from a model that does not exist. */
 function observeReplicas(
   model: string,
   { membership }: QueueTransport,

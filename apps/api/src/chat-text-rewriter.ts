@@ -4,7 +4,7 @@ import { newRequestId } from '#common';
 import { JobRunner, ModelResolver, type RewriteOptions, StoreBudgets, TextRewriter } from '#gateway';
 import { type ChatEvent, chatJob, type ChatJobPayload } from '#modalities/chat/contract';
 import { ApiConfig } from '#platform/config';
-import type { Logger } from '#platform/logging';
+import { Logger } from '#platform/logging';
 
 const defaultModel = 'default';
 /** The text has to fit into a header, too. */
@@ -22,7 +22,7 @@ export class ChatTextRewriter extends TextRewriter {
     @Inject(StoreBudgets) private readonly budgets: StoreBudgets,
     @Inject(JobRunner) private readonly runner: Pick<JobRunner, 'run'>,
     @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'site'>,
-    private readonly logger: Pick<Logger, 'warn'>,
+    @Inject(Logger) private readonly logger: Pick<Logger, 'warn'>,
   ) {
     super();
   }
@@ -32,7 +32,7 @@ export class ChatTextRewriter extends TextRewriter {
     try {
       return await this.run(text, options);
     } catch (error) {
-      if (!options.disconnected.aborted) this.logger.warn({ error }, 'a text was not rewritten');
+      if (!options.disconnected.aborted) this.logger.warn({ error }, 'text rewrite failed');
       return null;
     }
   }

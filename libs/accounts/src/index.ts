@@ -10,7 +10,7 @@ export {
 } from './api-key.js';
 export { ApiKeysService } from './keys/api-keys.service.js';
 export { expiryMoment } from './keys/expiry-moment.js';
-export type { KeyUsageReader } from './keys/key-usage.js';
-export { OnchainStakeVerifier } from './web3/onchain-stake-verifier.js';
-export { AllowListedStakes } from './web3/stake-verifier.js';
-export { Web3KeysService } from './web3/web3-keys.service.js';
+export { type KeyUsage, KeyUsageReader } from './keys/key-usage.js';
+export { OnchainStakeVerifier, type StakeContract } from './web3/onchain-stake-verifier.js';
+export { AllowListedStakes, StakeVerifier } from './web3/stake-verifier.js';
+export { type Web3KeyRequest, Web3KeysService } from './web3/web3-keys.service.js';

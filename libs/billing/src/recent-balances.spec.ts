@@ -7,10 +7,12 @@ function setUp() {
   const reads: string[] = [];
   const state = { usdNano: 5n, away: false };
   const balances = new RecentBalances(
-    (accountId) => {
-      reads.push(accountId);
-      if (state.away) return Promise.reject(new Error('away'));
-      return Promise.resolve({ diemNano: 1n, bundledNano: 2n, usdNano: state.usdNano } as AccountBalance);
+    {
+      balance: (accountId) => {
+        reads.push(accountId);
+        if (state.away) return Promise.reject(new Error('away'));
+        return Promise.resolve({ diemNano: 1n, bundledNano: 2n, usdNano: state.usdNano } as AccountBalance);
+      },
     },
     { nowMs: () => nowMs, monotonicMs: () => nowMs },
   );
@@ -30,7 +32,7 @@ describe('RecentBalances', () => {
     expect(reads).toEqual(['a', 'b', 'a']);
   });
 
-  it('answers nothing while the database is away', async () => {
+  it('returns null while the database is unavailable', async () => {
     const { balances, state } = setUp();
     state.away = true;
     expect(await balances.of('a')).toBeNull();

@@ -1,8 +1,9 @@
 import { type Clock, systemClock } from '#common';
+import { Inject, Injectable, Optional } from '#platform/injection';
 import type { BalanceBefore } from './job-quote.js';
-import type { AccountBalance } from './ledger.repository.js';
+import { LedgerService } from './ledger.service.js';
 
-/** How old a balance may be, in ms. */
+/** Maximum age of a balance, in ms. */
 const cacheMs = 5_000;
 const maxAccounts = 10_000;
 
@@ -14,29 +15,30 @@ interface Entry {
 }
 
 /**
- * What accounts could spend a moment ago, for answers that reserve nothing: one read serves an account for 5 s. Never
- * base a decision about money on it.
+ * Caches account balances for responses that reserve nothing: one read serves an account for 5 s. Never base a billing
+ * decision on it.
  */
+@Injectable()
 export class RecentBalances {
   private readonly entries = new Map<string, Entry>();
 
   constructor(
-    private readonly read: (accountId: string) => Promise<AccountBalance>,
-    private readonly clock: Clock = systemClock,
+    @Inject(LedgerService) private readonly ledger: Pick<LedgerService, 'balance'>,
+    @Optional() private readonly clock: Clock = systemClock,
   ) {}
 
-  /** Null when it cannot be read at the moment. */
+  /** Returns null when it cannot be read at the moment. */
   async of(accountId: string): Promise<BalanceBefore | null> {
     const nowMs = this.clock.monotonicMs();
     const known = this.entries.get(accountId);
     if (known !== undefined && known.untilMs > nowMs) return await known.balance;
-    const balance = this.read(accountId).then(
+    const balance = this.ledger.balance(accountId).then(
       ({ diemNano, bundledNano, usdNano }) => ({ diemNano, usdNano: usdNano + bundledNano }),
       () => null,
     );
     this.entries.delete(accountId);
     this.entries.set(accountId, { balance, untilMs: nowMs + cacheMs });
-    // A map iterates in insertion order: the first key is the oldest answer.
+    // A map iterates in insertion order: the first key is the oldest entry.
     const oldest = this.entries.size > maxAccounts ? this.entries.keys().next().value : undefined;
     if (oldest !== undefined) this.entries.delete(oldest);
     return await balance;

@@ -1,13 +1,8 @@
-export { addAuthGuard } from './access/auth.guard.js';
 export { errorResponse } from './errors/error-envelope.js';
-export { ErrorFilter } from './errors/error.filter.js';
-export { RouteTable } from './errors/route-table.js';
-export { addBodyLimits, bodyLimitBytes } from './http/body-limits.js';
-export { addRequestTracking } from './http/request-tracking.js';
-export { addResponseHeaders, securityHeaders } from './http/response-headers.js';
-export { addIdempotency } from './idempotency/idempotency.js';
-export { addRateLimits, limitReplay, refuseUnauthenticated } from './limits/rate-limit.guard.js';
-export { DownloadController } from './media/download.controller.js';
+export { GatewayModule } from './gateway.module.js';
+export { bodyLimitBytes } from './http/body-limits.js';
+export { RequestHooks } from './http/request-hooks.js';
+export { securityHeaders } from './http/response-headers.js';
 export { DownloadUrls } from './media/download-urls.js';
 export { AudioRelays } from './media/audio-relays.js';
 export { MediaArtifacts, type MediaInputReader, type StoredImage } from './media/media-artifacts.js';

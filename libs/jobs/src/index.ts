@@ -1,6 +1,7 @@
 export { AbandonedAdmissions } from './admission/abandoned-admissions.js';
 export { type AdmissionDecision, AdmissionService, type OpenRequest } from './admission/admission.service.js';
 export { PayloadCipher } from './admission/payload-cipher.js';
+export { RequestBudgets } from './admission/request-budgets.js';
 export { SecretBox } from './admission/secret-box.js';
 export { correctReservedTokens } from './admission/token-correction.js';
 export { DeleteStoredResponsesSweep } from './idempotency/delete-stored-responses.sweep.js';
@@ -16,8 +17,8 @@ export { JobsService } from './lifecycle/jobs.service.js';
 export { DeleteExpiredLinksSweep } from './media/downloads/delete-expired-links.sweep.js';
 export { DownloadLinksRepository } from './media/downloads/download-links.repository.js';
 export { DownloadService } from './media/downloads/download.service.js';
-export { MediaClosing } from './media/media-closing.js';
 export type { MediaDelivery, MediaJob } from './media/media-job.js';
+export { MediaClosing } from './media/media-closing.js';
 export { type MediaJobKey, MediaJobsRepository } from './media/media-jobs.repository.js';
 export { ProgressRecorder } from './media/progress-recorder.js';
 export { DeleteExpiredArtifactsSweep } from './recovery/delete-expired-artifacts.sweep.js';

@@ -14,23 +14,24 @@ export type {
 } from './heartbeats/heartbeat.js';
 export { refusalOf } from './jobs/delivery-checks.js';
 export { type JobDefinition, type JobEnvelope, defineJob, toolTimeMs } from './jobs/job-definition.js';
+export { JobResultHandler } from './jobs/job-result-handler.js';
 export { type DeliveredJob, JobDelivery, cancelledByCaller, deadlinePassed } from './jobs/job-delivery.js';
-export type {
-  AffinityDecision,
-  JobConsumer,
-  JobFailedEvent,
-  JobFinishedEvent,
-  JobProducer,
-  JobReport,
-  JobResult,
-  JobResultQueue,
-  JobStartedEvent,
-  PendingResults,
-  QueueCounts,
+export {
+  type AffinityDecision,
+  type JobConsumer,
+  type JobFailedEvent,
+  type JobFinishedEvent,
+  type JobProducer,
+  type JobReport,
+  type JobResult,
+  type JobResultQueue,
+  type JobStartedEvent,
+  type PendingResults,
+  type QueueCounts,
   QueueTransport,
-  ReplyEvent,
-  ReplyStream,
-  ReplyWriter,
-  RunningJob,
-  StickyJobEnd,
+  type ReplyEvent,
+  type ReplyStream,
+  type ReplyWriter,
+  type RunningJob,
+  type StickyJobEnd,
 } from './transport.js';

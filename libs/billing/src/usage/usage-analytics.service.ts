@@ -1,5 +1,6 @@
 import { type Clock, systemClock } from '#common';
-import type { PrismaService } from '#platform/prisma';
+import { Injectable, Optional } from '#platform/injection';
+import { PrismaService } from '#platform/prisma';
 import { SumTurns } from './sum-turns.js';
 import { AnalyticsBuilder, type UsageAnalytics } from './usage-analytics.js';
 import { UsageAnalyticsRepository, type UsageDays } from './usage-analytics.repository.js';
@@ -7,8 +8,8 @@ import { UsageAnalyticsRepository, type UsageDays } from './usage-analytics.repo
 export interface UsageAnalyticsOptions {
   clock?: Clock;
   /**
-   * How long a sum may wait for its turn, and how long the database may then sum up; default 8,000. To stay well below what
-   * the driver waits for an answer: the database would go on summing up after it.
+   * How long an aggregation may wait for its slot, and how long the database may then compute; default 8,000. Keep it
+   * well below the driver's timeout, since the database would continue after the driver gave up.
    */
   timeoutMs?: number;
 }
@@ -23,7 +24,7 @@ const maxCached = 1_000;
 const maxSumsAtOnce = 2;
 const oneDayMs = 86_400_000;
 
-/** Every day of a range. */
+/** Returns every day of a range. */
 export function datesOf({ startDate, endDate }: UsageDays): string[] {
   const dates: string[] = [];
   for (let ms = Date.parse(startDate); ms <= Date.parse(endDate); ms += oneDayMs) {
@@ -32,11 +33,19 @@ export function datesOf({ startDate, endDate }: UsageDays): string[] {
   return dates;
 }
 
+/** By how much the database gives up a sum before the driver gives up its connection, in ms. */
+const headStartMs = 2_000;
+
+function timeoutOf({ queryTimeoutMs = 10_000 }: PrismaService): number {
+  return queryTimeoutMs - headStartMs;
+}
+
 /**
- * An account's spending by day, model and key. An answer serves everybody who asks this process for the same days of
- * the same account within 10 minutes, also while it is summed up; failures are not kept. Two sums run at once, of two
- * accounts.
+ * Reports an account's spending by day, model and key. A report serves all requests of this process for the same days
+ * of the same account within 10 minutes, also while it is computed; failures are not cached. Two aggregations run at
+ * once, of two accounts.
  */
+@Injectable()
 export class UsageAnalyticsService {
   private readonly repository: UsageAnalyticsRepository;
   private readonly clock: Clock;
@@ -44,14 +53,20 @@ export class UsageAnalyticsService {
   private readonly turns: SumTurns;
   private readonly cache = new Map<string, Cached>();
 
-  constructor(prisma: PrismaService, { clock = systemClock, timeoutMs = 8_000 }: UsageAnalyticsOptions = {}) {
+  constructor(
+    prisma: PrismaService,
+    @Optional() { clock = systemClock, timeoutMs = timeoutOf(prisma) }: UsageAnalyticsOptions = {},
+  ) {
     this.repository = new UsageAnalyticsRepository(prisma);
     this.clock = clock;
     this.timeoutMs = timeoutMs;
     this.turns = new SumTurns({ maxAtOnce: maxSumsAtOnce, waitMs: timeoutMs });
   }
 
-  /** Rejects with `REQUEST_TIMEOUT` where the range holds more than can be summed up in time, or other sums took all of it. */
+  /**
+   * Rejects with `REQUEST_TIMEOUT` when the range is too large to aggregate in time, or other aggregations used up the
+   * time.
+   */
   async analyse(accountId: string, days: UsageDays): Promise<UsageAnalytics> {
     const name = `${accountId} ${days.startDate} ${days.endDate}`;
     const known = this.cache.get(name);
@@ -82,7 +97,7 @@ export class UsageAnalyticsService {
   private remember(name: string, entry: Cached): void {
     this.cache.delete(name);
     this.cache.set(name, entry);
-    // A map iterates in insertion order: the first is the oldest answer.
+    // A map iterates in insertion order: the first is the oldest report.
     const oldest = this.cache.size > maxCached ? this.cache.keys().next().value : undefined;
     if (oldest !== undefined) this.cache.delete(oldest);
   }

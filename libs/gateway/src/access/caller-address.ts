@@ -1,8 +1,8 @@
 import ipaddr from 'ipaddr.js';
 
 /**
- * The address that counts for a client: the /64 network of an IPv6 address, which is what one customer gets, or the
- * IPv4 address of an IPv4-mapped one.
+ * Returns the client identity of an address: the /64 network of an IPv6 address, since one customer gets a /64.
+ * IPv4-mapped IPv6 addresses map to the IPv4 address.
  */
 export function callerAddress(ip: string): string {
   if (!ipaddr.isValid(ip)) return 'unknown';

@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
 
 /**
- * The client's two-letter country code from the operator's proxy, read from `header`. Undefined without a configured
- * header or country; then no region rule applies.
+ * Returns the caller's two-letter country code from the proxy header `header`. Undefined when no header is configured
+ * or it has no country; nothing is then refused by region.
  */
 export function regionOf(headers: IncomingHttpHeaders, header: string | undefined): string | undefined {
   if (header === undefined) return undefined;

@@ -5,46 +5,46 @@ import { errorResponse, isOpenaiPath } from './error-envelope.js';
 const openaiRoute = '/api/v1/chat/completions?x=1';
 const otherRoute = '/api/v1/billing/balance';
 
-function respond(code: ErrorCode, url: string) {
+function answer(code: ErrorCode, url: string) {
   return errorResponse(new PlatformError(code, 'It went wrong.', 'field'), url);
 }
 
 describe('errorResponse', () => {
-  it('uses OpenAI’s object on its routes and the plain one elsewhere', () => {
-    expect(respond('INVALID_REQUEST', openaiRoute).body).toEqual({
+  it('uses the OpenAI error object on OpenAI routes and the plain one elsewhere', () => {
+    expect(answer('INVALID_REQUEST', openaiRoute).body).toEqual({
       error: { message: 'It went wrong.', type: 'invalid_request_error', param: 'field', code: 'INVALID_REQUEST' },
     });
-    expect(respond('INVALID_REQUEST', otherRoute).body).toEqual({ error: 'It went wrong.', code: 'INVALID_REQUEST' });
+    expect(answer('INVALID_REQUEST', otherRoute).body).toEqual({ error: 'It went wrong.', code: 'INVALID_REQUEST' });
   });
 
-  it('reports a context overflow with OpenAI’s own code', () => {
-    expect(respond('TOO_MANY_TOKENS', openaiRoute)).toMatchObject({
+  it('reports a context overflow with the OpenAI code', () => {
+    expect(answer('TOO_MANY_TOKENS', openaiRoute)).toMatchObject({
       status: 400,
       body: { error: { code: 'context_length_exceeded', type: 'invalid_request_error' } },
     });
   });
 
-  it('does not expose internal codes', () => {
+  it('exposes no internal code', () => {
     for (const code of ['DEVICE_LOST', 'JOB_CANCELLED'] as const) {
       for (const url of [openaiRoute, otherRoute]) {
-        const { status, body } = respond(code, url);
+        const { status, body } = answer(code, url);
         expect(status).toBe(503);
         expect(JSON.stringify(body)).not.toContain(code);
       }
     }
   });
 
-  it('says when to retry if a retry can help, and forbids it otherwise', () => {
+  it('sets Retry-After where a retry can help and x-should-retry: false where it cannot', () => {
     for (const code of Object.keys(errorTable) as ErrorCode[]) {
-      const { status, headers } = respond(code, openaiRoute);
+      const { status, headers } = answer(code, openaiRoute);
       if (status === 503 || status === 429) expect(headers['retry-after'], code).toMatch(/^\d+$/);
       if (status < 500 && status !== 429) expect(headers['x-should-retry'], code).toBe('false');
     }
-    expect(respond('REQUEST_TIMEOUT', openaiRoute).headers['x-should-retry']).toBe('false');
-    expect(respond('MODEL_OFFLINE', openaiRoute).headers['x-should-retry']).toBeUndefined();
+    expect(answer('REQUEST_TIMEOUT', openaiRoute).headers['x-should-retry']).toBe('false');
+    expect(answer('MODEL_OFFLINE', openaiRoute).headers['x-should-retry']).toBeUndefined();
   });
 
-  it('uses the retry advice of the error itself', () => {
+  it('uses the retry information of the error itself', () => {
     const refused = (retry: RetryAdvice) =>
       errorResponse(new PlatformError('RATE_LIMIT_EXCEEDED', 'x', null, { retry }), openaiRoute).headers;
     expect(refused({ afterSeconds: 42 })).toEqual({ 'retry-after': '42' });

@@ -3,6 +3,7 @@ import { fastify } from 'fastify';
 import { describe, expect, it, vi } from 'vitest';
 import { PlatformError } from '#common';
 import type { Logger } from '#platform/logging';
+import { Metrics } from '#platform/metrics';
 import { ErrorFilter } from './error.filter.js';
 import { RouteTable } from './route-table.js';
 
@@ -22,7 +23,8 @@ function caught(
   const server = fastify();
   routes.attach(server);
   server.post(chatPath, () => 'x');
-  new ErrorFilter(routes, logger as unknown as Logger).catch(exception, {
+  const metrics = new Metrics('api', { processMetrics: false });
+  new ErrorFilter(routes, logger as unknown as Logger, metrics).catch(exception, {
     switchToHttp: () => http,
   } as unknown as ArgumentsHost);
   const logged = [...logger.error.mock.calls, ...logger.warn.mock.calls];
@@ -30,13 +32,13 @@ function caught(
 }
 
 describe('ErrorFilter', () => {
-  it('logs internal failures with the request id that the client got', () => {
+  it('logs unexpected errors with the request id that the client received', () => {
     const { logged, status } = caught(new Error('a bug'));
     expect([logged.length, status]).toEqual([1, 500]);
     expect(logged[0]?.[0]).toMatchObject({ requestId: 'f00d' });
   });
 
-  it('does not report a failure when a client disconnects while it sends the body', () => {
+  it('logs no failure when a client disconnects while sending a body', () => {
     const { logged, status } = caught(Object.assign(new Error('aborted'), { code: 'ECONNRESET' }), {
       readableAborted: true,
     });
@@ -50,12 +52,12 @@ describe('ErrorFilter', () => {
     ['/%61pi/v1/billing/balance', '/api/v1/billing/balance', false],
     ['/api/v1/models/no/such', null, true],
     ['/nothing', null, false],
-  ])('sends %s in the envelope of its route', (url, route, isOpenai) => {
+  ])('responds to %s in the envelope of the matched route', (url, route, isOpenai) => {
     const { body } = caught(new PlatformError('INVALID_REQUEST', 'No.'), { url, route });
     expect(body).toMatchObject(isOpenai ? { error: { code: 'INVALID_REQUEST' } } : { code: 'INVALID_REQUEST' });
   });
 
-  it('distinguishes a wrong method from an unknown path, also before the body is read', () => {
+  it('distinguishes a wrong method from a wrong path, also before the body is read', () => {
     const nothing = new PlatformError('NOT_FOUND', 'There is nothing at this address.');
     expect(caught(nothing, { url: chatPath, route: null }).status).toBe(405);
     expect(caught(nothing, { url: '/nowhere', route: null }).status).toBe(404);

@@ -1,11 +1,12 @@
 import type { IncomingMessage } from 'node:http';
-import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException } from '@nestjs/common';
+import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException, Inject } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type ErrorCode, PlatformError } from '#common';
-import type { Logger } from '#platform/logging';
+import { Logger } from '#platform/logging';
+import { Metrics } from '#platform/metrics';
 import { bodyLimitBytes } from '../http/body-limits.js';
 import { errorResponse } from './error-envelope.js';
-import type { RouteTable } from './route-table.js';
+import { RouteTable } from './route-table.js';
 
 const frameworkMessages: Partial<Record<number, { code: ErrorCode; message: string }>> = {
   400: { code: 'INVALID_REQUEST', message: 'The request could not be read.' },
@@ -14,14 +15,18 @@ const frameworkMessages: Partial<Record<number, { code: ErrorCode; message: stri
   415: { code: 'INVALID_CONTENT_TYPE', message: 'The body must be sent as application/json.' },
 };
 
-/** Turns every error into a response; call sites only choose a code. */
+/** The single place where errors become responses. Call sites only choose a code. */
 @Catch()
 export class ErrorFilter implements ExceptionFilter {
+  private readonly responses: ReturnType<Metrics['counter']>;
+
   constructor(
-    private readonly routes: RouteTable,
-    private readonly logger: Logger,
-    private readonly onError: (code: ErrorCode) => void = () => undefined,
-  ) {}
+    @Inject(RouteTable) private readonly routes: RouteTable,
+    @Inject(Logger) private readonly logger: Pick<Logger, 'error' | 'warn'>,
+    @Inject(Metrics) metrics: Metrics,
+  ) {
+    this.responses = metrics.counter('sluice_http_errors_total', 'Error responses, by code.', ['code']);
+  }
 
   catch(exception: unknown, host: ArgumentsHost): void {
     const http = host.switchToHttp();
@@ -29,21 +34,21 @@ export class ErrorFilter implements ExceptionFilter {
     const reply = http.getResponse<FastifyReply>();
     const error = this.translate(exception, request, reply);
     this.note(error, request.id);
-    this.onError(error.code);
+    this.responses.inc({ code: error.code });
     if (reply.raw.headersSent) {
-      // Part of the response was sent, so only a closed connection can report the failure.
+      // Part of the response is already sent; only closing the connection can signal the error.
       reply.raw.destroy();
       return;
     }
-    // Uses the matched route: `/%61pi/v1/…` and `http://host/api/v1/…` match it too. Uses the URL when no route
-    // matched.
+    // Uses the matched route, since `/%61pi/v1/…` and `http://host/api/v1/…` match it too. Without a match it uses the
+    // path.
     const { status, headers, body } = errorResponse(error, request.routeOptions.url ?? request.url);
     void reply.status(status).headers(headers);
     if (error.code === 'PAYLOAD_TOO_LARGE') void readToEnd(request.raw).then(() => reply.send(body));
     else void reply.send(body);
   }
 
-  /** Logs the cause of errors that only an operator can fix; the response omits it. */
+  /** Logs the cause of errors that the client cannot fix. The response leaves it out. */
   private note(error: PlatformError, requestId: string): void {
     if (error.code === 'UNKNOWN_ERROR') {
       this.logger.error({ requestId, error: error.cause ?? error }, 'request failed unexpectedly');
@@ -57,7 +62,7 @@ export class ErrorFilter implements ExceptionFilter {
       const isNoRoute = exception.code === 'NOT_FOUND' && request.is404;
       return isNoRoute ? this.notFound(request, reply) : exception;
     }
-    // The client disconnected while it sent the body; nothing failed here.
+    // The client disconnected while sending: nobody reads the response, and the server did not fail.
     if (request.raw.readableAborted) {
       return new PlatformError('INVALID_REQUEST', 'The connection ended in the middle of the request.');
     }
@@ -74,7 +79,7 @@ export class ErrorFilter implements ExceptionFilter {
     const methods = this.routes.methodsOf(request.url);
     if (methods.length === 0) return new PlatformError('NOT_FOUND', 'There is nothing at this address.');
     void reply.header('allow', methods.join(', '));
-    return new PlatformError('METHOD_NOT_ALLOWED', `This address supports ${methods.join(', ')} only.`);
+    return new PlatformError('METHOD_NOT_ALLOWED', `This address answers ${methods.join(', ')} only.`);
   }
 }
 
@@ -82,13 +87,13 @@ function megabytesOf({ routeOptions }: FastifyRequest): number {
   return Math.floor((routeOptions.bodyLimit ?? bodyLimitBytes) / (1024 * 1024));
 }
 
-/** Bytes and time that a client may use to finish a rejected body. */
+/** Bytes and time a client gets to finish sending a rejected body. */
 const lingeringBytes = 128 * 1024 * 1024;
 const lingeringMs = 10_000;
 
 /**
- * Reads and discards the rest of the body. Closing earlier would reset the connection, and the client would not get the
- * response.
+ * Reads and discards the rest of a rejected body. Closing at once would reset the connection before the client reads
+ * the error.
  */
 async function readToEnd(body: IncomingMessage): Promise<void> {
   if (body.readableEnded || body.destroyed) return;

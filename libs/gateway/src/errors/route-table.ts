@@ -1,3 +1,4 @@
+import { Injectable } from '@nestjs/common';
 import type { FastifyInstance } from 'fastify';
 
 interface KnownRoute {
@@ -5,14 +6,15 @@ interface KnownRoute {
   methods: Set<string>;
 }
 
-/** Lists the methods of a path, to distinguish a wrong method from an unknown path. */
+/** Maps paths to their allowed methods, so that a wrong method gets a 405 instead of a 404. */
+@Injectable()
 export class RouteTable {
   private readonly routes = new Map<string, KnownRoute>();
 
-  /** Records every route that is registered from now on. */
+  /** Records every route registered later. */
   attach(server: FastifyInstance): void {
     server.addHook('onRoute', ({ url, method }) => {
-      // The wildcard routes of Nest's middleware and of the documentation's assets serve nothing by themselves.
+      // The wildcard routes of Nest's middlewares and the documentation assets respond to nothing themselves.
       if (url.includes('*')) return;
       const known = this.routes.get(url) ?? { pattern: patternOf(url), methods: new Set<string>() };
       for (const name of [method].flat()) known.methods.add(name);

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 
-/** Security headers for browsers. */
+/** Security headers for browsers on API responses. */
 export const securityHeaders = {
   'x-content-type-options': 'nosniff',
   'x-frame-options': 'DENY',
@@ -12,12 +12,12 @@ export const securityHeaders = {
   'x-dns-prefetch-control': 'off',
   'x-download-options': 'noopen',
   'x-permitted-cross-domain-policies': 'none',
-  // The browser's XSS filter can itself leak data, so this disables it.
+  // Turns off the legacy XSS filter, which itself could leak data.
   'x-xss-protection': '0',
 } as const;
 
 const apiPolicy = "default-src 'none'; frame-ancestors 'none'";
-/** The documentation pages need their own scripts and styles, and no others. */
+/** The documentation pages need their own scripts and styles, and nothing from other origins. */
 const documentationPolicy =
   "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; script-src 'self' 'unsafe-inline'; frame-ancestors 'none'";
 

@@ -2,13 +2,13 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ModelManifest } from '#model-registry/manifest';
 import type { TokenReservation } from '#rate-limit';
 
-/** What a request uses of its model's limits. */
+/** What a request asks of the limits of its model. */
 export interface ModelDemand {
   model: Pick<ModelManifest, 'id' | 'type' | 'tier'>;
-  /** `retrieve`: polling an async job, which has its own limit. Default: `run`. */
+  /** `retrieve`: polling an async job, which has a limit of its own. Default: `run`. */
   action?: 'run' | 'retrieve';
   /**
-   * Text models: maximum tokens of prompt and output. Without a bound from the client, `min` says how far the request
+   * Text models: maximum tokens of prompt and output. When the caller named no limit, `min` says how far the request
    * can be reduced; otherwise both are equal.
    */
   tokens?: { min: number; max: number };
@@ -16,13 +16,13 @@ export interface ModelDemand {
 
 /** What the limits allow. */
 export interface AdmittedUse {
-  /** Tokens that the request may use: `max`, or fewer if the limit per minute is lower. */
+  /** Tokens the request may use: `max`, or fewer where the limit per minute is lower. */
   tokens: number;
-  /** Passed to `OpenRequest`. */
+  /** Goes into `OpenRequest`. */
   tokenReservation: TokenReservation | null;
 }
 
-/** A request and the reply that gets its headers. */
+/** A request and the response that gets its headers. */
 export interface LimitedRequest {
   request: FastifyRequest;
   reply: FastifyReply;

@@ -2,22 +2,22 @@ import { PlatformError } from '#common';
 import type { ReplyEvent } from '#queue';
 import { type ArtifactStore, discard } from '#storage';
 
-/** The audio of a job as events: inline bytes, stored bytes, and the end. */
+/** The audio of a job on its way: bytes, bytes in the storage, and the end. */
 export type AudioEvent = ReplyEvent &
   (
-    | { type: 'sound-part'; /** Base64. */ data: string }
-    | { type: 'sound-stored'; artifactId: string; bytes: number }
-    | { type: 'sound-ended'; /** Samples of the single channel before encoding. */ samples: number }
+    | { type: 'audio-part'; /** Base64. */ data: string }
+    | { type: 'audio-stored'; artifactId: string; bytes: number }
+    | { type: 'audio-ended'; /** Of the one channel, before they were encoded. */ samples: number }
   );
 
 type AudioPart = { bytes: Buffer } | { artifactId: string; length: number };
 
 /**
- * Buffers the audio of one request between its job and a possibly slower client: at most a megabyte here, the rest in
- * the storage. Stored parts are deleted once read.
+ * The sound of one request between its job and its reader, who may be slower: at most a megabyte waits here, the rest in
+ * the storage. Parts are deleted there when they have been read.
  */
 export class AudioRelay {
-  /** Samples in total; known at the end. */
+  /** Samples of the whole; known when it has ended. */
   samples = 0;
   private parts: AudioPart[] = [];
   private length = 0;
@@ -27,14 +27,14 @@ export class AudioRelay {
 
   constructor(private readonly artifacts: ArtifactStore) {}
 
-  /** Bytes of all parts so far. */
+  /** Of all parts so far. */
   get bytes(): number {
     return this.length;
   }
 
   take(event: AudioEvent): void {
-    if (event.type === 'sound-ended') this.samples = event.samples;
-    else if (event.type === 'sound-part') this.push({ bytes: Buffer.from(event.data, 'base64') });
+    if (event.type === 'audio-ended') this.samples = event.samples;
+    else if (event.type === 'audio-part') this.push({ bytes: Buffer.from(event.data, 'base64') });
     else this.push({ artifactId: event.artifactId, length: event.bytes });
   }
 
@@ -43,19 +43,19 @@ export class AudioRelay {
     this.wake();
   }
 
-  /** Parts already read stay valid; the reader sees the error next. */
+  /** What was read stands; who reads on sees the error. */
   fail(error: unknown): void {
     this.failure ??= error instanceof Error ? error : PlatformError.from(error);
     this.wake();
   }
 
-  /** Resolves when a part can be read; rejects if the job failed before. */
+  /** Resolves when there is a part to read; rejects when the job failed before. */
   async started(): Promise<void> {
     while (this.parts.length === 0 && !this.ended && this.failure === null) await this.change();
     if (this.parts.length === 0 && this.failure !== null) throw this.failure;
   }
 
-  /** The bytes in order, for one reader; `onHead` may change the first part. Fails with the job's error. */
+  /** The bytes in order, for one reader; `onHead` may change the first part. Fails as the job does. */
   async *read(onHead: (head: Buffer) => Buffer = (head) => head): AsyncGenerator<Buffer, void, undefined> {
     let isHead = true;
     for (;;) {
@@ -71,7 +71,7 @@ export class AudioRelay {
     }
   }
 
-  /** Discards everything unread, here and in the storage. */
+  /** Forgets everything that was not read, here and in the storage. */
   async clear(): Promise<void> {
     const left = this.parts.splice(0);
     this.length = 0;

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { Inject, Injectable } from '@nestjs/common';
 import { ApiConfig } from '#platform/config';
-import type { ArtifactStore } from '#storage';
+import { ArtifactStore } from '#storage';
 import type { HttpExchange } from '../pipeline/http-exchange.js';
 import type { StartedJob } from '../pipeline/job-runner.js';
 import { type AudioEvent, AudioRelay } from './audio-relay.js';
@@ -19,7 +19,7 @@ export interface AudioResponse {
 @Injectable()
 export class AudioRelays {
   constructor(
-    private readonly artifacts: ArtifactStore,
+    @Inject(ArtifactStore) private readonly artifacts: ArtifactStore,
     @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'stalledMs'>,
   ) {}
 

@@ -1,14 +1,14 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import { ApiConfig } from '#platform/config';
-import { type ArtifactStore, DownloadLinks } from '#storage';
+import { ArtifactStore, DownloadLinks } from '#storage';
 
 /** Links to the results of async jobs. */
 @Injectable()
 export class DownloadUrls {
   constructor(
     @Inject(DownloadLinks) private readonly links: Pick<DownloadLinks, 'tokenFor'>,
-    private readonly artifacts: Pick<ArtifactStore, 'reserve'>,
+    @Inject(ArtifactStore) private readonly artifacts: Pick<ArtifactStore, 'reserve'>,
     @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'publicUrl' | 'mediaDeadlineMs' | 'storageLifetimeMs'>,
   ) {}
 

@@ -3,7 +3,7 @@ import { PlatformError } from '#common';
 import { Egress } from '#egress';
 import { decodeInline, type ImageHeader, type ImageLimits, isDataUrl, MediaTools, readImageHeader } from '#media';
 import { UploadedFile } from '#platform/http';
-import { type ArtifactContent, type ArtifactRecord, type ArtifactStore, discard } from '#storage';
+import { type ArtifactContent, type ArtifactRecord, ArtifactStore, discard } from '#storage';
 import type { HttpExchange } from '../pipeline/http-exchange.js';
 import { ClientDisconnectedError } from '../pipeline/job-stream.js';
 
@@ -32,7 +32,7 @@ export interface InputSource {
 @Injectable()
 export class MediaArtifacts {
   constructor(
-    private readonly artifacts: ArtifactStore,
+    @Inject(ArtifactStore) private readonly artifacts: ArtifactStore,
     @Inject(Egress) private readonly egress: Pick<Egress, 'open' | 'read'>,
     @Inject(MediaTools) readonly tools: MediaTools,
   ) {}

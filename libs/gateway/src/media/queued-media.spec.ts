@@ -5,13 +5,13 @@ import { describe, expect, it } from 'vitest';
 import type { MediaJob } from '#jobs';
 import { QueuedMedia } from './queued-media.js';
 
-/** Limits and models play no part in these tests. */
+/** Neither limits nor models are asked for what is tested here. */
 function mediaOn({ mediaJobs = {}, artifacts = {}, config = {} }: Record<string, object>): QueuedMedia {
   return new QueuedMedia({} as never, {} as never, mediaJobs as never, artifacts as never, config as never);
 }
 
 function setUp() {
-  const stream = Readable.from([Buffer.from('film')], { objectMode: false });
+  const stream = Readable.from([Buffer.from('video')], { objectMode: false });
   const disconnected: string[] = [];
   const record = { contentType: 'video/mp4', bytes: 4 };
   const queued = mediaOn({
@@ -31,19 +31,19 @@ function setUp() {
   return { stream, disconnected, sent, send };
 }
 
-describe('a result that is deleted once sent', () => {
+describe('a result that is sent and then deleted', () => {
   it('is deleted before its last byte is sent', async () => {
     const { disconnected, sent, send } = setUp();
     await send();
     const chunks: Buffer[] = [];
     for await (const chunk of sent[0] ?? []) chunks.push(chunk as Buffer);
-    expect([Buffer.concat(chunks).toString(), disconnected]).toEqual(['film', ['row', 'artifact']]);
+    expect([Buffer.concat(chunks).toString(), disconnected]).toEqual(['video', ['row', 'artifact']]);
   });
 
-  it('closes its file and stays if the client disconnected before', async () => {
+  it('leaves no file open, and stays, when its client had disconnected before', async () => {
     const { stream, disconnected, sent, send } = setUp();
     await send();
-    // As the server does with the body of a response whose connection is already closed.
+    // As the server does with a response body whose connection is already closed.
     sent[0]?.destroy();
     await expect.poll(() => stream.destroyed).toBe(true);
     expect(disconnected).toEqual([]);
@@ -55,13 +55,10 @@ describe('a failure', () => {
     [3_000, 2_000, 'INFERENCE_FAILED'],
     [3_000, 4_000, 'MEDIA_NOT_FOUND'],
     [200_000_000, 190_000_000, 'INFERENCE_FAILED'],
-  ])(
-    'is reported for as long as results are stored: %i ms, after %i ms',
-    async (storageLifetimeMs, endedForMs, code) => {
-      const job = { state: 'failed', isDeleted: false, resultArtifacts: [], error: null, endedForMs };
-      const queued = mediaOn({ mediaJobs: { find: async () => job }, config: { storageLifetimeMs } });
-      const key = { queueId: 'q', accountId: 'a', modelId: 'm' };
-      await expect(queued.find(key)).rejects.toMatchObject({ code });
-    },
-  );
+  ])('is told for as long as results are kept: %i ms, after %i ms', async (storageLifetimeMs, endedForMs, code) => {
+    const job = { state: 'failed', isDeleted: false, resultArtifacts: [], error: null, endedForMs };
+    const queued = mediaOn({ mediaJobs: { find: async () => job }, config: { storageLifetimeMs } });
+    const key = { queueId: 'q', accountId: 'a', modelId: 'm' };
+    await expect(queued.find(key)).rejects.toMatchObject({ code });
+  });
 });

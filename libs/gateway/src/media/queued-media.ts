@@ -7,21 +7,21 @@ import type { ModelManifest, ModelType } from '#model-registry/manifest';
 import { type MediaJob, type MediaJobKey, MediaJobsRepository } from '#jobs';
 import { ApiConfig } from '#platform/config';
 import { callerOf } from '#platform/http';
-import type { ArtifactStore } from '#storage';
+import { ArtifactStore } from '#storage';
 import type { HttpExchange } from '../pipeline/http-exchange.js';
 import { ModelResolver } from '../pipeline/model-resolver.js';
 import { RequestPipeline } from '../pipeline/request-pipeline.js';
 
-/** The progress of an async job, as the API reports it. */
+/** How an async job is doing, in the contract's words. */
 export interface MediaTiming {
   status: 'PROCESSING' | 'COMPLETED';
-  /** 80th percentile of the model's recent run times in ms; 0 before the first run. */
+  /** 80th percentile of the run time of the model's last jobs, in ms; 0 before the first. */
   average_execution_time: number;
-  /** How long this job has run, in ms. */
+  /** Run time of this job, in ms. */
   execution_duration: number;
 }
 
-/** How a client names a job: its model, of one of the given types, and the id from queueing it. */
+/** How a caller names a job: by its model, of these types, and by the id that queueing it returned. */
 export interface MediaName {
   model: string;
   queue_id: string;
@@ -38,7 +38,7 @@ export interface FoundMedia {
 
 const away: readonly ErrorCode[] = ['MODEL_AT_CAPACITY', 'MODEL_OFFLINE', 'SERVICE_UNAVAILABLE'];
 
-/** Polling, result and deletion of async jobs. */
+/** The second half of an async job's life: its caller asks about it, takes the result, and deletes it. */
 @Injectable()
 export class QueuedMedia {
   constructor(
@@ -46,7 +46,7 @@ export class QueuedMedia {
     @Inject(ModelResolver) private readonly models: Pick<ModelResolver, 'resolve'>,
     @Inject(MediaJobsRepository)
     private readonly mediaJobs: Pick<MediaJobsRepository, 'find' | 'markDeleted' | 'usualDurationMs'>,
-    private readonly artifacts: ArtifactStore,
+    @Inject(ArtifactStore) private readonly artifacts: ArtifactStore,
     @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'storageLifetimeMs'>,
   ) {}
 
@@ -60,8 +60,8 @@ export class QueuedMedia {
   }
 
   /**
-   * Deletes the result of a job that has ended. `success` is false while it runs or if the deletion failed; a later
-   * call may succeed. Rejects with `MEDIA_NOT_FOUND` if the account has no such job.
+   * Deletes the result of a job that has ended. `success` is false while it runs, or when its result could not be deleted:
+   * then a later call may. Rejects with `MEDIA_NOT_FOUND` where the caller has no such job.
    */
   async complete(http: HttpExchange, name: MediaName, types: MediaTypes): Promise<{ success: boolean }> {
     const key = await this.keyOf(http, name, types);
@@ -73,21 +73,21 @@ export class QueuedMedia {
       for (const id of job.resultArtifacts) await this.artifacts.delete(id);
       return { success: true };
     } catch {
-      // The client may retry; otherwise the result expires.
+      // The caller may ask again; what is left expires by itself.
       return { success: false };
     }
   }
 
   /**
-   * Finds the account's job, running or done. Rejects with `MEDIA_NOT_FOUND` if it is unknown, another account's, of
-   * another model, deleted or expired, and with the failure of the job: `CONTENT_POLICY_VIOLATION`, a code of status
-   * 503 if no worker was available, otherwise `INFERENCE_FAILED`.
+   * The job of a caller, running or done. Rejects with `MEDIA_NOT_FOUND` where it is unknown, another account's, of
+   * another model, deleted or expired, and with what it failed of: `CONTENT_POLICY_VIOLATION`, a code of status 503 where
+   * no worker was left for it, else `INFERENCE_FAILED`.
    */
   async find(key: MediaJobKey): Promise<FoundMedia> {
     const job = await known(() => this.mediaJobs.find(key));
     if (job === null || job.isDeleted) throw notFound();
     const isOpen = job.state === 'queued' || job.state === 'running';
-    // The storage decides how long a result exists. A failure has none and is reported for the same time.
+    // The storage knows how long a result exists. A failure has none; it is reported for as long.
     if (!isOpen && job.state !== 'succeeded') {
       throw (job.endedForMs ?? 0) > this.config.storageLifetimeMs ? notFound() : failureOf(job);
     }
@@ -104,8 +104,8 @@ export class QueuedMedia {
   }
 
   /**
-   * Sends the result of a job as the body. With `deleteAfter` the result is deleted before its last byte is sent: a
-   * client that received all of it gets it once, and one that disconnected may retry.
+   * Sends the result of a job as the body. With `deleteAfter` it is deleted before its last byte is sent: whoever received
+   * all of it gets it once, and whoever lost the connection may ask again.
    */
   async send(reply: FastifyReply, { job, deleteAfter }: { job: MediaJob; deleteAfter: boolean }): Promise<void> {
     const artifactId = job.resultArtifacts[0] ?? '';
@@ -120,13 +120,13 @@ export class QueuedMedia {
         )
       : stream;
     const raw: ServerResponse = reply.raw;
-    // Stops reading when a client disconnects, also if it did before.
+    // The rest is not read for a client that disconnects, and nothing for one that disconnected before this moment.
     raw.once('close', () => stream.destroy());
     body.once('close', () => stream.destroy());
     void reply.status(200).type(record.contentType).header('content-length', record.bytes).send(body);
   }
 
-  /** The key of a job, after the limits of its model allowed the request. */
+  /** The key of a job, once the limits of its model let the question through. */
   private async keyOf(http: HttpExchange, { model: name, queue_id: queueId }: MediaName, types: MediaTypes) {
     const model = await this.modelOf(http, name, types);
     await this.pipeline.limit(http, { model, action: 'retrieve' });
@@ -134,8 +134,8 @@ export class QueuedMedia {
   }
 
   /**
-   * The model that a job was queued with, by its given name. A removed model is identified by its id alone: its results
-   * still exist, also for a key that may no longer call it.
+   * The model that a job was queued with, by the name its caller gives. A model that was removed since is known by its id
+   * alone: its results still exist, also for a key that may not call it any more.
    */
   private async modelOf(
     { request }: HttpExchange,
@@ -157,7 +157,7 @@ export class QueuedMedia {
   }
 }
 
-/** Passes a stream on and runs `end` before its last part. */
+/** Passes a stream on; `end` runs before the last part is sent. */
 async function* endingWith(stream: Readable, end: () => Promise<void>): AsyncGenerator<Buffer> {
   let held: Buffer | null = null;
   for await (const part of stream) {
@@ -169,7 +169,7 @@ async function* endingWith(stream: Readable, end: () => Promise<void>): AsyncGen
 }
 
 function failureOf({ error, state }: MediaJob): PlatformError {
-  // The job has ended, so a retry changes nothing.
+  // It has ended: asking again changes nothing.
   const options = { retry: 'never' } as const;
   if (state === 'expired') {
     return new PlatformError(
@@ -187,10 +187,10 @@ function failureOf({ error, state }: MediaJob): PlatformError {
 }
 
 function notFound(): PlatformError {
-  return new PlatformError('MEDIA_NOT_FOUND', 'There is no such job, or its result was deleted.', 'queue_id');
+  return new PlatformError('MEDIA_NOT_FOUND', 'There is no such job, or its result is gone.', 'queue_id');
 }
 
-async function known<Result>(ask: () => Promise<Result>): Promise<Result> {
+async function known<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
   try {
     return await ask();
   } catch (cause) {

@@ -2,7 +2,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { Drain } from './drain.js';
 
 describe('Drain', () => {
-  it('ends at once when nothing is open', async () => {
+  it('ends at once when no request is open', async () => {
     const drain = new Drain();
     await drain.drain(60_000);
     expect([drain.draining, drain.expired.aborted]).toEqual([true, false]);
@@ -22,7 +22,7 @@ describe('Drain', () => {
     expect(drain.expired.aborted).toBe(false);
   });
 
-  it('aborts open requests after the grace and leaves them time for an error frame', async () => {
+  it('aborts open requests after the grace period and leaves them time for a last frame', async () => {
     const drain = new Drain();
     drain.enter();
     drain.expired.addEventListener('abort', () => drain.leave());
@@ -30,11 +30,11 @@ describe('Drain', () => {
     expect(drain.expired.aborted).toBe(true);
   });
 
-  it('allows any number of responses to listen for the end of the grace without a warning', async () => {
+  it('lets any number of responses listen for the end of the grace period without a warning', async () => {
     const warned = vi.fn();
     process.on('warning', warned);
     const { expired } = new Drain();
-    for (let listener = 0; listener < 20; listener += 1) expired.addEventListener('abort', () => undefined);
+    for (let answer = 0; answer < 20; answer += 1) expired.addEventListener('abort', () => undefined);
     await new Promise((resolve) => setImmediate(resolve));
     process.off('warning', warned);
     expect(warned).not.toHaveBeenCalled();

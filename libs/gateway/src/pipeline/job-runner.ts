@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Inject, Injectable } from '@nestjs/common';
 import type { JobUsage } from '#common';
 import { AdmissionService, JobsService, type OpenRequest } from '#jobs';
-import type { Logger } from '#platform/logging';
-import type { QueueTransport, ReplyEvent } from '#queue';
+import { Logger } from '#platform/logging';
+import { QueueTransport, type ReplyEvent } from '#queue';
 import { Drain } from './drain.js';
 import { JobStream } from './job-stream.js';
 import { ModelAvailabilityWatcher } from './model-availability-watcher.js';
@@ -43,11 +43,11 @@ export class JobRunner {
   constructor(
     @Inject(AdmissionService) private readonly admission: Pick<AdmissionService, 'open'>,
     @Inject(JobsService) private readonly jobs: Pick<JobsService, 'markStarted' | 'markEnded' | 'cancel'>,
-    private readonly transport: Pick<QueueTransport, 'replies'>,
+    @Inject(QueueTransport) private readonly transport: Pick<QueueTransport, 'replies'>,
     @Inject(ModelAvailabilityWatcher) private readonly replicas: Pick<ModelAvailabilityWatcher, 'watch'>,
     @Inject(Drain) private readonly drain: Pick<Drain, 'expired'>,
     @Inject(StoreBudgets) private readonly budgets: StoreBudgets,
-    private readonly logger: Pick<Logger, 'warn'>,
+    @Inject(Logger) private readonly logger: Pick<Logger, 'warn'>,
   ) {}
 
   /** Rejects with `MODEL_AT_CAPACITY`, `SERVICE_UNAVAILABLE`, or `ReservationRefused` if the account cannot pay. */
@@ -101,7 +101,7 @@ export class JobRunner {
       cancel: async () => {
         const cancelled = this.jobs
           .cancel(requestId)
-          .catch((error: unknown) => this.logger.warn({ requestId, error }, 'a job could not be cancelled'));
+          .catch((error: unknown) => this.logger.warn({ requestId, error }, 'job cancellation failed'));
         await Promise.race([cancelled, sleep(cancelWithinMs, undefined, { ref: false })]);
       },
     };

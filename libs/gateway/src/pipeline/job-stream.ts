@@ -1,64 +1,65 @@
 import { type JobUsage, noTokens, PlatformError } from '#common';
 import type { JobFailedEvent, JobFinishedEvent, ReplyEvent, ReplyStream } from '#queue';
 
-/** Thrown when the client disconnected: there is no response to send. */
+/** Signals that the client has disconnected: no response can be sent. */
 export class ClientDisconnectedError extends Error {}
 
-/** Aborts when no live worker serves the model; watched until released. */
+/** Aborts when no live worker serves the model; active until released. */
 export interface AvailabilityLease {
   lost: AbortSignal;
   release: () => void;
 }
 
 export interface AbortSources {
-  /** The client's connection. */
+  /** The connection of the caller. */
   disconnected: AbortSignal;
-  /** The process stops and its grace has ended. */
+  /** The process is stopping and its grace period is over. */
   stopping: AbortSignal;
   /**
-   * Watches whether any live worker serves the model. Called when a job starts that cannot restart: it fails if its
-   * worker is lost.
+   * Begins to watch whether any live worker holds the model. Called when a job starts that cannot start twice: from
+   * then on it dies with its worker.
    */
   watchAvailability: () => AvailabilityLease;
-  /** The same for a job that waits to start or may restart: another worker may take it, within a limited time. */
+  /** The same for a job that waits to begin, or may begin anew: a worker may come back for it, but not for ever. */
   watchQueue: () => AvailabilityLease;
-  /** Deadline of the response in ms, without the time that the request already waited. */
+  /** The response timeout, in ms, minus the time the request has waited before. */
   deadlineMs: number;
 }
 
-/** Handles an event; the next one is read when it resolves. */
+/** Receives the events of the stream; the next one follows when it has resolved. */
 type JobStreamListener<Event> = (event: Event) => Promise<void> | void;
 
 /**
- * Passes the events of one job, which its slice defines, from its reply stream to `onEvent` until the job ends or the
- * client, the deadline or the process ends it. An early end also cancels the job.
+ * Passes the events of one job, which its slice defines, from its reply stream to `onEvent`, until the job ends or
+ * something ends it early: a disconnect, the deadline, the process. Ending it early also cancels the job, so that no
+ * model works for nothing.
  */
 export class JobStream<Event extends ReplyEvent> {
   private interruption: Error | null = null;
-  /** True once the slice got an event of the current delivery. */
+  /** True once the slice received an event of the current delivery. */
   private hasDelivered = false;
   private replica: AvailabilityLease | null = null;
 
   constructor(
-    private readonly replies: ReplyStream,
+    private readonly slot: ReplyStream,
     private readonly job: { started(): void; ended(): void; cancel(): Promise<void> },
-    /** Time already used of the deadline, in ms. */
+    /** Time already spent of the deadline, in ms. */
     private readonly waitedMs = 0,
   ) {}
 
   /**
-   * Resolves with the usage of a job that finished. Rejects with the job's own error, `REQUEST_TIMEOUT`,
-   * `SERVICE_UNAVAILABLE` when the process stops, or `ClientDisconnectedError`. The next event is read when `onEvent`
+   * Resolves with the usage of a finished job. Rejects with the job's own error, `REQUEST_TIMEOUT`,
+   * `SERVICE_UNAVAILABLE` when the process stops, or `ClientDisconnectedError`. The next event is taken when `onEvent`
    * has resolved, so the reader sets the pace.
    *
    * A job that lost its worker may restart on another: `onRepeat` says that all events so far are void. Without it,
    * such a job ends with `MODEL_OFFLINE`.
    */
-  async run(sources: AbortSources, onEvent: JobStreamListener<Event>, onRepeat?: () => void): Promise<JobUsage> {
-    const release = this.watch(sources);
-    this.follows(sources.watchQueue(), modelRemoved);
+  async run(ends: AbortSources, onEvent: JobStreamListener<Event>, onRepeat?: () => void): Promise<JobUsage> {
+    const release = this.watch(ends);
+    this.follows(ends.watchQueue(), modelRemoved);
     try {
-      const usage = await this.follow(sources, onEvent, onRepeat);
+      const usage = await this.follow(ends, onEvent, onRepeat);
       if (usage !== null) {
         this.job.ended();
         return usage;
@@ -70,22 +71,22 @@ export class JobStream<Event extends ReplyEvent> {
     } finally {
       release();
       this.replica?.release();
-      this.replies.close();
+      this.slot.close();
     }
   }
 
   private async follow(
-    sources: AbortSources,
+    ends: AbortSources,
     onEvent: JobStreamListener<Event>,
     onRepeat: (() => void) | undefined,
   ): Promise<JobUsage | null> {
-    for await (const event of this.replies) {
+    for await (const event of this.slot) {
       if (this.interruption !== null) return null;
-      if (event.type === 'job-started') this.start(sources, onRepeat);
+      if (event.type === 'job-started') this.start(ends, onRepeat);
       else if (event.type === 'job-finished') return (event as JobFinishedEvent).usage ?? noTokens;
       else if (event.type === 'job-failed')
         throw new JobFailure(PlatformError.fromWire((event as JobFailedEvent).error));
-      // All other events come from the slice's processor.
+      // Events that the queue does not send itself come from the slice's own processor.
       else {
         this.hasDelivered = true;
         await onEvent(event as Event);
@@ -95,27 +96,27 @@ export class JobStream<Event extends ReplyEvent> {
   }
 
   private start({ watchAvailability, watchQueue }: AbortSources, onRepeat: (() => void) | undefined): void {
-    if (this.hasDelivered && onRepeat === undefined) throw workerLost();
+    if (this.hasDelivered && onRepeat === undefined) throw workerGone();
     if (this.hasDelivered) onRepeat?.();
     this.hasDelivered = false;
     this.job.started();
-    // A released job starts again, on another worker to watch.
-    this.follows(onRepeat === undefined ? watchAvailability() : watchQueue(), workerLost);
+    // A job that was returned to the queue starts again, on a worker that is watched anew.
+    this.follows(onRepeat === undefined ? watchAvailability() : watchQueue(), workerGone);
   }
 
   private follows(replica: AvailabilityLease, reason: () => PlatformError): void {
     this.replica?.release();
     this.replica = replica;
-    // Events sent before the worker was lost are still valid and may be complete: the reader may be slower than the
+    // What it sent before it stopped is still a response, perhaps a complete one: the reader may be slower than the
     // worker.
-    const onLost = (): void => this.replies.fail(reason());
+    const onLost = (): void => this.slot.fail(reason());
     if (replica.lost.aborted) onLost();
     else replica.lost.addEventListener('abort', onLost, { once: true });
   }
 
   private interrupt(reason: Error): void {
     this.interruption ??= reason;
-    this.replies.close();
+    this.slot.close();
   }
 
   private watch({ disconnected, stopping, deadlineMs }: AbortSources): () => void {
@@ -124,9 +125,7 @@ export class JobStream<Event extends ReplyEvent> {
     const onStop = (): void => interrupt(new PlatformError('SERVICE_UNAVAILABLE', 'The service is restarting.'));
     const timer = setTimeout(
       () =>
-        interrupt(
-          new PlatformError('REQUEST_TIMEOUT', 'The response took too long. Streaming shows it as it is made.'),
-        ),
+        interrupt(new PlatformError('REQUEST_TIMEOUT', 'The answer took too long. Streaming shows it as it is made.')),
       Math.max(0, deadlineMs - this.waitedMs),
     );
     disconnected.addEventListener('abort', onDisconnect, { once: true });
@@ -145,11 +144,11 @@ function modelRemoved(): PlatformError {
   return new PlatformError('MODEL_OFFLINE', 'No worker serves the model any more. Try again later.');
 }
 
-function workerLost(): PlatformError {
-  return new PlatformError('MODEL_OFFLINE', 'The worker that ran this request was lost.');
+function workerGone(): PlatformError {
+  return new PlatformError('MODEL_OFFLINE', 'The worker that generated this response is gone.');
 }
 
-/** The job itself failed and needs no cancellation. */
+/** The job itself failed: it needs no cancellation. */
 class JobFailure extends Error {
   constructor(readonly reason: PlatformError) {
     super(reason.message);

@@ -9,23 +9,23 @@ interface Watch {
 }
 
 /**
- * How long a model may have no replica before its running responses are aborted, in ms. Also applies to waiting ones if
- * its last worker is alive and has unloaded it.
+ * How long a model may have no replica before its running requests are aborted, in ms. Also applies to waiting requests
+ * when the worker is alive and unloaded the model on purpose.
  */
 const confirmMs = 2_000;
 
-/** How long to wait for a worker whose host does not start again, in ms: as long as its jobs wait for the host. */
-const hostAwayMs = 30_000;
+/** How long to wait for a worker whose host does not restart, in ms: as long as its jobs wait for the host. */
+const hostDownMs = 30_000;
 
 /**
- * Reports when no live process serves a model any more. The worker that ran its jobs is lost and would be silent until
- * the deadline.
+ * Detects that no live process serves a model any more. A request running there would otherwise get no reply until its
+ * deadline.
  */
 export class ModelAvailabilityWatcher {
   private readonly watches = new Set<Watch>();
-  /** The last processes that served each model. */
+  /** The last known replicas of each model. */
   private readonly lastReplicas = new Map<string, string[]>();
-  /** Replicas that were ready and load again: their host does not start and they take no jobs. `<process> <model>`. */
+  /** Replicas that were ready and are loading again: their host is down, and they take no jobs. `<process> <model>`. */
   private away = new Set<string>();
   private ready = new Set<string>();
   private timer: NodeJS.Timeout | undefined;
@@ -36,13 +36,13 @@ export class ModelAvailabilityWatcher {
   }
 
   /**
-   * Returns a signal that aborts when no worker has served the model for `patienceMs` (default 2 s, which covers a
-   * missed heartbeat), and a function that stops watching.
+   * Returns a signal that aborts when the model has had no replica for `patienceMs`, and a function that ends the
+   * watch. The default of 2 s tolerates a worker that restarts its heartbeat.
    */
   watch(modelId: string, patienceMs = confirmMs): { lost: AbortSignal; release: () => void } {
     const entry: Watch = { modelId, controller: new AbortController(), patienceMs, orphanedAtMs: null };
     this.watches.add(entry);
-    // The last replica may have been lost just before, and no further change would report it.
+    // The last replica may have left just before; no further change would be reported then.
     this.look(this.membership.list());
     return { lost: entry.controller.signal, release: () => void this.watches.delete(entry) };
   }
@@ -61,9 +61,9 @@ export class ModelAvailabilityWatcher {
       if (held.has(entry.modelId)) entry.orphanedAtMs = null;
       else {
         entry.orphanedAtMs ??= nowMs;
-        const leftMs = entry.orphanedAtMs + this.patienceWith(entry, heartbeats) - nowMs;
+        const leftMs = entry.orphanedAtMs + this.patienceFor(entry, heartbeats) - nowMs;
         if (leftMs > 0) nextMs = Math.min(nextMs, leftMs);
-        else this.giveUp(entry);
+        else this.abortRequests(entry);
       }
     }
     clearTimeout(this.timer);
@@ -97,16 +97,16 @@ export class ModelAvailabilityWatcher {
     this.away = away;
   }
 
-  /** A lost worker may come back with its models; a live one without the model has unloaded it. */
-  private patienceWith({ modelId, patienceMs }: Watch, heartbeats: Heartbeat[]): number {
+  /** A worker that died returns with its models; a live worker without a model unloaded it on purpose. */
+  private patienceFor({ modelId, patienceMs }: Watch, heartbeats: Heartbeat[]): number {
     if (heartbeats.some(({ processId }) => this.away.has(`${processId} ${modelId}`)))
-      return Math.max(patienceMs, hostAwayMs);
+      return Math.max(patienceMs, hostDownMs);
     const replicas = this.lastReplicas.get(modelId) ?? [];
     const isRemoved = heartbeats.some(({ processId }) => replicas.includes(processId));
     return isRemoved ? Math.min(confirmMs, patienceMs) : patienceMs;
   }
 
-  private giveUp(entry: Watch): void {
+  private abortRequests(entry: Watch): void {
     this.watches.delete(entry);
     entry.controller.abort();
   }

@@ -14,9 +14,9 @@ interface Scene {
   metrics?: Metrics;
   offline?: boolean;
   disabled?: boolean;
-  /** Models reported to the workers as missing. */
+  /** Models reported to the workers as unserved. */
   missedIds?: string[];
-  /** Requests to the registry. */
+  /** Requests that the registry received. */
   requests?: ResolveRequest[];
 }
 
@@ -30,7 +30,7 @@ function resolverOn({
 }: Scene): ModelResolver {
   const resolved = { manifest: { id: 'tiny', type: 'text', privacy: 'anonymized' }, offline, disabled };
   const registry = { resolve: (options: ResolveRequest) => (requests.push(options), Promise.resolve(resolved)) };
-  const transport = { placements: { miss: (modelId: string) => missedIds.push(modelId) } };
+  const transport = { placements: { reportUnserved: (modelId: string) => missedIds.push(modelId) } };
   return new ModelResolver(
     registry as unknown as ModelRegistryService,
     new StoreBudgets(60_000),
@@ -42,15 +42,15 @@ function resolverOn({
 
 const anonymous = { headers: {}, caller: null };
 
-/** Returns what the registry is asked under a configuration. */
+/** Returns what the routes ask the registry under a configuration. */
 async function asked(config: Partial<ApiConfig>, headers: Record<string, string> = {}): Promise<ResolveRequest> {
   const requests: ResolveRequest[] = [];
   await resolverOn({ config, requests }).resolve('tiny', 'text', { headers, caller: null });
-  return requests[0] ?? expect.fail('the registry was not asked');
+  return requests[0] ?? expect.fail('the registry received no request');
 }
 
-describe('what the registry learns about a client', () => {
-  it('is the country from the configured header, or none', async () => {
+describe('the registry request of a route', () => {
+  it('has the country of the configured header, and none without a header or a valid country', async () => {
     const headers = { 'x-country': ' XA ' };
     expect((await asked({ regionHeader: 'X-Country' }, headers)).region).toBe('XA');
     expect((await asked({ regionHeader: 'x-country' }, { 'x-country': 'unknown' })).region).toBeUndefined();
@@ -58,14 +58,14 @@ describe('what the registry learns about a client', () => {
     expect((await asked({}, headers)).region).toBeUndefined();
   });
 
-  it.each([true, false])('is beta access as configured: %s', async (betaModels) => {
+  it.each([true, false])('has the configured beta access: %s', async (betaModels) => {
     expect(await asked({ betaModels })).toMatchObject({ name: 'tiny', type: 'text', betaAccess: betaModels });
   });
 });
 
 const missed = /^sluice_model_last_unserved_request_timestamp_seconds\{model="tiny",app="api"\} \d{10}/m;
 
-describe('a model that no worker serves', () => {
+describe('a model without a replica', () => {
   it.each([
     [true, missed],
     [false, /^(?!.*model="tiny")/s],
@@ -77,7 +77,7 @@ describe('a model that no worker serves', () => {
   });
 });
 
-it('is not recorded if the operator took it offline', async () => {
+it('does not report a model that the operator took offline', async () => {
   const [metrics, missedIds] = [metricsOf(), []];
   await resolverOn({ metrics, offline: true, disabled: true, missedIds }).resolve('tiny', 'text', anonymous);
   expect(await metrics.render()).not.toMatch(missed);
@@ -89,7 +89,7 @@ describe('a model that is not private', () => {
     resolverOn(scene).resolve('tiny', 'text', { headers: {}, caller: { modelPrivacy } as RequestCaller });
 
   it.each(['PRIVATE_TEXT', 'PRIVATE_ONLY'] as const)(
-    'is rejected for a key with %s, served or not, and not recorded',
+    'is refused to a key with %s, with or without a replica, and is not reported as unserved',
     async (modelPrivacy) => {
       for (const offline of [true, false]) {
         const metrics = metricsOf();
@@ -99,7 +99,7 @@ describe('a model that is not private', () => {
     },
   );
 
-  it('is available to all other keys and without a key', async () => {
+  it('is available to all other keys', async () => {
     expect(await ask('ALL')).toMatchObject({ manifest: { id: 'tiny' } });
     expect(await resolverOn({}).resolve('tiny', 'text', anonymous)).toMatchObject({ manifest: { id: 'tiny' } });
   });

@@ -4,15 +4,15 @@ import { ModelRegistryService, type ResolvedModel } from '#model-registry';
 import type { ModelType } from '#model-registry/manifest';
 import { ApiConfig } from '#platform/config';
 import { Metrics } from '#platform/metrics';
-import type { QueueTransport } from '#queue';
+import { QueueTransport } from '#queue';
 import { regionOf } from '../access/caller-region.js';
 import { assertModelPrivacy } from '../access/model-privacy.js';
 import { StoreBudgets } from './store-budgets.js';
 
-/** Who requests a model: the headers name the region, the API key the models it may call. Without a key, all. */
+/** Who asks for a model: the headers name the region, the API key the models it may call. Without a key, all. */
 export type ModelRequester = Pick<FastifyRequest, 'headers' | 'caller'> & { id?: string };
 
-/** Finds the model that a request names and records models that are requested while no worker serves them. */
+/** Finds the model that a request names and records models that are asked for while no worker serves them. */
 @Injectable()
 export class ModelResolver {
   private readonly unserved: ReturnType<Metrics['gauge']>;
@@ -20,19 +20,19 @@ export class ModelResolver {
   constructor(
     @Inject(ModelRegistryService) private readonly registry: ModelRegistryService,
     @Inject(StoreBudgets) private readonly budgets: StoreBudgets,
-    private readonly transport: Pick<QueueTransport, 'placements'>,
+    @Inject(QueueTransport) private readonly transport: Pick<QueueTransport, 'placements'>,
     @Inject(Metrics) metrics: Metrics,
     @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'betaModels' | 'regionHeader'>,
   ) {
-    // The queue of a model without workers stays empty, so it never shows that a pool at zero is needed; this metric
-    // does. It is a timestamp because rate() does not see the first increment of a new counter.
-    const help = 'When a client last requested a model that no worker served, as seconds since 1970.';
+    // A queue of a model without workers stays empty, so it never shows that a pool at zero is needed; this metric does.
+    // It is a timestamp because the first increment of a new counter is invisible to rate().
+    const help = 'Unix time of the last request for a model without a replica, in seconds.';
     this.unserved = metrics.gauge('sluice_model_last_unserved_request_timestamp_seconds', help, ['model']);
   }
 
   /**
-   * Returns the model of a type for a name, also one that no worker serves. Rejects as `ModelRegistryService.resolve`
-   * does, and with `UNAUTHORIZED` if the key may not call it (`modelPrivacy`).
+   * The model of a type that a name means to the requester, also one that no worker serves. Rejects as
+   * `ModelRegistryService.resolve` does, and with `UNAUTHORIZED` where the key may not call it (`modelPrivacy`).
    */
   async resolve(name: string, type: ModelType, { id, headers, caller }: ModelRequester): Promise<ResolvedModel> {
     const region = regionOf(headers, this.config.regionHeader);
@@ -41,8 +41,8 @@ export class ModelResolver {
     if (caller !== null) assertModelPrivacy(caller, resolved.manifest);
     if (resolved.offline && !resolved.disabled) {
       this.unserved.setToCurrentTime({ model: resolved.manifest.id });
-      // A worker that supports the model but lacked memory may unload another one.
-      this.transport.placements.miss(resolved.manifest.id);
+      // A worker that could serve it but had no memory for it may unload another model.
+      this.transport.placements.reportUnserved(resolved.manifest.id);
     }
     return resolved;
   }

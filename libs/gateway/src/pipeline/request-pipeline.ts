@@ -8,7 +8,7 @@ import { ApiConfig } from '#platform/config';
 import type { ReplyEvent } from '#queue';
 import { RateLimiter } from '#rate-limit';
 import type { AdmittedUse, ModelDemand } from '../limits/model-limit.js';
-import { applyModelLimit } from '../limits/rate-limit.guard.js';
+import { applyModelLimit } from '../limits/rate-limits.js';
 import { HttpExchange } from './http-exchange.js';
 import { JobRunner, type StartedJob } from './job-runner.js';
 import { ClientDisconnectedError } from './job-stream.js';

@@ -1,10 +1,13 @@
 import { StoreBudget } from '#common';
+import { RequestBudgets } from '#jobs';
 
-/** The budgets of the requests in flight, by id. */
-export class StoreBudgets {
+/** Store budgets of open requests, by request id. */
+export class StoreBudgets extends RequestBudgets {
   private readonly budgets = new Map<string, StoreBudget>();
 
-  constructor(private readonly budgetMs: number) {}
+  constructor(private readonly budgetMs: number) {
+    super();
+  }
 
   begin(requestId: string): void {
     this.budgets.set(requestId, new StoreBudget(this.budgetMs));
@@ -14,7 +17,7 @@ export class StoreBudgets {
     this.budgets.delete(requestId);
   }
 
-  /** A separate budget for work that no request started. */
+  /** Returns a new budget for work that belongs to no request. */
   of(requestId: string | undefined): StoreBudget {
     const known = requestId === undefined ? undefined : this.budgets.get(requestId);
     return known ?? new StoreBudget(this.budgetMs);

@@ -1,6 +1,9 @@
 import type { ModelCapabilities, ModelManifest } from './manifest.js';
 
-/** What manifests of text models may declare and no engine does yet. An answer that passes over it would be a wrong one. */
+/**
+ * Capabilities that manifests of text models may declare but no engine supports. Ignoring them would return wrong
+ * results.
+ */
 const unbuilt = {
   supportsFunctionCalling: false,
   supportsResponseSchema: false,
@@ -11,7 +14,7 @@ const unbuilt = {
   supportsE2EE: false,
 } satisfies Partial<ModelCapabilities>;
 
-/** What a model can do here: what its manifest declares, without what is not built. */
+/** Returns the declared capabilities without the unsupported ones. */
 export function builtCapabilities({
   type,
   capabilities,

@@ -1,4 +1,5 @@
-import type { PrismaService } from '#platform/prisma';
+import { Injectable } from '#platform/injection';
+import { PrismaService } from '#platform/prisma';
 import { keptRefusals, type LoggedRefusal, type RefusalType } from './refusal-log.js';
 
 /** A line as it is read back. */
@@ -11,10 +12,11 @@ export interface StoredRefusal {
 }
 
 /** The table behind the log. */
+@Injectable()
 export class RefusalLogRepository {
   constructor(private readonly prisma: PrismaService) {}
 
-  /** Adds lines and drops what is no longer among the last 50 of their accounts. */
+  /** Adds lines and deletes those beyond the last 50 of their accounts. */
   async add(refusals: LoggedRefusal[]): Promise<void> {
     await this.prisma.rateLimitLog.createMany({
       data: refusals.map(({ atMs, ...line }) => ({ ...line, createdAt: new Date(atMs) })),
@@ -29,7 +31,7 @@ export class RefusalLogRepository {
         ) ranked WHERE place > ${keptRefusals}::int)`;
   }
 
-  /** The last lines of an account, newest first. */
+  /** Returns the last lines of an account, newest first. */
   async last(accountId: string): Promise<StoredRefusal[]> {
     const rows = await this.prisma.rateLimitLog.findMany({
       where: { accountId },

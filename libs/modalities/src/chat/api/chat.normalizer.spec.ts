@@ -228,7 +228,7 @@ describe('accepted fields without an effect', () => {
   ])('are marked as such in the document: %s in %j', (name, changes, owner) => {
     expect(normalize(changes).payload).toEqual(normalize({}).payload);
     const property = Reflect.getMetadata('swagger/apiModelProperties', owner.prototype as object, name) as object;
-    expect(property).toMatchObject({ description: expect.stringContaining('Accepted, unused') });
+    expect(property).toMatchObject({ description: expect.stringContaining('Accepted without effect') });
   });
 });
 

@@ -1,5 +1,1 @@
-export { EditImageController } from './image.controller.js';
-export { GenerateImageController } from './generate.controller.js';
-export { ImageEditor } from './image-editor.js';
-export { ImageGenerator } from './image-generator.js';
-export { ImageService } from './image.service.js';
+export { ImageModule } from './image.module.js';

@@ -1,2 +1,1 @@
-export { VideoController } from './video.controller.js';
-export { VideoService } from './video.service.js';
+export { VideoModule } from './video.module.js';

@@ -98,7 +98,7 @@ describe('a request for a video from text', () => {
   it('uses the first values that the model lists and a random seed by default', () => {
     const plan = normalizeVideo(wire({ ...words, duration: 'auto' }), generator);
     expect(plan).toMatchObject({
-      operation: 'from-words',
+      operation: 'from-text',
       ...words,
       negativePrompt: '',
       width: 256,

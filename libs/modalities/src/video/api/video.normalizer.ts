@@ -73,7 +73,7 @@ function placed(wire: QueueVideoRequest, video: { seconds: number; fps: number; 
   if (isGiven(last)) images.push({ url: last, param: 'end_image_url', place: video.frames - 1 });
   if (images.length < 2) {
     const missing = !isGiven(first) ? 'image_url' : 'end_image_url';
-    const message = 'two pictures at least are needed: image_url and end_image_url, or keyframes';
+    const message = 'at least two images are needed: image_url and end_image_url, or keyframes';
     throw fieldFault(message, missing, 'required');
   }
   const sorted = images.toSorted((left, right) => left.place - right.place);

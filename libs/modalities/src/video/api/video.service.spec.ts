@@ -16,7 +16,7 @@ const families = {
   generator: { family: 'text-to-video-sd', kindMembers: {} },
 } as const;
 
-const source = { video_url: 'https://example.org/film.mp4' };
+const source = { video_url: 'https://example.org/video.mp4' };
 const price = { usd: 0.01, diem: 0.01 };
 const usualPricing = { per_second: price, upscale: { '2x': price } };
 

@@ -1,0 +1,155 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { RecentBalances } from '#billing';
+import { BudgetSpent } from '#common';
+import { callerOf, type RequestCaller, type RouteSettings } from '#platform/http';
+import { limitClassOf, type LimitDecision, type RateLimiter } from '#rate-limit';
+import { isApiRoute } from '../access/api-route.js';
+import type { RefuseUnauthenticated } from '../access/authentication.js';
+import { callerAddress } from '../access/caller-address.js';
+import { balanceHeaders } from '../pipeline/request-headers.js';
+import type { StoreBudgets } from '../pipeline/store-budgets.js';
+import type { AdmittedUse, ModelDemand } from './model-limit.js';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Decision of the rate limiter; null before it was asked. */
+    limitDecision: LimitDecision | null;
+  }
+}
+
+export interface RateLimitDependencies {
+  limiter: RateLimiter;
+  budgets: StoreBudgets;
+  balances: RecentBalances;
+}
+
+/** Returns the error for an unauthenticated client whose address is blocked. */
+export function refuseUnauthenticated(limiter: RateLimiter): RefuseUnauthenticated {
+  return ({ ip }) => limiter.blockedAddress(callerAddress(ip));
+}
+
+function apply(request: FastifyRequest, reply: FastifyReply, decision: LimitDecision): void {
+  request.limitDecision = decision;
+  void reply.headers(decision.headers);
+  if (decision.refusal !== null) throw decision.refusal;
+}
+
+/**
+ * Applies the limits of a request that runs a model and sets their headers. Rejects with `RATE_LIMIT_EXCEEDED`, or with
+ * `SERVICE_UNAVAILABLE` if they cannot be checked.
+ */
+export async function applyModelLimit(
+  { limiter, budgets }: Pick<RateLimitDependencies, 'limiter' | 'budgets'>,
+  { request, reply }: { request: FastifyRequest; reply: FastifyReply },
+  { model, action = 'run', tokens }: ModelDemand,
+): Promise<AdmittedUse> {
+  const limitClass = action === 'retrieve' ? 'retrieve' : limitClassOf(model);
+  const asked = limiter.admitModel(callerOf(request), { modelId: model.id, limitClass, tokens });
+  // A decision after the budget has no request left; its reservation is released.
+  const decision = await budgets.of(request.id).within(asked, (late) => late.reservation?.release());
+  const { reservation } = decision;
+  // The request releases its tokens when its response is sent or its client disconnects. A queued job keeps its own
+  // reservation.
+  if (reservation !== null) {
+    if (reply.raw.destroyed) reservation.release();
+    else reply.raw.once('close', () => reservation.release());
+  }
+  apply(request, reply, decision);
+  return { tokens: decision.tokens, tokenReservation: reservation };
+}
+
+/** Applies the limit of requests that run no model. Blocked callers are rejected before the store is asked. */
+async function applyPlainLimit(
+  limiter: RateLimiter,
+  caller: RequestCaller,
+  { limitedByModel }: RouteSettings,
+): Promise<LimitDecision | null> {
+  const blocked = await limiter.blocked(caller);
+  if (blocked !== null || limitedByModel === true) return blocked;
+  return await plainDecision(limiter, caller);
+}
+
+/** Applies the limit of requests that run no model to a replayed response. Rejects with `RATE_LIMIT_EXCEEDED`. */
+export async function limitReplay(
+  { limiter, budgets }: Pick<RateLimitDependencies, 'limiter' | 'budgets'>,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<void> {
+  if (request.limitDecision === null)
+    await applyInTime(budgets, { request, reply }, plainDecision(limiter, callerOf(request)));
+}
+
+/** Applies a decision that arrives within the request's budget, and none otherwise. */
+async function applyInTime(
+  budgets: StoreBudgets,
+  { request, reply }: { request: FastifyRequest; reply: FastifyReply },
+  asked: Promise<LimitDecision | null>,
+): Promise<void> {
+  const decision = await budgets.of(request.id).within(asked).catch(unlessSpent);
+  if (decision !== null) apply(request, reply, decision);
+}
+
+/** Returns null if the store is unavailable: requests that run no model continue without it. */
+async function plainDecision(limiter: RateLimiter, caller: RequestCaller): Promise<LimitDecision | null> {
+  return await limiter.admitPlain(caller).catch(() => null);
+}
+
+/** Requests that run no model also continue when the store is slow. */
+function unlessSpent(error: unknown): null {
+  if (error instanceof BudgetSpent) return null;
+  throw error;
+}
+
+/** True for failures that count towards the block: all except those whose key could not be checked. */
+function countsAsFailure({ caller, headers, keyLookupFailed }: FastifyRequest, { statusCode }: FastifyReply): boolean {
+  const isUnknown = caller === null && headers.authorization !== undefined && statusCode === 503;
+  return statusCode >= 400 && !isUnknown && !keyLookupFailed;
+}
+
+/**
+ * What every request has to pass, and every answer to a key says: limits that depend on no model, the block after
+ * failures, and the headers of limits and balances. Fastify hooks and not a guard or an interceptor: limits hold before the
+ * body is read, and errors and unknown routes, which no interceptor sees, carry the same headers.
+ */
+export function addRateLimits(server: FastifyInstance, { limiter, balances, budgets }: RateLimitDependencies): void {
+  server.decorateRequest('limitDecision', null);
+  const refuse = refuseUnauthenticated(limiter);
+
+  server.addHook('onRequest', async (request, reply) => {
+    const { caller, keyLookupFailed } = request;
+    if (!isApiRoute(request)) return;
+    if (caller === null) {
+      const refusal = keyLookupFailed ? null : refuse(request);
+      if (refusal !== null) throw refusal;
+      return;
+    }
+    const limited = applyPlainLimit(limiter, caller, request.routeOptions.config as RouteSettings);
+    await applyInTime(budgets, { request, reply }, limited);
+  });
+
+  const complete = async (request: FastifyRequest, reply: FastifyReply, failed: boolean): Promise<void> => {
+    const { caller } = request;
+    const facts = Promise.all([
+      failed ? limiter.failed(caller, callerAddress(request.ip)) : undefined,
+      // A request that failed before it reached its model counts as one that runs none.
+      caller !== null && request.limitDecision === null ? plainDecision(limiter, caller) : null,
+      caller !== null && !reply.hasHeader('x-service-balance-usd') ? balances.of(caller.accountId) : null,
+    ]);
+    // The response goes out without these headers if the store does not respond.
+    const [, decision, balance] = await budgets
+      .of(request.id)
+      .within(facts)
+      .catch(() => [undefined, null, null] as const);
+    if (decision !== null) void reply.headers(decision.headers);
+    if (balance !== null) void reply.headers(balanceHeaders({ balanceBefore: balance }));
+  };
+
+  server.addHook('onSend', async (request, reply, payload) => {
+    const failed = countsAsFailure(request, reply);
+    const isComplete = request.limitDecision !== null && reply.hasHeader('x-service-balance-usd');
+    if (isApiRoute(request) && (failed || (request.caller !== null && !isComplete))) {
+      await complete(request, reply, failed);
+    }
+    return payload;
+  });
+}
