@@ -10,7 +10,7 @@ const callers = {
 };
 
 /** Whether the guard lets the caller into a route, or the code it refuses with. */
-function outcome(caller: keyof typeof callers, config: RouteSettings, url = '/api/v1/things'): true | string {
+function decisionFor(caller: keyof typeof callers, config: RouteSettings, url = '/api/v1/things'): true | string {
   const request = { caller: callers[caller], url, routeOptions: { url, config } };
   const context = { switchToHttp: () => ({ getRequest: () => request }) } as unknown as ExecutionContext;
   try {
@@ -22,7 +22,7 @@ function outcome(caller: keyof typeof callers, config: RouteSettings, url = '/ap
 
 describe('AccessGuard', () => {
   it('asks for a key where a route declares nothing', () => {
-    expect([outcome('nobody', {}), outcome('inference', {}), outcome('admin', {})]).toEqual([
+    expect([decisionFor('nobody', {}), decisionFor('inference', {}), decisionFor('admin', {})]).toEqual([
       'AUTHENTICATION_FAILED',
       true,
       true,
@@ -31,7 +31,7 @@ describe('AccessGuard', () => {
 
   it('lets ADMIN keys alone into admin routes', () => {
     const route = { access: 'admin' } as const;
-    expect([outcome('nobody', route), outcome('inference', route), outcome('admin', route)]).toEqual([
+    expect([decisionFor('nobody', route), decisionFor('inference', route), decisionFor('admin', route)]).toEqual([
       'AUTHENTICATION_FAILED',
       'UNAUTHORIZED',
       true,
@@ -39,10 +39,10 @@ describe('AccessGuard', () => {
   });
 
   it.each(['public', 'anonymous'] as const)('lets everybody into %s routes', (access) => {
-    expect(outcome('nobody', { access })).toBe(true);
+    expect(decisionFor('nobody', { access })).toBe(true);
   });
 
   it('leaves routes outside the base path alone', () => {
-    expect(outcome('nobody', {}, '/health/live')).toBe(true);
+    expect(decisionFor('nobody', {}, '/health/live')).toBe(true);
   });
 });

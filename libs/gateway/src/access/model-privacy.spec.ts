@@ -15,7 +15,7 @@ describe('assertModelPrivacy', () => {
     ['PRIVATE_TEXT', 'text', 'private'],
     ['PRIVATE_TEXT', 'image', 'anonymized'],
     ['PRIVATE_ONLY', 'video', 'private'],
-  ])('lets a key with %s call a model of type %s that is %s', (policy, type, privacy) => {
+  ])('allows a key with %s to call a model of type %s that is %s', (policy, type, privacy) => {
     expect(safetyClassifier(policy, type, privacy)).not.toThrow();
   });
 
@@ -24,7 +24,7 @@ describe('assertModelPrivacy', () => {
     ['PRIVATE_TEXT', 'embedding'],
     ['PRIVATE_ONLY', 'text'],
     ['PRIVATE_ONLY', 'image'],
-  ])('refuses a key with %s another model of type %s, naming the policy', (policy, type) => {
+  ])('rejects, for a key with %s, another model of type %s and names the policy', (policy, type) => {
     expect(safetyClassifier(policy, type, 'anonymized')).toThrow(`is ${policy}; the model a-model`);
   });
 });

@@ -30,7 +30,7 @@ function inline(text: string): { type: 'audio-part'; data: string } {
 }
 
 describe('AudioRelay', () => {
-  it('reads what came inline and what was stored, in order, and deletes the latter', async () => {
+  it('reads inline and stored parts in order and deletes the stored ones', async () => {
     const relay = new AudioRelay(artifacts);
     const part = await stored('two ');
     relay.take(inline('one '));
@@ -43,7 +43,7 @@ describe('AudioRelay', () => {
     expect(await artifacts.find(part.artifactId)).toBeNull();
   });
 
-  it('gives the first part before there is a second', async () => {
+  it('returns the first part before a second one exists', async () => {
     const relay = new AudioRelay(artifacts);
     relay.take(inline('first'));
     await relay.started();
@@ -54,7 +54,7 @@ describe('AudioRelay', () => {
     expect((await waiting).value?.toString()).toBe('second');
   });
 
-  it('fails before the first part as the job does, and behind it where the reader is', async () => {
+  it("fails with the job's error, before the first part or where the reader is", async () => {
     const early = new AudioRelay(artifacts);
     early.fail(new Error('no'));
     await expect(early.started()).rejects.toThrow('no');
@@ -65,7 +65,7 @@ describe('AudioRelay', () => {
     await expect(read(late)).rejects.toThrow('no');
   });
 
-  it('forgets what nobody read, in the storage too', async () => {
+  it('discards unread parts, also in the storage', async () => {
     const relay = new AudioRelay(artifacts);
     const part = await stored('left');
     relay.take({ type: 'audio-stored', ...part });

@@ -9,9 +9,9 @@ import { unlessStalled } from './unless-stalled.js';
 
 export interface AudioResponse {
   contentType: string;
-  /** True: each part is sent as it is made. False: all of it at once, with its length. */
+  /** True: sends each part as it is made. False: sends all of it at once, with its length. */
   streaming: boolean;
-  /** Writes the length of the whole into its first bytes, where the format has it there. */
+  /** Writes the total length into the header of formats that have it there. */
   withLength(head: Buffer, length: { bytes: number; samples: number }): Buffer;
 }
 
@@ -24,8 +24,8 @@ export class AudioRelays {
   ) {}
 
   /**
-   * Sends the audio of a job, which runs at the worker's pace: a slow client keeps no model waiting. Resolves when the job
-   * has ended; true when it ended well. Rejects as the job does while nothing was sent.
+   * Sends the audio of a job without slowing its worker down to the client's pace. Resolves when the job has ended, to
+   * true if it succeeded. Rejects with the job's error while nothing was sent.
    */
   async send(http: HttpExchange, job: StartedJob<AudioEvent>, response: AudioResponse): Promise<boolean> {
     const relay = new AudioRelay(this.artifacts);
@@ -45,14 +45,14 @@ export class AudioRelays {
   ): Promise<boolean> {
     const send = (audio: AsyncGenerator<Buffer>): void => {
       const pieces = unlessStalled(audio, this.config.stalledMs, () => reply.raw.destroy());
-      // What a client that disconnects did not read.
+      // Discards what a disconnected client did not read.
       reply.raw.once('close', () => void relay.clear());
       void reply
         .status(200)
         .type(contentType)
         .send(Readable.from(pieces, { objectMode: false }));
     };
-    // Audio that is on its way to the client cannot start again.
+    // A job cannot restart once its audio is being sent.
     const ended = this.follow(job, relay, streaming ? undefined : () => void relay.clear());
     if (!streaming) {
       await ended;
@@ -65,10 +65,10 @@ export class AudioRelays {
       () => true,
       () => false,
     );
-    // Nothing is sent before the first audio, so that a failure before it still gets an HTTP status.
+    // Nothing is sent before the first audio, so that an earlier failure still gets an HTTP status.
     await relay.started();
     send(relay.read());
-    // From now on a failure cuts the body off: the relay passes it to the reader.
+    // From here on a failure closes the connection: the relay passes it to the reader.
     return await isWell;
   }
 

@@ -17,7 +17,9 @@ export class DownloadUrls {
     return `${this.config.publicUrl ?? `${protocol}://${host}`}/api/v1/media/${this.links.tokenFor(artifactId)}`;
   }
 
-  /** An id that exists until the deadline of its job and then for as long as results are kept: its end is not known yet. */
+  /**
+   * Reserves an id until the deadline of its job plus the retention of results, since the job's end is not known yet.
+   */
   reserveResult(): string {
     return this.artifacts.reserve('result', this.config.mediaDeadlineMs + this.config.storageLifetimeMs);
   }

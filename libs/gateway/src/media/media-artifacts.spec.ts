@@ -7,7 +7,7 @@ import { HttpExchange } from '../pipeline/http-exchange.js';
 import { ClientDisconnectedError } from '../pipeline/job-stream.js';
 import { MediaArtifacts } from './media-artifacts.js';
 
-/** A storage in memory, and URLs that hold a text or fail. */
+/** A storage in memory, and URLs that return a text or fail. */
 function setUp(failure?: Error) {
   const stored = new Map<string, Buffer>();
   const artifacts = {
@@ -48,7 +48,7 @@ describe('the inputs of a request', () => {
     expect(stored.size).toBe(0);
   });
 
-  it('stay when a job owns them', async () => {
+  it('stay when a job takes them over', async () => {
     const { reader, http, stored } = setUp();
     await reader.store(Buffer.from('a'), from);
     reader.handOver();
@@ -56,14 +56,14 @@ describe('the inputs of a request', () => {
     expect(stored.size).toBe(1);
   });
 
-  it('come from no URL where a field takes none, and from base64 only where it takes that', async () => {
+  it('are rejected as URLs or base64 where the field does not allow them', async () => {
     const { reader } = setUp();
     const refused = { code: 'INVALID_REQUEST', param: 'url' };
     await expect(reader.image('https://example.org/a', { ...from, urls: false })).rejects.toMatchObject(refused);
     await expect(reader.image('%%%', { ...from, base64: true })).rejects.toMatchObject(refused);
   });
 
-  it('fail as they failed, and with the disconnection where the client caused it', async () => {
+  it('fail with their own error, or as a disconnection if the client caused it', async () => {
     const failure = new PlatformError('PAYLOAD_TOO_LARGE', 'Too large.', 'url');
     const { reader, disconnect } = setUp(failure);
     await expect(reader.file('https://example.org/a', from)).rejects.toBe(failure);

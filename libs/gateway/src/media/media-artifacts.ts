@@ -13,18 +13,18 @@ export interface StoredImage {
   header: ImageHeader;
 }
 
-/** Where a field of a request may bring its content from, beside an upload and a data URL. */
+/** Which sources a field accepts beside an upload and a data URL. */
 export interface InputSource {
   /** Field to name in errors. */
   param: string;
   maxBytes: number;
   /** Whether a text may be an http URL. Default true. */
   urls?: boolean;
-  /** Whether a text that is no URL is base64; an empty one is left to whoever reads the bytes. Default false. */
+  /** Whether a text that is no URL is base64; an empty one is passed on as empty bytes. Default false. */
   base64?: boolean;
   /** Whether a file may be a data URL. Default true. */
   dataUrls?: boolean;
-  /** How long a URL may take, in ms. */
+  /** Timeout of a URL, in ms. */
   timeoutMs: number;
 }
 
@@ -37,7 +37,9 @@ export class MediaArtifacts {
     @Inject(MediaTools) readonly tools: MediaTools,
   ) {}
 
-  /** A reader whose inputs are kept for `lifetimeMs` at most, and deleted when the request ends without a job that owns them. */
+  /**
+   * A reader whose inputs expire after `lifetimeMs` and are deleted when the request ends without a job that owns them.
+   */
   inputsOf(http: HttpExchange, lifetimeMs: number): MediaInputReader {
     const { artifacts, egress, tools } = this;
     const reader = new MediaInputReader({ artifacts, egress, tools }, http.disconnected, lifetimeMs);
@@ -45,7 +47,7 @@ export class MediaArtifacts {
     return reader;
   }
 
-  /** Reads the result of a job, which is deleted then. Rejects with `PAYLOAD_TOO_LARGE` above `maxBytes`. */
+  /** Reads and deletes the result of a job. Rejects with `PAYLOAD_TOO_LARGE` above `maxBytes`. */
   async takeResult(artifactId: string, maxBytes: number): Promise<{ bytes: Buffer; contentType: string }> {
     const { record, bytes } = await this.artifacts.read(artifactId, maxBytes);
     await discard(this.artifacts, [artifactId]);
@@ -53,7 +55,7 @@ export class MediaArtifacts {
   }
 }
 
-/** Puts what a request brings where the worker finds it, once it is known to be worth a job. */
+/** Stores the inputs of a valid request where the worker can read them. */
 export class MediaInputReader {
   private readonly stored: string[] = [];
 
@@ -71,7 +73,7 @@ export class MediaInputReader {
     return this.parts.tools;
   }
 
-  /** Rejects with what is wrong with the image, by its field; nothing is stored then. */
+  /** Rejects with what is wrong with the image, naming its field; then nothing is stored. */
   async image(
     source: string | UploadedFile,
     { limits, ...from }: InputSource & { limits?: ImageLimits },
@@ -83,7 +85,7 @@ export class MediaInputReader {
     });
   }
 
-  /** Stores what a URL or a data URL holds, without reading it into memory. Rejects as `Egress.open` does. */
+  /** Stores the content of a URL or a data URL without reading it into memory. Rejects as `Egress.open` does. */
   async file(url: string, { param, maxBytes, timeoutMs, dataUrls = true }: InputSource): Promise<ArtifactRecord> {
     return await this.unlessDisconnected(async () => {
       const limits = { maxBytes, param };
@@ -93,7 +95,7 @@ export class MediaInputReader {
     });
   }
 
-  /** Stores content that is here. Rejects with `PAYLOAD_TOO_LARGE`. */
+  /** Stores given content. Rejects with `PAYLOAD_TOO_LARGE`. */
   async store(content: ArtifactContent, { maxBytes }: { maxBytes: number }): Promise<ArtifactRecord> {
     return await this.unlessDisconnected(async () => {
       const contentType = 'application/octet-stream';
@@ -119,7 +121,7 @@ export class MediaInputReader {
     });
   }
 
-  /** Reads a stored input as a file of this machine. */
+  /** Provides a stored input as a local file. */
   async withFile<Result>(id: string, use: (path: string) => Promise<Result>): Promise<Result> {
     return await this.unlessDisconnected(() => this.parts.artifacts.withFile(id, use));
   }
@@ -129,7 +131,7 @@ export class MediaInputReader {
     this.stored.length = 0;
   }
 
-  /** Deletes what no job has taken over. */
+  /** Deletes the inputs that no job owns. */
   async release(): Promise<void> {
     await discard(this.parts.artifacts, this.stored.splice(0));
   }
@@ -144,7 +146,7 @@ export class MediaInputReader {
     return (await this.parts.egress.read({ url: source, maxBytes, param, timeoutMs, signal: this.disconnected })).bytes;
   }
 
-  /** Work that the client's disconnection aborted fails with that, whatever it says of its failure. */
+  /** Reports any failure of work that a disconnection aborted as a disconnection. */
   private async unlessDisconnected<Result>(work: () => Promise<Result>): Promise<Result> {
     try {
       return await work();

@@ -11,7 +11,7 @@ function mediaOn({ mediaJobs = {}, artifacts = {}, config = {} }: Record<string,
 }
 
 function setUp() {
-  const stream = Readable.from([Buffer.from('film')], { objectMode: false });
+  const stream = Readable.from([Buffer.from('video')], { objectMode: false });
   const disconnected: string[] = [];
   const record = { contentType: 'video/mp4', bytes: 4 };
   const queued = mediaOn({
@@ -37,7 +37,7 @@ describe('a result that is sent and then deleted', () => {
     await send();
     const chunks: Buffer[] = [];
     for await (const chunk of sent[0] ?? []) chunks.push(chunk as Buffer);
-    expect([Buffer.concat(chunks).toString(), disconnected]).toEqual(['film', ['row', 'artifact']]);
+    expect([Buffer.concat(chunks).toString(), disconnected]).toEqual(['video', ['row', 'artifact']]);
   });
 
   it('leaves no file open, and stays, when its client had disconnected before', async () => {

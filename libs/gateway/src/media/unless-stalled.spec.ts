@@ -6,7 +6,7 @@ async function* source(bytes: number): AsyncGenerator<Buffer> {
 }
 
 describe('unlessStalled', () => {
-  it('cuts off a reader who takes nothing for too long, and nobody else', async () => {
+  it('closes the connection of a client that reads nothing for too long, and no other', async () => {
     vi.useFakeTimers();
     try {
       const cutOff = vi.fn();
@@ -23,7 +23,7 @@ describe('unlessStalled', () => {
     }
   });
 
-  it('hands out small pieces, so that slow is not stalled', async () => {
+  it('writes small pieces, so that a slow client does not count as stalled', async () => {
     const sizes: number[] = [];
     for await (const piece of unlessStalled(source(20_000), 1_000, () => undefined)) sizes.push(piece.length);
     expect(sizes).toEqual([8_192, 8_192, 3_616]);

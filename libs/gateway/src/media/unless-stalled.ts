@@ -1,7 +1,10 @@
-/** Bytes that go out at once: between two of these pieces also a slow reader takes something in time. */
+/** Bytes per write; a slow client still reads this much in time. */
 const pieceBytes = 8 * 1_024;
 
-/** `source`, whose reader is cut off when it takes nothing for `stalledMs`: whoever waits for ever costs a connection. */
+/**
+ * Passes `source` on and calls `cutOff` when the client reads nothing for `stalledMs`, since it would occupy its
+ * connection forever.
+ */
 export async function* unlessStalled(
   source: AsyncIterable<Buffer>,
   stalledMs: number,

@@ -9,17 +9,17 @@ export interface QuotedPayload<Payload extends object> {
 
 /** A payload that may be made cheaper. */
 export interface AffordablePayload<Payload extends object> extends QuotedPayload<Payload> {
-  /** The same request for at most `grantableNano`; null where that pays for nothing. Absent: it cannot be made cheaper. */
+  /** The same request for at most `grantableNano`; null if that pays for nothing. Absent: it cannot be made cheaper. */
   shrink?: (grantableNano: NanoUsd) => QuotedPayload<Payload> | null;
 }
 
-/** The balance can change between a refusal and the smaller request, so it is tried this often. */
+/** The balance can change between a refusal and the smaller request, so admission is tried this often. */
 const maxTries = 4;
 
 /**
- * Admits a payload at its worst case or, where the balance or a limit of the key does not cover that, as much of it as
- * they pay for. Calls `onQuote` with every quote after the ledger saw it. Rejects as `admit` does, with the refusal of
- * the ledger when nothing is affordable.
+ * Admits a payload at its worst case or, if the balance or a limit of the key does not cover that, as much of it as
+ * they cover. Calls `onQuote` with every quote after the ledger saw it. Rejects as `admit` does, with the ledger's
+ * refusal if nothing is affordable.
  */
 export async function admitAffordable<Payload extends object>(
   { payload, amountNano, shrink }: AffordablePayload<Payload>,

@@ -12,7 +12,9 @@ import { StoreBudgets } from './store-budgets.js';
 /** How long a job that has not started, or may start again, waits for its model, in ms: longer than a worker restart. */
 const queuedPatienceMs = 30_000;
 
-/** How long the end of a request waits for the cancellation of its job, in ms; the cancellation goes on after that. */
+/**
+ * How long the end of a request waits for the cancellation of its job, in ms; the cancellation continues after that.
+ */
 const cancelWithinMs = 500;
 
 type EventListener<Event extends ReplyEvent> = (event: Event) => Promise<void> | void;
@@ -26,7 +28,7 @@ export interface StartedJob<Event extends ReplyEvent> {
   follow(onEvent: EventListener<Event>, onRepeat?: () => void): Promise<JobUsage>;
 }
 
-/** A job whose caller waits for it. */
+/** A job whose client waits for it. */
 export interface JobToStart {
   requestId: string;
   modelId: string;
@@ -48,7 +50,7 @@ export class JobRunner {
     @Inject(Logger) private readonly logger: Pick<Logger, 'warn'>,
   ) {}
 
-  /** Rejects with `MODEL_AT_CAPACITY`, `SERVICE_UNAVAILABLE`, or `ReservationRefused` when the caller cannot pay. */
+  /** Rejects with `MODEL_AT_CAPACITY`, `SERVICE_UNAVAILABLE`, or `ReservationRefused` if the account cannot pay. */
   async admit(request: OpenRequest): Promise<void> {
     await this.admission.open(request);
   }

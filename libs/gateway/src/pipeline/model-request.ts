@@ -12,16 +12,16 @@ import type { HttpExchange } from './http-exchange.js';
 import type { JobRunner, StartedJob } from './job-runner.js';
 import { balanceHeaders } from './request-headers.js';
 
-/** What a slice asks the platform to run. */
+/** The job that a slice wants to run. */
 export interface JobOrder<Payload extends object> extends AffordablePayload<Payload> {
   definition: JobDefinition<Payload, object>;
-  /** Ms from now; default: that of the definition's policy. */
+  /** Ms from now; default: the definition's policy. */
   deadlineMs?: number;
-  /** What requests of one conversation have in common. */
+  /** Identifies requests of one conversation. */
   affinity?: () => string;
 }
 
-/** A job that runs, and what was reserved for it. */
+/** A running job and its reservation. */
 export interface PaidJob<Event extends ReplyEvent> extends StartedJob<Event> {
   quote: JobQuote;
 }
@@ -33,7 +33,7 @@ export interface RequestSteps {
   runner: JobRunner;
 }
 
-/** A request whose model is known. Nothing runs before its limits were checked: only `limit` leads to a job. */
+/** A request whose model is known. Only `limit` leads to a job, so nothing runs before its limits were checked. */
 export class ModelRequest {
   private knownPrice: Promise<ModelPrice> | null = null;
 
@@ -47,22 +47,22 @@ export class ModelRequest {
     return this.resolved.manifest;
   }
 
-  /** Throws `MODEL_OFFLINE` where no live worker serves the model. */
+  /** Throws `MODEL_OFFLINE` if no live worker serves the model. */
   requireServed(): void {
     if (!this.resolved.offline) return;
-    throw new PlatformError('MODEL_OFFLINE', `No worker holds the model ${this.manifest.id} at the moment.`, 'model');
+    throw new PlatformError('MODEL_OFFLINE', `No worker serves the model ${this.manifest.id} at the moment.`, 'model');
   }
 
-  /** What the model costs now; looked up once per request. Rejects with `SERVICE_UNAVAILABLE`. */
+  /** Returns the model's current price, looked up once per request. Rejects with `SERVICE_UNAVAILABLE`. */
   price(): Promise<ModelPrice> {
     this.knownPrice ??= this.steps.price(this.manifest.id, this.http.request.id);
     return this.knownPrice;
   }
 
   /**
-   * Holds a valid request to the rate limits of a served model and sets `x-ratelimit-*`. Rejects with `MODEL_OFFLINE`,
-   * `RATE_LIMIT_EXCEEDED`, and with `SERVICE_UNAVAILABLE` when the limits cannot be checked. `needsWorker: false` is for
-   * requests that no worker serves.
+   * Applies the rate limits of a served model to a valid request and sets `x-ratelimit-*`. Rejects with
+   * `MODEL_OFFLINE`, `RATE_LIMIT_EXCEEDED`, or `SERVICE_UNAVAILABLE` if the limits cannot be checked. `needsWorker:
+   * false` is for requests that no worker serves.
    */
   async limit({
     tokens,
@@ -74,7 +74,7 @@ export class ModelRequest {
   }
 }
 
-/** A request within its limits: it may be admitted. Made by `ModelRequest.limit` alone. */
+/** A request within its limits, which may be admitted. Only `ModelRequest.limit` creates it. */
 export class LimitedModelRequest {
   constructor(
     private readonly steps: RequestSteps,
@@ -83,7 +83,7 @@ export class LimitedModelRequest {
     readonly price: ModelPrice,
   ) {}
 
-  /** Tokens the request may use: what it asked for at most. */
+  /** Tokens that the request may use, at most what it asked for. */
   get tokens(): number {
     return this.use.tokens;
   }
@@ -146,7 +146,7 @@ export class LimitedModelRequest {
   }
 }
 
-/** Collects the events of a job; a job that restarts is collected anew. */
+/** Collects the events of a job, from the start again if it restarts. */
 export async function collectEvents<Collector extends { add(event: never): void }>(
   job: StartedJob<ReplyEvent>,
   newCollector: () => Collector,

@@ -17,7 +17,7 @@ interface Scene {
   /** Models reported to the workers as unserved. */
   missedIds?: string[];
   /** Requests that the registry received. */
-  wishes?: ResolveRequest[];
+  requests?: ResolveRequest[];
 }
 
 function resolverOn({
@@ -26,10 +26,10 @@ function resolverOn({
   offline = false,
   disabled = false,
   missedIds = [],
-  wishes = [],
+  requests = [],
 }: Scene): ModelResolver {
   const resolved = { manifest: { id: 'tiny', type: 'text', privacy: 'anonymized' }, offline, disabled };
-  const registry = { resolve: (options: ResolveRequest) => (wishes.push(options), Promise.resolve(resolved)) };
+  const registry = { resolve: (options: ResolveRequest) => (requests.push(options), Promise.resolve(resolved)) };
   const transport = { placements: { reportUnserved: (modelId: string) => missedIds.push(modelId) } };
   return new ModelResolver(
     registry as unknown as ModelRegistryService,
@@ -40,13 +40,13 @@ function resolverOn({
   );
 }
 
-const nobody = { headers: {}, caller: null };
+const anonymous = { headers: {}, caller: null };
 
 /** Returns what the routes ask the registry under a configuration. */
 async function asked(config: Partial<ApiConfig>, headers: Record<string, string> = {}): Promise<ResolveRequest> {
-  const wishes: ResolveRequest[] = [];
-  await resolverOn({ config, wishes }).resolve('tiny', 'text', { headers, caller: null });
-  return wishes[0] ?? expect.fail('the registry received no request');
+  const requests: ResolveRequest[] = [];
+  await resolverOn({ config, requests }).resolve('tiny', 'text', { headers, caller: null });
+  return requests[0] ?? expect.fail('the registry received no request');
 }
 
 describe('the registry request of a route', () => {
@@ -71,7 +71,7 @@ describe('a model without a replica', () => {
     [false, /^(?!.*model="tiny")/s],
   ])('is recorded for the autoscaler and reported to the workers: %s', async (offline, expected) => {
     const [metrics, missedIds] = [metricsOf(), []];
-    await resolverOn({ metrics, offline, missedIds }).resolve('tiny', 'text', nobody);
+    await resolverOn({ metrics, offline, missedIds }).resolve('tiny', 'text', anonymous);
     expect(await metrics.render()).toMatch(expected);
     expect(missedIds).toEqual(offline ? ['tiny'] : []);
   });
@@ -79,7 +79,7 @@ describe('a model without a replica', () => {
 
 it('does not report a model that the operator took offline', async () => {
   const [metrics, missedIds] = [metricsOf(), []];
-  await resolverOn({ metrics, offline: true, disabled: true, missedIds }).resolve('tiny', 'text', nobody);
+  await resolverOn({ metrics, offline: true, disabled: true, missedIds }).resolve('tiny', 'text', anonymous);
   expect(await metrics.render()).not.toMatch(missed);
   expect(missedIds).toEqual([]);
 });
@@ -101,6 +101,6 @@ describe('a model that is not private', () => {
 
   it('is available to all other keys', async () => {
     expect(await ask('ALL')).toMatchObject({ manifest: { id: 'tiny' } });
-    expect(await resolverOn({}).resolve('tiny', 'text', nobody)).toMatchObject({ manifest: { id: 'tiny' } });
+    expect(await resolverOn({}).resolve('tiny', 'text', anonymous)).toMatchObject({ manifest: { id: 'tiny' } });
   });
 });

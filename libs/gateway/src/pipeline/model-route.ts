@@ -12,13 +12,13 @@ import {
 interface ModelRouteOptions {
   /** The route takes forms. */
   multipart?: MultipartLimits;
-  /** The response of a route that only queues a job, made again from the job. */
+  /** Builds the response of a route that only queues a job from the job. */
   responseOfJob?: ResponseOfJob;
   /** The route runs no job, so it costs nothing. */
   free?: true;
 }
 
-/** A route that runs a model: billed, held to the limits of the model, and described by its document. */
+/** A route that runs a model: billed, limited by its model and documented. */
 export function ModelRoute(document: DocumentedRoute, options: ModelRouteOptions = {}): MethodDecorator {
   const { multipart, responseOfJob, free } = options;
   return applyDecorators(

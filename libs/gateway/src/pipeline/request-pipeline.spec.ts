@@ -15,7 +15,7 @@ interface Scene {
   /** Models by type; every other name is unknown. */
   known?: Partial<Record<ModelType, string[]>>;
   limitRefusal?: PlatformError;
-  /** What admission says to each try; null admits. */
+  /** The result of each admission; null admits. */
   refusals?: (PlatformError | null)[];
 }
 
@@ -70,7 +70,7 @@ function exchangeOf() {
 const definition = { modality: 'chat', policy: { deadlineMs: 1_000 } } as never;
 const media = { delivery: 'inline', inputArtifacts: [] } as const;
 
-/** Queues a job the whole way. */
+/** Takes a request through the pipeline and queues a job. */
 async function queue(scene: Scene, name: ModelName = { name: 'm', type: 'text' }, shrink?: () => never) {
   const { pipeline, steps, admitted } = pipelineOn(scene);
   const { reply, sent } = exchangeOf();
@@ -86,7 +86,7 @@ async function queue(scene: Scene, name: ModelName = { name: 'm', type: 'text' }
 }
 
 describe('a request', () => {
-  it('passes every step in order and is answered with what its handler returns', async () => {
+  it('passes every stage in order and sends what its handler returns', async () => {
     const { ended, steps, admitted, sent } = await queue({});
     expect(ended).toBeNull();
     expect(steps).toEqual(['resolve text m', 'limit', 'price', 'admit']);
@@ -95,14 +95,14 @@ describe('a request', () => {
     expect(sent.headers).toMatchObject({ 'x-service-model-id': 'm', 'x-ratelimit-limit-requests': '1' });
   });
 
-  it('is admitted neither beyond its limits nor for a model that no worker serves', async () => {
+  it('is not admitted beyond its limits or for a model that no worker serves', async () => {
     const limitRefusal = new PlatformError('RATE_LIMIT_EXCEEDED', 'Too many.');
     expect(await queue({ limitRefusal })).toMatchObject({ ended: 'RATE_LIMIT_EXCEEDED', admitted: [] });
     const offline = await queue({ offline: true });
     expect(offline).toMatchObject({ ended: 'MODEL_OFFLINE', steps: ['resolve text m'] });
   });
 
-  it('means the default model where it names none, and where an unknown name may mean it', async () => {
+  it('uses the default model without a name, and for an unknown name if allowed', async () => {
     expect((await queue({}, { name: undefined, type: 'text' })).steps[0]).toBe('resolve text default');
     expect(await queue({}, { name: 'gpt', type: 'text' })).toMatchObject({ ended: 'MODEL_NOT_FOUND' });
     const lenient = await queue({}, { name: 'gpt', type: 'text', unknownIsDefault: true });
@@ -115,7 +115,7 @@ describe('a request', () => {
     expect([ended, ...steps.slice(0, 2)]).toEqual([null, 'resolve music voice', 'resolve tts voice']);
   });
 
-  it('is made smaller until the balance covers it', async () => {
+  it('is reduced until the balance covers it', async () => {
     const refused = new ReservationRefused('insufficient_balance', 10n);
     const shrink = (grantableNano: bigint) => ({ payload: { size: 1 }, amountNano: grantableNano });
     const { ended, admitted } = await queue({ refusals: [refused] }, undefined, shrink as never);
@@ -126,7 +126,7 @@ describe('a request', () => {
 });
 
 describe('a handler', () => {
-  it('sends nothing when the client disconnected, and cleans up either way', async () => {
+  it('sends nothing to a disconnected client, and always cleans up', async () => {
     for (const error of [new ClientDisconnectedError(), new PlatformError('INVALID_REQUEST', 'No.')]) {
       const { reply, sent } = exchangeOf();
       const cleaned: string[] = [];

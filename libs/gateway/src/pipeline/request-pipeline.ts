@@ -18,25 +18,25 @@ import { modelHeaders } from './request-headers.js';
 import { StoreBudgets } from './store-budgets.js';
 import { type EventPresenter, streamEvents } from './stream-events.js';
 
-/** Trait of the model for requests that name none. */
+/** Trait of the default model. */
 const defaultTrait = 'default';
 
 /** How a request names its model. */
 export interface ModelName {
   /** Absent: the default model of the type. */
   name: string | null | undefined;
-  /** Of several types, the first that knows the name. */
+  /** Of several types, the first that has the name. */
   type: ModelType | readonly [ModelType, ...ModelType[]];
-  /** An unknown name means the default model too: clients of OpenAI send the names of OpenAI's models. */
+  /** An unknown name also selects the default model: OpenAI clients send OpenAI's model names. */
   unknownIsDefault?: boolean;
 }
 
 const otherType: readonly string[] = ['MODEL_NOT_FOUND', 'INVALID_MODEL'];
 
 /**
- * The path of every inference request: resolve the model, check that it is served, hold the request to its limits,
- * reserve its worst case, admit its job, and relay the events. A controller opens a request with `open` and gets each
- * further stage from the one before: `ModelRequest`, `LimitedModelRequest`, `PaidJob`.
+ * The path of every inference request: resolve the model, check that it is served, apply its limits, reserve its worst
+ * case, admit its job, and relay the events. A controller opens a request with `open` and gets each further stage from
+ * the one before: `ModelRequest`, `LimitedModelRequest`, `PaidJob`.
  */
 @Injectable()
 export class RequestPipeline {
@@ -50,8 +50,8 @@ export class RequestPipeline {
   ) {}
 
   /**
-   * Runs a handler and sends what it resolves to with status 200, unless it sent a response itself. When the client
-   * disconnected, nothing is sent.
+   * Runs a handler and sends its result with status 200, unless the handler sent a response itself or the client
+   * disconnected.
    */
   async handle(reply: FastifyReply, work: (http: HttpExchange) => Promise<unknown>): Promise<void> {
     const http = new HttpExchange(reply);
@@ -85,12 +85,12 @@ export class RequestPipeline {
     return new ModelRequest(steps, http, resolved);
   }
 
-  /** Holds a request to the limits of a model. Rejects with `RATE_LIMIT_EXCEEDED` and `SERVICE_UNAVAILABLE`. */
+  /** Applies the limits of a model to a request. Rejects with `RATE_LIMIT_EXCEEDED` and `SERVICE_UNAVAILABLE`. */
   limit(http: Pick<HttpExchange, 'request' | 'reply'>, demand: ModelDemand): Promise<AdmittedUse> {
     return applyModelLimit({ limiter: this.limiter, budgets: this.budgets }, http, demand);
   }
 
-  /** Sends a job as server-sent events. Rejects while nothing was sent. */
+  /** Sends a job as server-sent events. Rejects only while nothing was sent. */
   async stream<Event extends ReplyEvent>(
     { reply }: HttpExchange,
     job: StartedJob<Event>,

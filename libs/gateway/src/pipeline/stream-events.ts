@@ -9,13 +9,13 @@ import { ClientDisconnectedError } from './job-stream.js';
 /** Turns the events of a job into the JSON of server-sent events. */
 export interface EventPresenter<Event extends ReplyEvent> {
   present(event: Event): string[];
-  /** What follows the last event, before `[DONE]`. */
+  /** The chunks after the last event, before `[DONE]`. */
   finish(usage: JobUsage): string[];
 }
 
 /**
- * Sends a job as server-sent events that end with `[DONE]` or with an error frame. Rejects only while nothing was sent:
- * then the error is still the HTTP response.
+ * Sends a job as server-sent events that end with `[DONE]` or with an error frame. Rejects only while nothing was sent,
+ * so that the error becomes the HTTP response.
  */
 export async function streamEvents<Event extends ReplyEvent>(
   reply: FastifyReply,
@@ -26,7 +26,7 @@ export async function streamEvents<Event extends ReplyEvent>(
   const writer = new SseWriter(reply, options);
   const send = async (frames: string[]): Promise<void> => {
     if (frames.length === 0) return;
-    // The connection of a client that reads nothing was closed: it counts as disconnected.
+    // The connection of a client that reads nothing was closed; it counts as disconnected.
     if ((await writer.write(frames.map(sseData).join(''))) !== 'written') throw new ClientDisconnectedError();
   };
   writer.startKeepAlive();

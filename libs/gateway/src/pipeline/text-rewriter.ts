@@ -6,17 +6,20 @@ export interface RewriteOptions {
   /** What to do with the text. */
   instruction: string;
   caller: Caller;
-  /** Of the request: they name the models that its caller may use. */
+  /** The request's headers, which select the models that its client may use. */
   headers: ModelRequester['headers'];
   /** The client's connection. */
   disconnected: AbortSignal;
   deadlineMs: number;
-  /** What the balance must cover meanwhile: the rewriting is charged with the work it is for. */
+  /** Amount that the balance must cover; the rewriting is charged with the request it is for. */
   reservedNano: NanoUsd;
 }
 
-/** Rewrites texts with the default chat model. Abstract: one slice needs it, and only the api process knows another. */
+/**
+ * Rewrites texts with the default chat model. Abstract, because the slice that uses it may not depend on the chat
+ * slice.
+ */
 export abstract class TextRewriter {
-  /** Null when no such model is served or anything fails; never rejects. It costs nothing by itself. */
+  /** Returns null if no such model is served or anything fails; never rejects. It is not charged by itself. */
   abstract rewrite(text: string, options: RewriteOptions): Promise<string | null>;
 }

@@ -10,3 +10,16 @@ export { noCapabilities, quantizations, reasoningEfforts } from './capabilities.
 export { modelIdPattern } from './manifest.schema.js';
 export { type Price, priceAt, type Pricing } from './pricing.js';
 export { parseManifest, readStoredManifest, validateManifest } from './parse-manifest.js';
+export type {
+  EmbeddingMembersSchema as EmbeddingMembers,
+  MusicMembersSchema as MusicMembers,
+  SpeechMembersSchema as SpeechMembers,
+  VideoConsentSchema as VideoConsent,
+  VideoMembersSchema as VideoMembers,
+  VoiceCloningSchema as VoiceCloning,
+} from './kind-members.schema.js';
+export type {
+  ImageConstraintsSchema as ImageConstraints,
+  InpaintConstraintsSchema as InpaintConstraints,
+  VideoConstraintsSchema as VideoConstraints,
+} from './constraints.schema.js';

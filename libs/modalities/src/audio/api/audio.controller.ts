@@ -1,5 +1,6 @@
 import { Controller, Inject, Post, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
+import { displayNanos } from '#common';
 import { ModelRoute, QueuedMedia, RequestPipeline } from '#gateway';
 import { MediaTools, needsFfmpeg } from '#media';
 import { ApiConfig } from '#platform/config';
@@ -14,7 +15,7 @@ import {
 import { audioDocuments as documents } from './audio.document.js';
 import { audioTypes } from './audio.model.js';
 import { normalizeAudio, quotedUnits, sizeOfAudio, sizeOfQuote } from './audio.normalizer.js';
-import { presentQueued, presentQuote } from './audio.presenter.js';
+import { presentQueued } from './audio.presenter.js';
 
 @Controller('audio')
 export class AudioController {
@@ -33,7 +34,7 @@ export class AudioController {
       const opened = await this.pipeline.open(http, { name: wire.model, type: audioTypes });
       const size = sizeOfQuote(wire, opened.manifest);
       const pricing = (await opened.price()).pricing;
-      return presentQuote(quoteAudio(quotedUnits(pricing, size), pricing));
+      return { quote: displayNanos(quoteAudio(quotedUnits(pricing, size), pricing)) };
     });
   }
 

@@ -15,21 +15,21 @@ import {
 const poll = { model: 'kokoro-82m', queue_id: '0b7fe1b6-6a3a-4dc1-9d0e-2f7dd9a8f1c0' };
 const tags = ['Audio'];
 
-/** A speech example and one of music. */
+/** An example of speech and one of music. */
 function examples(summary: string, value: object, music?: object): DocumentedRoute['examples'] {
   return { usual: { summary, value }, ...(music && { music: { summary: 'Of music', value: music } }) };
 }
 
-/** What the document says of the routes of queued audio. */
+/** OpenAPI documents of the queued audio routes. */
 export const audioDocuments = {
   quote: {
     tags,
     operationId: 'quoteAudio',
-    summary: 'Ask what queued sound costs',
-    description: 'The price of a job, now. It needs no key.',
+    summary: 'Quote queued audio',
+    description: 'The current price of a job. It needs no key.',
     body: QuoteAudioRequest,
     examples: examples(
-      'Ask what queued sound costs',
+      'Quote queued audio',
       { model: 'kokoro-82m', character_count: 12_000 },
       { model: 'composer', duration_seconds: 20 },
     ),
@@ -40,11 +40,11 @@ export const audioDocuments = {
   queue: {
     tags,
     operationId: 'queueAudio',
-    summary: 'Have a long text read, or music made',
-    description: 'Takes the job in and answers at once; `/audio/retrieve` tells how it is doing.',
+    summary: 'Queue a long text or music',
+    description: 'Queues the job and responds at once; `/audio/retrieve` reports its progress.',
     body: QueueAudioRequest,
     examples: examples(
-      'Have a long text read, or music made',
+      'Queue a long text or music',
       {
         model: 'kokoro-82m',
         prompt: 'Chapter one.\n\nIt was a quiet morning.\n\n---\n\nChapter two.\n\nThen the rain came.',
@@ -52,19 +52,19 @@ export const audioDocuments = {
       },
       { model: 'composer', prompt: 'slow jazz with a soft piano', duration_seconds: 20, seed: 7 },
     ),
-    responses: { 200: { description: 'The job is in.', json: AudioQueueResponse } },
+    responses: { 200: { description: 'The job is queued.', json: AudioQueueResponse } },
     errors: [400, 401, 402, 403, 404, 413, 422, 429, 500, 503],
   },
   retrieve: {
     tags,
     operationId: 'retrieveAudio',
-    summary: 'Ask for queued sound',
-    description: 'How the job is doing, or the sound. Ask every 5 seconds or so.',
+    summary: 'Retrieve queued audio',
+    description: 'The progress of the job, or the audio. Poll about every 5 seconds.',
     body: RetrieveAudioRequest,
-    examples: examples('Ask for queued sound', poll),
+    examples: examples('Retrieve queued audio', poll),
     responses: {
       200: {
-        description: 'JSON while it runs, then the sound.',
+        description: 'JSON while it runs, then the audio.',
         json: AudioStatusResponse,
         content: { 'audio/mpeg': binaryContent, 'audio/wav': binaryContent, 'audio/flac': binaryContent },
       },
@@ -74,11 +74,11 @@ export const audioDocuments = {
   complete: {
     tags,
     operationId: 'completeAudio',
-    summary: 'Delete queued sound',
-    description: 'Deletes the result of a job that has ended. A running job goes on, and the answer is false.',
+    summary: 'Delete queued audio',
+    description: 'Deletes the result of a job that has ended. A running job continues, and `success` is false.',
     body: CompleteAudioRequest,
-    examples: examples('Delete queued sound', poll),
-    responses: { 200: { description: 'Whether it is deleted.', json: AudioCompleteResponse } },
+    examples: examples('Delete queued audio', poll),
+    responses: { 200: { description: 'Whether it was deleted.', json: AudioCompleteResponse } },
     errors: [400, 401, 402, 403, 404, 429, 500, 503],
   },
 } satisfies Record<string, DocumentedRoute>;

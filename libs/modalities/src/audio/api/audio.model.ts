@@ -1,10 +1,10 @@
-import type { ModelManifest } from '#model-registry/manifest';
+import type { ModelManifest, SpeechMembers } from '#model-registry/manifest';
 import { type LongAudioFormat, longAudioFormats, usualPromptCharacters } from '../contract/index.js';
 
-/** Kinds of models that have queued sound: songs and effects, and voices for long texts. */
+/** Types of models that make queued audio: music and effects, and voices for long texts. */
 export const audioTypes = ['music', 'tts'] as const;
 
-/** What a manifest says of long texts. */
+/** What a manifest says about long texts. */
 export interface LongSpeechModel {
   id: string;
   voices: readonly string[];
@@ -12,30 +12,18 @@ export interface LongSpeechModel {
   format: LongAudioFormat;
 }
 
-interface Members {
-  voices?: string[];
-  supported_formats?: string[];
-  default_format?: string;
-  prompt_character_limit?: number;
-}
-
-/** What a manifest of type `tts` says of long texts. */
+/** Reads what a manifest of type `tts` says about long texts. */
 export function longSpeechModel({ id, kindMembers }: ModelManifest): LongSpeechModel {
-  const members = (kindMembers ?? {}) as Members;
-  const { voices = [], prompt_character_limit: limit } = members;
-  return {
-    id,
-    voices,
-    promptCharacters: limit ?? usualPromptCharacters,
-    format: longAudioFormatOf(members),
-  };
+  const members = (kindMembers ?? {}) as SpeechMembers;
+  const { voices = [], prompt_character_limit: promptCharacters = usualPromptCharacters } = members;
+  return { id, voices, promptCharacters, format: longAudioFormatOf(members) };
 }
 
-/** The model's usual format, or the first of its formats that results may have. */
+/** Returns the model's default format, or the first of its formats that results support. */
 export function longAudioFormatOf({
   supported_formats: named,
   default_format: usual,
-}: Pick<Members, 'supported_formats' | 'default_format'>): LongAudioFormat {
+}: Pick<SpeechMembers, 'supported_formats' | 'default_format'>): LongAudioFormat {
   const formats = longAudioFormats.filter((format) => named?.includes(format) ?? true);
   return formats.find((format) => format === usual) ?? formats[0] ?? 'mp3';
 }

@@ -1,4 +1,5 @@
 import { charactersOf } from '#common';
+import { checkLength, checkOneOf, fieldNotTaken } from '#gateway';
 import type { ModelManifest, Pricing } from '#model-registry/manifest';
 import { fieldFault, isGiven } from '#platform/http';
 import type { AudioJobPayload } from '../contract/audio.job.js';
@@ -8,7 +9,7 @@ import { longSpeechModel, type LongSpeechModel } from './audio.model.js';
 import { musicModel } from './music.model.js';
 import { normalizeMusic, secondsOfMusic } from './music.normalizer.js';
 
-/** Fields for songs: a voice that reads a text has no use for them. */
+/** Fields for songs, which models that read a text do not take. */
 const songFields = [
   'lyrics_prompt',
   'lyrics_optimizer',
@@ -18,25 +19,21 @@ const songFields = [
   'seed',
 ] as const;
 
-/** The voice of callers who name none, where a model has it (contract 6.1). */
+/** Default voice, if the model has it. */
 const usualVoice = 'af_sky';
 
-/** Throws `INVALID_REQUEST` naming the field that the model cannot fulfil. What it costs is not known here. */
+/** Throws `INVALID_REQUEST` naming the field that the model cannot fulfil. Prices are checked elsewhere. */
 export function normalizeLongSpeech(wire: QueueAudioRequest, model: LongSpeechModel): Omit<AudioJobPayload, 'units'> {
-  const foreign = songFields.find((field) => wire[field] !== undefined && wire[field] !== null);
-  if (foreign !== undefined) throw fieldFault(`${foreign} is not taken by the model ${model.id}`, foreign, 'custom');
+  const foreign = songFields.find((field) => isGiven(wire[field]));
+  if (foreign !== undefined) throw fieldNotTaken(foreign, model);
   const { prompt: text } = wire;
-  if (charactersOf(text) > model.promptCharacters) {
-    throw fieldFault(`prompt may have ${model.promptCharacters} characters with this model`, 'prompt', 'too_big');
-  }
-  const voice = wire.voice ?? (model.voices.includes(usualVoice) ? usualVoice : model.voices[0]);
-  if (voice === undefined || !model.voices.includes(voice)) {
-    throw fieldFault(`voice must be one of: ${model.voices.join(', ')}`, 'voice', 'invalid_enum_value');
-  }
+  checkLength('prompt', text, model.promptCharacters);
+  const voice = wire.voice ?? (model.voices.includes(usualVoice) ? usualVoice : (model.voices[0] ?? ''));
+  checkOneOf('voice', voice, model.voices);
   return { text, voice, speed: wire.speed ?? 1, language: wire.language_code ?? null, format: model.format };
 }
 
-/** What a request asks of its model, music or a voice. Throws `INVALID_REQUEST` naming the field at fault. */
+/** Normalizes a request for music or speech. Throws `INVALID_REQUEST` naming the invalid field. */
 export function normalizeAudio(wire: QueueAudioRequest, manifest: ModelManifest): Omit<AudioJobPayload, 'units'> {
   if (manifest.type === 'music') return normalizeMusic(wire, musicModel(manifest));
   return normalizeLongSpeech(wire, longSpeechModel(manifest));
@@ -46,14 +43,14 @@ export function sizeOfAudio({ text, music }: Omit<AudioJobPayload, 'units'>): Au
   return { characters: charactersOf(text), seconds: music?.seconds ?? null };
 }
 
-/** Music has a length even where none is named; a text has the one that it takes to say it. */
+/** Music has a default length; the length of speech depends on its text. */
 export function sizeOfQuote(wire: QuoteAudioRequest, manifest: ModelManifest): AudioSize {
   const { duration_seconds: given, character_count: characters } = wire;
   const seconds = manifest.type === 'music' ? secondsOfMusic(given, musicModel(manifest)) : given;
   return { characters: characters ?? null, seconds: isGiven(seconds) ? Number(seconds) : null };
 }
 
-/** What a job of this size uses. Throws `INVALID_REQUEST` naming the field that its price depends on. */
+/** Returns what a job of this size uses. Throws `INVALID_REQUEST` naming the field that the price depends on. */
 export function quotedUnits(pricing: Pricing | null, size: AudioSize): AudioUnits {
   const units = unitsOfAudio(pricing, size);
   if (typeof units !== 'string') return units;

@@ -1,34 +1,22 @@
 import { PlatformError } from '#common';
-import type { ModelManifest } from '#model-registry/manifest';
+import type { ModelManifest, MusicMembers } from '#model-registry/manifest';
 import type { LongAudioFormat } from '../contract/index.js';
 import { longAudioFormatOf } from './audio.model.js';
 
-/** What a manifest of type `music` says of itself. */
+/** What a manifest of type `music` says. */
 export interface MusicModel {
   id: string;
   /** Code points of a prompt. */
   promptCharacters: { min: number; max: number };
-  /** Lengths that callers may choose, in whole seconds; null: they have no choice. */
+  /** Lengths that clients may choose, in whole seconds; null without a choice. */
   choice: { options: readonly number[]; min: number; max: number } | null;
-  /** Length where none is chosen, in whole seconds. */
+  /** Default length, in whole seconds. */
   usualSeconds: number;
   takesInstrumental: boolean;
   format: LongAudioFormat;
 }
 
-interface Members {
-  supports_force_instrumental?: boolean;
-  duration_options?: number[];
-  min_duration?: number;
-  max_duration?: number;
-  default_duration?: number;
-  supported_formats?: string[];
-  default_format?: string;
-  prompt_character_limit?: number;
-  min_prompt_length?: number;
-}
-
-/** Families that make music, and the longest piece of each in seconds where a manifest says nothing. */
+/** Families that make music, and the longest piece of each in seconds unless the manifest sets one. */
 const longestPieces: Readonly<Record<string, number>> = { musicgen: 30 };
 
 const usualSeconds = 10;
@@ -38,7 +26,7 @@ const usualPromptCharacters = 1_000;
 export function musicModel({ id, family, familyOptions, kindMembers }: ModelManifest): MusicModel {
   const longest = longestPieces[family];
   if (longest === undefined) throw new PlatformError('INVALID_MODEL', `The model ${id} makes no music.`, 'model');
-  const members = (kindMembers ?? {}) as Members;
+  const members = (kindMembers ?? {}) as MusicMembers;
   const possible = Math.floor(Number(familyOptions?.maxSeconds ?? longest));
   const max = Math.min(possible, Math.floor(members.max_duration ?? possible));
   const min = Math.max(1, Math.ceil(members.min_duration ?? 1));

@@ -22,7 +22,7 @@ function modelOf(kindMembers: Record<string, unknown>, familyOptions: Record<str
 const model = modelOf({ min_duration: 2, max_duration: 20, default_duration: 8, min_prompt_length: 3 });
 
 describe('a request for music', () => {
-  it('has the length and the seed that were asked for, or the usual length and a seed of its own', () => {
+  it('has the requested length and seed, or the default length and a random seed', () => {
     expect(normalizeMusic(wire({ duration_seconds: '12', seed: 5 }), model)).toEqual({
       text: 'slow jazz',
       voice: null,
@@ -55,14 +55,14 @@ describe('a request for music', () => {
     );
   });
 
-  it('may ask for no singing where the model says so', () => {
+  it('may ask for instrumental music if the model supports it', () => {
     const instrumental = modelOf({ supports_force_instrumental: true });
     expect(normalizeMusic(wire({ force_instrumental: true }), instrumental).music?.seconds).toBe(10);
   });
 });
 
 describe('the lengths of a model', () => {
-  it('are those it lists, as far as its family reaches', () => {
+  it('are those it lists, within the limit of its family', () => {
     const listed = modelOf({ duration_options: [15, 30, 60] });
     expect(secondsOfMusic(null, listed)).toBe(15);
     expect(secondsOfMusic(30, listed)).toBe(30);
@@ -70,12 +70,12 @@ describe('the lengths of a model', () => {
     expect(secondsOfMusic(60, modelOf({ max_duration: 60 }, { maxSeconds: 90 }))).toBe(60);
   });
 
-  it('are no choice of callers where it names none', () => {
+  it('cannot be chosen if the model lists none', () => {
     expect(secondsOfMusic(undefined, modelOf({ default_duration: 12 }))).toBe(12);
     expect(() => secondsOfMusic(12, modelOf({ default_duration: 12 }))).toThrow('not taken');
   });
 
-  it('are none for a family that makes no music', () => {
+  it('do not exist for a family that makes no music', () => {
     expect(() => musicModel(manifestOf({ family: 'decoder' }))).toThrow(
       expect.objectContaining({ code: 'INVALID_MODEL' }),
     );

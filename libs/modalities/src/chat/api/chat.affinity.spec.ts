@@ -30,23 +30,23 @@ describe('affinityOf', () => {
     expect(affinityOf(turns(`${long}!`, 'Why is the sky blue?'))?.()).not.toBe(first);
   });
 
-  it('is the caller\u2019s own key where there is one, whatever the messages say', () => {
+  it('is the client’s own key if it sends one, whatever the messages say', () => {
     const short = chat([{ role: 'user', content: 'Hi' }], 'tenant-7');
     expect(affinityOf(short)?.()).toBe(affinityOf({ ...turns(long, 'Hello'), promptCacheKey: 'tenant-7' })?.());
     expect(affinityOf({ ...short, promptCacheKey: 'tenant-8' })?.()).not.toBe(affinityOf(short)?.());
   });
 
-  it('is nothing for short prompts, and for those with an empty key', () => {
+  it('is undefined for short prompts and for those with an empty key', () => {
     expect(affinityOf(chat([{ role: 'user', content: 'Hi' }]))).toBeUndefined();
     expect(affinityOf(chat([{ role: 'user', content: 'Hi' }], ''))).toBeUndefined();
   });
 
-  it('looks at a bounded part of a message', () => {
+  it('uses a bounded part of a message', () => {
     const limitConfig = 'x'.repeat(1_000_000);
     expect(affinityOf(turns(limitConfig, 'Sum it up.'))?.().length).toBeLessThan(10_000);
   });
 
-  it('takes the first message where the user has said nothing', () => {
+  it('uses the first message if there is no user message', () => {
     const system: ChatJobMessage = { role: 'system', content: long };
     expect(affinityOf(chat([system, { role: 'assistant', content: 'a' }]))?.()).toBe(affinityOf(chat([system]))?.());
   });

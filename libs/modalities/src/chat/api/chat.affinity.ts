@@ -1,14 +1,14 @@
 import type { ChatJobMessage, ChatJobPayload } from '../contract/chat.job.js';
 
-/** Shorter prompts are computed sooner than they are routed, in characters of all messages. */
+/** Prompts below this many characters in all messages cost less to compute than to route. */
 const shortestPrompt = 512;
 
-/** Of each message that counts, no more than this is looked at, in characters. */
+/** Maximum characters used of each message. */
 const maxCharacters = 4_096;
 
 /**
- * What all turns of a conversation have in common: the caller's `prompt_cache_key`, else the system message and the
- * first thing the user said. Undefined for prompts that are not worth a way of their own.
+ * Returns what all turns of a conversation share: the client's `prompt_cache_key`, otherwise the system message and the
+ * first user message. Undefined for prompts that are not worth routing.
  */
 export function affinityOf({ messages, promptCacheKey }: ChatJobPayload): (() => string) | undefined {
   if (promptCacheKey !== undefined && promptCacheKey !== '') return () => `key ${promptCacheKey}`;

@@ -50,7 +50,7 @@ export class ChatController {
         return await this.pipeline.stream(http, job, new ChatChunkPresenter(head, includeUsage));
       }
       const { collected, usage } = await collectEvents(job, () => new ChatCompletionCollector(head));
-      return collected.answer(usage);
+      return collected.completion(usage);
     });
   }
 }

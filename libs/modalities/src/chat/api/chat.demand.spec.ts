@@ -7,15 +7,15 @@ const reach = { contextLength: 4_096, maxCompletionTokens: 1_000 };
 const chat = plainChat({ n: 2 });
 const { promptTokens } = boundChat(chat, reach);
 
-describe('what a chat asks of a token limit', () => {
-  it('is its worst case, and a token per choice where the caller left the output to us', () => {
+describe('the tokens that a chat reserves of its limit', () => {
+  it('are its worst case, or one token per choice if the client set no output bound', () => {
     expect(chatDemand({ payload: chat, boundsOutput: false }, reach)).toEqual({
       min: promptTokens + 2,
       max: promptTokens + 2_000,
     });
   });
 
-  it('is the worst case alone where the caller has named a bound', () => {
+  it('are only the worst case if the client set a bound', () => {
     const max = promptTokens + 2 * 300;
     expect(chatDemand({ payload: { ...chat, maxTokens: 300 }, boundsOutput: true }, reach)).toEqual({
       min: max,
@@ -23,7 +23,7 @@ describe('what a chat asks of a token limit', () => {
     });
   });
 
-  it('is kept by lowering the output bound, never by more than needed', () => {
+  it('are met by lowering the output bound no more than needed', () => {
     for (const tokens of [promptTokens + 2, promptTokens + 3, promptTokens + 777, promptTokens + 1_999]) {
       const held = boundChatToTokens(chat, reach, tokens);
       const { max } = chatDemand({ payload: held, boundsOutput: true }, reach);

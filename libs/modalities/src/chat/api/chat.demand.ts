@@ -3,8 +3,7 @@ import type { NormalizedChat } from './chat.normalizer.js';
 import { boundChat, type ChatBounds } from '../contract/chat.meter.js';
 
 /**
- * What a chat asks of a token limit: the most it can use. A caller who has named no bound of the output leaves it to
- * us, down to a token per choice.
+ * Returns the tokens that a chat can use. Without an output bound from the client, the minimum is one token per choice.
  */
 export function chatDemand(
   { payload, boundsOutput }: Pick<NormalizedChat, 'payload' | 'boundsOutput'>,
@@ -15,7 +14,7 @@ export function chatDemand(
   return { min: boundsOutput ? max : promptTokens + payload.n, max };
 }
 
-/** The same chat with its output bound so low that it cannot use more than `tokens`, which is its `least` or more. */
+/** Lowers the output bound of a chat so that it uses at most `tokens`, which is its `min` or more. */
 export function boundChatToTokens(payload: ChatJobPayload, reach: ChatBounds, tokens: number): ChatJobPayload {
   const { promptTokens, completionTokens } = boundChat(payload, reach);
   if (promptTokens + completionTokens <= tokens) return payload;

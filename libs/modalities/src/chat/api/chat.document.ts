@@ -10,15 +10,15 @@ const streamExample = [
   '',
 ].join('\n\n');
 
-/** What the document says of `POST /chat/completions`. */
+/** OpenAPI document of `POST /chat/completions`. */
 export const chatDocument: DocumentedRoute = {
   tags: ['Chat'],
   operationId: 'createChatCompletion',
-  summary: 'Answer a conversation',
+  summary: 'Complete a conversation',
   description: 'The next message of a conversation, whole or as server-sent events ending with `[DONE]`.',
   body: ChatCompletionRequest,
   examples: {
-    plain: { summary: 'One answer', value: { model: 'default', messages } },
+    plain: { summary: 'One completion', value: { model: 'default', messages } },
     stream: {
       summary: 'A stream with usage',
       value: {
@@ -33,7 +33,7 @@ export const chatDocument: DocumentedRoute = {
   },
   responses: {
     200: {
-      description: 'The answer; with `stream`, its chunks.',
+      description: 'The completion; with `stream`, its chunks.',
       json: ChatCompletionResponse,
       content: { 'text/event-stream': { schema: { type: 'string' }, example: streamExample } },
     },

@@ -20,13 +20,13 @@ import { affordableChat, chatCost } from '../contract/chat.meter.js';
 const pricing: Pricing = { input: { usd: 10, diem: 10 }, output: { usd: 20, diem: 20 } };
 const payload = plainChat();
 
-/** What the driver was asked. */
+/** Statements sent to the driver. */
 function textOf(statement: unknown): string {
   return typeof statement === 'string' ? statement : ((statement as { text?: string }).text ?? '');
 }
 
-/** The money path of a chat: what the api and ops do, without the queue between them. */
-describe('the money of a chat', () => {
+/** The billing of a chat in the api and ops processes, without the queue between them. */
+describe('the billing of a chat', () => {
   let database: TestDatabase;
   let prisma: PrismaService;
   let accounts: AccountsService;
@@ -117,7 +117,7 @@ describe('the money of a chat', () => {
       ...closing,
     });
 
-  it('counts what it reserves, charges and gives back, once it is committed', async () => {
+  it('counts what it reserves, charges and refunds once it is committed', async () => {
     await give(nanosPerUsd);
     const metrics = new Metrics('api', { processMetrics: false });
     const money = new MoneyMetrics(metrics);
@@ -129,7 +129,7 @@ describe('the money of a chat', () => {
     const usage = usageOf(30);
     const closing = { requestId, attempt: 1, state: 'succeeded', errorCode: null, usage, executionMs: 1 } as const;
     await counting.close(closing);
-    // What comes twice counts once.
+    // A repeated result counts once.
     expect(await counting.close(closing)).toBeNull();
     const released = await admit({ maxTokens: 40 });
     await counting.close({ ...closing, requestId: released, state: 'failed', errorCode: 'INFERENCE_FAILED' });
@@ -162,7 +162,7 @@ describe('the money of a chat', () => {
     expect(paid).toBe(chatCost(usageOf(30), pricing, 0n).usd);
   });
 
-  it('admits and charges what comes together in fewer transactions, and each as if it were alone', async () => {
+  it('batches concurrent admissions and charges in fewer transactions, each with the result it has alone', async () => {
     await give(nanosPerUsd);
     const query = vi.spyOn(pg.Client.prototype, 'query');
     const requestIds = await Promise.all(Array.from({ length: 40 }, () => admit({ maxTokens: 40 })));
@@ -177,7 +177,7 @@ describe('the money of a chat', () => {
     expect(transactions.length).toBeLessThan(20);
   });
 
-  it('refuses some of a group without a loss to the others', async () => {
+  it('refuses some jobs of a batch without affecting the others', async () => {
     await give(nanosPerUsd);
     const { id } = await accounts.createAccount('poor');
     const { key } = await accounts.createKey({ accountId: id, kind: 'INFERENCE' });
@@ -194,11 +194,11 @@ describe('the money of a chat', () => {
   });
 
   it.each([
-    ['a caller who left pays the tokens that were made', 'cancelled', 'JOB_CANCELLED', 7, true],
-    ['a deadline that passed pays them too', 'expired', 'REQUEST_TIMEOUT', 7, true],
+    ['a disconnected client pays the tokens that were made', 'cancelled', 'JOB_CANCELLED', 7, true],
+    ['a job past its deadline pays them too', 'expired', 'REQUEST_TIMEOUT', 7, true],
     ['no output is a count, not a gap', 'cancelled', 'JOB_CANCELLED', 0, true],
-    ['our failure pays nothing', 'failed', 'INFERENCE_FAILED', 7, false],
-    ['a lost worker pays nothing', 'failed', 'DEVICE_LOST', 7, false],
+    ['an internal failure costs nothing', 'failed', 'INFERENCE_FAILED', 7, false],
+    ['a lost worker costs nothing', 'failed', 'DEVICE_LOST', 7, false],
   ] as const)('%s', async (_name, state, errorCode, tokens, pays) => {
     await give(nanosPerUsd);
     const requestId = await admit();
@@ -213,7 +213,7 @@ describe('the money of a chat', () => {
     ['USD alone', 0n, { USD: 720_000n }, { usd: 0.00072, diem: 0 }],
     ['DIEM as far as they go', 300_000n, { DIEM: 300_000n, USD: 420_000n }, { usd: 0.00042, diem: 0.0003 }],
     ['bundled credits, which are dollars', 0n, { BUNDLED: 500_000n, USD: 220_000n }, { usd: 0.00072, diem: 0 }],
-  ] as const)('says what pays, as the ledger has it: %s', async (_name, diemNano, paid, cost) => {
+  ] as const)('reports the currency that the ledger charges: %s', async (_name, diemNano, paid, cost) => {
     const { accountId } = caller;
     await give(nanosPerUsd);
     if ('BUNDLED' in paid) await ledger.credit('grant', { accountId, currency: 'BUNDLED', amountNano: paid.BUNDLED });
@@ -231,14 +231,14 @@ describe('the money of a chat', () => {
     expect(chatCost(usageOf(30), pricing, quotes.at(-1)?.heldDiemNano ?? -1n)).toEqual(cost);
   });
 
-  it('releases a job that ended without an outcome', async () => {
+  it('releases the reservation of a job that ended without a result', async () => {
     await give(nanosPerUsd);
     const requestId = await admit();
     await end(requestId, { state: 'expired', errorCode: 'REQUEST_TIMEOUT', usage: null });
     expect(await usdNano()).toBe(nanosPerUsd);
   });
 
-  it('lets a small balance have the output it pays for', async () => {
+  it('reduces the output to what a small balance pays for', async () => {
     // The prompt is bound by 5 bytes + 64 + 512 tokens at 10 nano-USD per token and thousand: 5.81 m; then 10 tokens.
     await give(5_810_000n + 10n * 20_000n);
     const requestId = await admit();
@@ -247,7 +247,7 @@ describe('the money of a chat', () => {
     await end(requestId, { usage: usageOf(10) });
   });
 
-  it('refuses who cannot pay for one token, before anything is enqueued', async () => {
+  it('refuses an account that cannot pay for one token, before anything is enqueued', async () => {
     await give(5_810_000n + 19_999n);
     await expect(admit()).rejects.toMatchObject({ code: 'INSUFFICIENT_BALANCE' });
     expect(enqueued).toEqual([]);
@@ -259,7 +259,7 @@ describe('the money of a chat', () => {
     await expect(admit()).rejects.toMatchObject({ code: 'API_KEY_USD_SPEND_LIMIT_EXCEEDED' });
   });
 
-  it('settles at the price of the admission, whatever it costs by then', async () => {
+  it('settles at the price of the admission', async () => {
     await give(nanosPerUsd);
     const requestId = await admit();
     const dearer = { input: { usd: 99, diem: 99 }, output: { usd: 99, diem: 99 } };

@@ -53,7 +53,7 @@ describe('every sampling option', () => {
   });
 });
 
-describe('what a chat request may hold', () => {
+describe('the accepted fields of a chat request', () => {
   it.each([
     ['messages', { messages: [] }],
     ['messages', { messages: 'Hello' }],
@@ -97,7 +97,7 @@ describe('what a chat request may hold', () => {
     ['service_parameters.enable_web_search', { service_parameters: { enable_web_search: 'maybe' } }],
     ['stop_token_ids', { stop_token_ids: ['a'] }],
     ['reasoning_effort', { reasoning_effort: 'huge' }],
-  ])('is refused by the name of %s', (param, changes) => {
+  ])('rejects an invalid %s', (param, changes) => {
     const error = refusalOf(changes);
     expect(error.code).toBe('INVALID_REQUEST');
     expect(error.param).toBe(param);
@@ -105,13 +105,13 @@ describe('what a chat request may hold', () => {
     expect(error.issues?.length).toBeGreaterThan(0);
   });
 
-  it('ignores a max_tokens of zero or less, and lets max_completion_tokens beat it', () => {
+  it('ignores a max_tokens of zero or less, and prefers max_completion_tokens', () => {
     expect(normalize({ max_tokens: -1 }).payload.maxTokens).toBe(model.maxCompletionTokens);
     expect(normalize({ max_tokens: 0 }).payload.maxTokens).toBe(model.maxCompletionTokens);
     expect(normalize({ max_tokens: 9, max_completion_tokens: 5 }).payload.maxTokens).toBe(5);
   });
 
-  it('takes from the model what the caller leaves open, and nothing else', () => {
+  it('takes only open fields from the model', () => {
     const constraints = {
       temperature: { default: 0.7 },
       top_p: { default: 0.95 },
@@ -122,11 +122,11 @@ describe('what a chat request may hold', () => {
     expect(sampling({ temperature: 0, top_p: null })).toMatchObject({ temperature: 0, topP: 0.95 });
   });
 
-  it('holds an answer nobody bounded to the most that the model may give', () => {
+  it("limits an unbounded completion to the model's maximum", () => {
     expect(normalize({}).payload.maxTokens).toBe(model.maxCompletionTokens);
   });
 
-  it('takes null for every optional field, and fields nobody documents', () => {
+  it('accepts null for every optional field, and undocumented fields', () => {
     const { payload } = normalize({
       temperature: null,
       stop: null,
@@ -139,7 +139,7 @@ describe('what a chat request may hold', () => {
   });
 });
 
-describe('what the model cannot do', () => {
+describe('features that the model does not support', () => {
   const image = { type: 'image_url', image_url: { url: 'data:image/png;base64,AA==' } };
   const named = { type: 'function', function: { name: 'f' } };
 
@@ -158,7 +158,7 @@ describe('what the model cannot do', () => {
     ['service_parameters.enable_web_search', { service_parameters: { enable_web_search: 'on' } }],
     ['service_parameters.enable_x_search', { service_parameters: { enable_x_search: true } }],
     ['service_parameters.enable_web_scraping', { service_parameters: { enable_web_scraping: true } }],
-  ])('is refused by the name of %s', (param, changes) => {
+  ])('rejects an invalid %s', (param, changes) => {
     const error = refusalOf(changes);
     expect(error.code).toBe('INVALID_REQUEST');
     expect(error.param).toBe(param);
@@ -170,7 +170,7 @@ describe('what the model cannot do', () => {
     ['response_schema', { response_schema: { type: 'object' } }],
     ['tools', { tools: [named] }],
     ['messages[0].content[0]', { messages: [{ role: 'user', content: [image] }] }],
-  ])('is refused, too, where only the manifest says that it can: %s', (param, changes) => {
+  ])('rejects a feature that only the manifest claims: %s', (param, changes) => {
     const capabilities = {
       ...nothing,
       supportsResponseSchema: true,
@@ -181,13 +181,13 @@ describe('what the model cannot do', () => {
     expect(normalize({ response_format: { type: 'text' } }, { capabilities }).payload.n).toBe(1);
   });
 
-  it('refuses logprobs of a model without them', () => {
+  it('rejects logprobs for a model without them', () => {
     expect(refusalOf({ logprobs: true }, { capabilities: { ...nothing, supportsLogProbs: false } }).param).toBe(
       'logprobs',
     );
   });
 
-  it('takes only the efforts a model names', () => {
+  it('accepts only the efforts that a model lists', () => {
     const capabilities = {
       ...nothing,
       supportsReasoning: true,
@@ -198,23 +198,23 @@ describe('what the model cannot do', () => {
     expect(normalize({ reasoning_effort: 'low' }, { capabilities }).payload.n).toBe(1);
   });
 
-  it('asks for no effort where reasoning is switched off', () => {
+  it('sends no effort if reasoning is disabled', () => {
     const off = { reasoning: { enabled: false, effort: 'max' } };
     expect(normalize(off).payload).toMatchObject({ enableThinking: false });
     expect(normalize({ ...off, reasoning_effort: 'high' }).payload).not.toHaveProperty('reasoningEffort');
   });
 
-  it('answers 404 for a character', () => {
+  it('returns 404 for a character', () => {
     expect(refusalOf({ service_parameters: { character_slug: 'ada' } }).code).toBe('CHARACTER_NOT_FOUND');
   });
 
-  it('refuses a prompt that cannot fit by its bytes alone', () => {
+  it('rejects a prompt whose bytes alone cannot fit', () => {
     const error = refusalOf({ messages: [{ role: 'user', content: 'x'.repeat(256 * 257) }] });
     expect([error.code, error.param]).toEqual(['TOO_MANY_TOKENS', 'messages']);
   });
 });
 
-describe('what is accepted and unused', () => {
+describe('accepted fields without an effect', () => {
   const marked = [{ type: 'text', text: 'Hello', cache_control: { type: 'ephemeral', ttl: '5m' } }];
 
   it.each([
@@ -225,7 +225,7 @@ describe('what is accepted and unused', () => {
     ['metadata', { metadata: { a: 'b' } }, ChatCompletionRequest],
     ['cache_control', { messages: [{ role: 'user', content: marked }] }, ChatTextPart],
     ['ttl', { messages: [{ role: 'user', content: marked }] }, ChatCacheControl],
-  ])('is called so in the document: %s in %j', (name, changes, owner) => {
+  ])('are marked as such in the document: %s in %j', (name, changes, owner) => {
     expect(normalize(changes).payload).toEqual(normalize({}).payload);
     const property = Reflect.getMetadata('swagger/apiModelProperties', owner.prototype as object, name) as object;
     expect(property).toMatchObject({ description: expect.stringContaining('Accepted without effect') });
@@ -233,7 +233,7 @@ describe('what is accepted and unused', () => {
 });
 
 describe('the conversation', () => {
-  it('opens with the default prompt, then the caller’s system and developer messages as one', () => {
+  it('starts with the default prompt, then merges the client’s system and developer messages', () => {
     const { payload } = normalize({
       messages: [
         { role: 'system', content: 'Be brief.' },
@@ -249,7 +249,7 @@ describe('the conversation', () => {
     ]);
   });
 
-  it('leaves the default prompt out when the caller says so, in the body or the suffix', () => {
+  it('omits the default prompt if the body or the suffix says so', () => {
     const off = { service_parameters: { include_service_system_prompt: false } };
     expect(normalize(off).payload.messages).toEqual(hello.messages);
     expect(normalize({}, { suffix: { include_service_system_prompt: 'false' } }).payload.messages).toEqual(
@@ -257,7 +257,7 @@ describe('the conversation', () => {
     );
   });
 
-  it('lets the body beat the suffix', () => {
+  it('prefers the body to the suffix', () => {
     const suffix = { strip_thinking_response: 'true' };
     expect(normalize({}, { suffix }).payload.stripThinking).toBe(true);
     expect(
@@ -266,13 +266,13 @@ describe('the conversation', () => {
   });
 
   it.each<Record<string, string>>([{ speed: 'fast' }, { strip_thinking_response: 'perhaps' }, { constructor: '1' }])(
-    'refuses the suffix %j on model',
+    'rejects the suffix %j on model',
     (suffix) => {
       expect(refusalOf({}, { suffix }).param).toBe('model');
     },
   );
 
-  it('switches thinking off by any of the three ways', () => {
+  it('disables thinking in each of the three ways', () => {
     const off = { enableThinking: false };
     expect(normalize({ service_parameters: { disable_thinking: true } }).payload).toMatchObject({
       ...off,
@@ -283,7 +283,7 @@ describe('the conversation', () => {
     expect(normalize({}).payload.enableThinking).toBeUndefined();
   });
 
-  it('carries the effort that is named, else the one of the model', () => {
+  it("passes on the named effort, otherwise the model's", () => {
     const capabilities = {
       ...nothing,
       supportsReasoning: true,
@@ -300,11 +300,11 @@ describe('the conversation', () => {
     expect(effortOf({ reasoning: { enabled: false } })).toBeUndefined();
     expect(effortOf({ service_parameters: { disable_thinking: true } })).toBeUndefined();
     expect(effortOf({}, { ...capabilities, defaultReasoningEffort: undefined })).toBeUndefined();
-    // It cannot think: `none` asks for nothing.
+    // The model cannot think, so `none` changes nothing.
     expect(effortOf({ reasoning_effort: 'none' }, nothing)).toBeUndefined();
   });
 
-  it('does not think where the model of itself does not, but where it is told to', () => {
+  it("follows the model's default of not thinking unless the request enables it", () => {
     const capabilities = {
       ...nothing,
       supportsReasoning: true,
@@ -321,7 +321,7 @@ describe('the conversation', () => {
     expect(thinkingOf({ reasoning_effort: 'low' })).toEqual([undefined, 'low']);
   });
 
-  it('carries every way of choosing tokens', () => {
+  it('passes on every sampling option', () => {
     const sampling = { temperature: 0, top_p: 0.5, top_k: 0, min_p: 0.1, min_temp: 0.2, max_temp: 0.9, seed: 7 };
     expect(normalize({ ...sampling, repetition_penalty: 1, logprobs: true, top_logprobs: 3 }).payload).toMatchObject({
       sampling: {
@@ -339,7 +339,7 @@ describe('the conversation', () => {
   });
 });
 
-describe('whatever a request holds', () => {
+describe('any request', () => {
   const wild = fc.jsonValue({ maxDepth: 2 });
   const near = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<unknown> =>
     fc.oneof({ weight: 40, arbitrary }, { weight: 1, arbitrary: wild });
@@ -371,7 +371,7 @@ describe('whatever a request holds', () => {
     { requiredKeys: ['model', 'messages'] },
   );
 
-  it('is either refused by the contract’s errors or becomes a payload the worker accepts', () => {
+  it('is either rejected with a documented error or becomes a payload that the worker accepts', () => {
     let accepted = 0;
     fc.assert(
       fc.property(request, (body) => {

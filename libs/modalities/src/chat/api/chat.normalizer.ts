@@ -10,19 +10,19 @@ import type { ChatEffectiveParameters } from '../contract/chat.response.js';
 import { effectiveParameters } from './chat.parameters.js';
 import { type ChatModelLimits, checkSupport, effortOf } from './chat.support.js';
 
-/** What the normalizer must know of a resolved model. */
+/** What the normalizer needs from a resolved model. */
 export interface ChatModel extends ChatModelLimits {
   contextLength: number;
-  /** Prepended unless the caller switches it off. */
+  /** Prepended unless the client disables it. */
   systemPrompt: string | null;
-  /** Sampling of callers who say nothing of their own; what `GET /models` tells of the model. */
+  /** Default sampling options, which `GET /models` also lists. */
   constraints: TextConstraints | null;
   /** Pairs of the model suffix, `name=value`. */
   suffix: Record<string, string>;
 }
 
 const defaultMaxChoices = 4;
-/** Models whose manifest names no context are held to this many tokens. */
+/** Context length of models whose manifest names none, in tokens. */
 const defaultContextLength = 2048;
 
 export function chatModel({ manifest, suffix }: ResolvedModel): ChatModel {
@@ -42,17 +42,17 @@ export function chatModel({ manifest, suffix }: ResolvedModel): ChatModel {
 export interface NormalizedChat {
   payload: ChatJobPayload;
   parameters: ChatEffectiveParameters;
-  /** Whether the caller has named a bound of the output; else the model's holds. */
+  /** Whether the client set an output bound; otherwise the model's applies. */
   boundsOutput: boolean;
 }
 
 /**
- * No vocabulary has longer tokens. A prompt beyond the context by this measure is refused here, before megabytes
- * of it travel; the worker counts the exact tokens of the others.
+ * No vocabulary has longer tokens. A prompt beyond the context by this measure is rejected before megabytes travel to a
+ * worker, which counts the exact tokens of the others.
  */
 const longestTokenBytes = 256;
 
-/** The error of a prompt that does not fit; the filter gives it OpenAI's wording of the code. */
+/** The error for a prompt that does not fit; the error filter adds OpenAI's code. */
 export function contextOverflow(contextLength: number): PlatformError {
   const message = `This model's maximum context length is ${contextLength} tokens. Your messages are longer; please shorten them.`;
   return new PlatformError('TOO_MANY_TOKENS', message, 'messages');
@@ -66,7 +66,7 @@ function textOf(content: ChatMessage['content'] | null): string {
 function toJobMessage(message: ChatMessage): ChatJobMessage {
   const reasoning = message.role === 'assistant' || message.role === 'tool' ? message.reasoning_content : null;
   return {
-    // Ordinary models know no developer; OpenAI and others read it as system too.
+    // Most models know no developer role; OpenAI treats it as system too.
     role: message.role === 'developer' ? 'system' : message.role,
     content: textOf(message.content ?? null),
     ...(typeof message.name === 'string' ? { name: message.name } : {}),
@@ -75,8 +75,8 @@ function toJobMessage(message: ChatMessage): ChatJobMessage {
 }
 
 /**
- * Default prompt, the caller's system messages, conversation. Leading system messages become one, because most
- * chat templates know only one.
+ * Default prompt, system messages, conversation. Leading system messages are merged, because most chat templates
+ * support only one.
  */
 function conversation(messages: ChatMessage[], systemPrompt: string | null): ChatJobMessage[] {
   const given = messages.map(toJobMessage);
@@ -88,13 +88,13 @@ function conversation(messages: ChatMessage[], systemPrompt: string | null): Cha
   return [{ role: 'system', content: system.join('\n\n') }, ...given.slice(leading)];
 }
 
-/** Fields of the wire whose names are not those of the payload in snake case. */
+/** Fields whose names are not the payload's in snake case. */
 const otherNames: Partial<Record<string, keyof ChatCompletionRequest>> = {
   minTemperature: 'min_temp',
   maxTemperature: 'max_temp',
 };
 
-/** Every sampling option of the payload and its field of the wire, where a default of the model has the same name. */
+/** Every sampling option of the payload and its request field; the model's default has the same name. */
 export const samplingFields = [...ruleNamesOf(SamplingOptions).keys()].map((option) => {
   const snakeCase = option.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
   return { option, field: otherNames[option] ?? (snakeCase as keyof ChatCompletionRequest) };
@@ -103,19 +103,19 @@ export const samplingFields = [...ruleNamesOf(SamplingOptions).keys()].map((opti
 function samplingOf(request: ChatCompletionRequest, { constraints }: ChatModel): SamplingOptions {
   const defaults = (constraints ?? {}) as Partial<Record<string, { default: number }>>;
   const options = samplingFields.map(({ option, field }) => [option, request[field] ?? defaults[field]?.default]);
-  // Zero is a value, null is none.
+  // Zero is a value, null is not.
   return Object.fromEntries(options.filter(([, value]) => typeof value === 'number'));
 }
 
 /**
- * `max_completion_tokens` beats `max_tokens`, of which zero or less is ignored. Without either the model's own limit
- * holds: it is what the request is quoted at.
+ * `max_completion_tokens` takes precedence over `max_tokens`, of which zero or less is ignored. Without either the
+ * model's limit applies, and the request is quoted at it.
  */
 function outputLimit(request: ChatCompletionRequest, { maxCompletionTokens }: ChatModel): number {
   return namedOutputLimit(request) ?? maxCompletionTokens;
 }
 
-/** Null where the caller leaves it to us. */
+/** Null if the client sets no limit. */
 function namedOutputLimit(request: ChatCompletionRequest): number | null {
   if (typeof request.max_completion_tokens === 'number') return request.max_completion_tokens;
   const older = request.max_tokens ?? 0;
@@ -124,11 +124,11 @@ function namedOutputLimit(request: ChatCompletionRequest): number | null {
 
 function stopStrings(stop: ChatCompletionRequest['stop']): string[] {
   const strings = typeof stop === 'string' ? [stop] : (stop ?? []);
-  // An empty string is found everywhere; it stops nothing elsewhere either.
+  // An empty string matches everywhere; other APIs ignore it too.
   return strings.filter((text) => text !== '');
 }
 
-/** How much a request is thought about. An absent member leaves the choice to the model's template. */
+/** Returns how much a request thinks. An absent member leaves the choice to the model's template. */
 function thinkingOf(
   request: ChatCompletionRequest,
   parameters: ChatEffectiveParameters,
@@ -136,7 +136,7 @@ function thinkingOf(
 ): Pick<ChatJobPayload, 'enableThinking' | 'reasoningEffort'> {
   const enabled = request.reasoning?.enabled ?? null;
   if (parameters.disable_thinking || enabled === false) return { enableThinking: false };
-  // Who switches reasoning on is not switched off by the model's own effort.
+  // A client that enables reasoning overrides a model's default effort of `none`.
   const isOverruled = enabled === true && defaultReasoningEffort === 'none';
   const own = supportsReasoningEffort && !isOverruled ? defaultReasoningEffort : undefined;
   const effort = effortOf(request) ?? own;
@@ -148,7 +148,7 @@ function thinkingOf(
 }
 
 /**
- * The wire request as the one canonical payload. Throws `INVALID_REQUEST` for what the model cannot do and
+ * Converts the request to the job payload. Throws `INVALID_REQUEST` for what the model does not support and
  * `TOO_MANY_TOKENS` for a prompt that cannot fit.
  */
 export function normalizeChat(request: ChatCompletionRequest, model: ChatModel): NormalizedChat {

@@ -25,30 +25,25 @@ function suffixValue(text: string): string | boolean {
   return text === 'false' ? false : text;
 }
 
-/** The pairs of a model suffix as `service_parameters`; throws `INVALID_REQUEST` on `model` for one nobody knows. */
+/**
+ * Reads the pairs of a model suffix as `service_parameters`. Throws `INVALID_REQUEST` on `model` for an unknown one.
+ */
 function suffixParameters(suffix: Record<string, string>): ChatServiceParameters {
   const parameters: Record<string, string | boolean> = {};
   for (const [name, text] of Object.entries(suffix)) {
     if (!members.has(name)) {
-      throw new PlatformError(
-        'INVALID_REQUEST',
-        `The model suffix has an unknown parameter: ${name.slice(0, 64)}.`,
-        'model',
-      );
+      const message = `The model suffix has an unknown parameter: ${name.slice(0, 64)}.`;
+      throw new PlatformError('INVALID_REQUEST', message, 'model');
     }
     parameters[name] = name === 'character_slug' ? text : suffixValue(text);
   }
   const issues = findIssues(ChatServiceParameters, parameters);
   if (issues.length === 0) return parameters;
-  const placed = issues.map((issue) => ({
-    ...issue,
-    path: ['model'],
-    message: `The model suffix is wrong: ${issue.message}`,
-  }));
-  throw invalidRequest(placed);
+  const prefix = 'The model suffix is wrong: ';
+  throw invalidRequest(issues.map((issue) => ({ ...issue, path: ['model'], message: `${prefix}${issue.message}` })));
 }
 
-/** The parameters in force: defaults, then the model's suffix, then the body, which wins. */
+/** Returns the effective parameters: defaults, then the model's suffix, then the body, which takes precedence. */
 export function effectiveParameters(
   suffix: Record<string, string>,
   body: ChatServiceParameters | null | undefined,

@@ -33,7 +33,7 @@ function chunksOf(presenter: ChatChunkPresenter, ...events: ChatEvent[]): Chunk[
 }
 
 describe('ChatChunkPresenter', () => {
-  it('opens every choice with its role and closes it with its reason', () => {
+  it('starts every choice with its role and ends it with its finish reason', () => {
     const chunks = chunksOf(
       new ChatChunkPresenter(head, false),
       { type: 'prompt-ready', promptTokens: 5, cachedTokens: 2 },
@@ -56,12 +56,12 @@ describe('ChatChunkPresenter', () => {
     expect(chunks.every((chunk) => !('usage' in chunk))).toBe(true);
   });
 
-  it('opens a choice whose text comes before the prompt is reported', () => {
+  it('starts a choice whose text comes before the prompt is reported', () => {
     const [first] = chunksOf(new ChatChunkPresenter({ ...head, n: 1 }, false), text(0, 'A'));
     expect(first?.choices[0]?.delta).toEqual({ role: 'assistant', content: '' });
   });
 
-  it('says usage null everywhere but in the last chunk when usage was asked for', () => {
+  it('sends usage null in all but the last chunk if usage was requested', () => {
     const presenter = new ChatChunkPresenter(head, true);
     expect(chunksOf(presenter, text(0, 'A')).map((chunk) => chunk.usage)).toEqual([null, null]);
     expect(JSON.parse(presenter.usage(usage))).toMatchObject({
@@ -72,18 +72,18 @@ describe('ChatChunkPresenter', () => {
     });
   });
 
-  it('sends reasoning under its own name', () => {
+  it('sends reasoning in its own field', () => {
     const chunks = chunksOf(new ChatChunkPresenter(head, false), text(0, 'hm', 'reasoning'));
     expect(chunks[1]?.choices[0]?.delta).toEqual({ reasoning_content: 'hm' });
   });
 
-  it('escapes whatever a model says', () => {
+  it('escapes any model output', () => {
     const wild = 'line\nquote" \u2028 \\ 🙂';
     const chunks = chunksOf(new ChatChunkPresenter(head, false), text(0, wild));
     expect(chunks[1]?.choices[0]?.delta).toEqual({ content: wild });
   });
 
-  it('gives log-probabilities in OpenAI’s form, also for a token whose text is held back', () => {
+  it('sends log-probabilities in OpenAI’s format, also for a token whose text is not sent yet', () => {
     const presenter = new ChatChunkPresenter({ ...head, withLogprobs: true }, false);
     const logprobs = [
       { token: 'A', logprob: -0.5, bytes: [65], topLogprobs: [{ token: 'B', logprob: -1, bytes: [66] }] },
@@ -114,14 +114,18 @@ describe('ChatCompletionCollector', () => {
       { type: 'choice-finished', index: 1, finishReason: 'length' },
     ];
     for (const event of events) collector.add(event);
-    const answer = collector.answer(usage);
+    const completion = collector.completion(usage);
     expect(
-      answer.choices.map(({ message, finish_reason: reason }) => [message.content, message.reasoning_content, reason]),
+      completion.choices.map(({ message, finish_reason: reason }) => [
+        message.content,
+        message.reasoning_content,
+        reason,
+      ]),
     ).toEqual([
       ['AA', 'why', 'stop'],
       ['B', null, 'length'],
     ]);
-    expect(answer).toMatchObject({
+    expect(completion).toMatchObject({
       object: 'chat.completion',
       model: 'tiny',
       prompt_logprobs: null,

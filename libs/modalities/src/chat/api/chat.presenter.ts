@@ -14,9 +14,9 @@ import type {
 } from '../contract/chat.response.js';
 import type { NormalizedChat } from './chat.normalizer.js';
 
-/** What every part of one answer repeats. */
+/** The members that every chunk of a completion repeats. */
 export interface ChatCompletionHead {
-  /** Request id; the answer's id is made of it. */
+  /** Request id; part of the completion's id. */
   requestId: string;
   /** Unix seconds. */
   created: number;
@@ -24,12 +24,12 @@ export interface ChatCompletionHead {
   n: number;
   withLogprobs: boolean;
   pricing: Pricing | null;
-  /** DIEM that the request holds. */
+  /** DIEM that the request reserves. */
   heldDiemNano: NanoUsd;
   parameters: ChatEffectiveParameters;
 }
 
-/** What the parts of the answer to a chat repeat, once it was admitted. */
+/** Builds the repeated members of a completion from the admitted job. */
 export function chatHead(
   requestId: string,
   chat: NormalizedChat,
@@ -66,16 +66,16 @@ export function presentUsage(usage: TokenUsage): ChatUsage {
   };
 }
 
-interface GatheredChoice {
+interface CollectedChoice {
   content: string[];
   reasoning: string[];
   logprobs: ChatTokenLogprob[];
   finishReason: 'stop' | 'length';
 }
 
-/** Gathers the events of one request into the answer of a caller who does not stream. */
+/** Collects the events of one request for a client that does not stream. */
 export class ChatCompletionCollector {
-  private readonly choices: GatheredChoice[];
+  private readonly choices: CollectedChoice[];
 
   constructor(private readonly head: ChatCompletionHead) {
     this.choices = Array.from({ length: head.n }, () => ({
@@ -98,7 +98,7 @@ export class ChatCompletionCollector {
     if (event.logprobs !== null && this.head.withLogprobs) choice.logprobs.push(...presentLogprobs(event.logprobs));
   }
 
-  answer(usage: TokenUsage): ChatCompletionResponse {
+  completion(usage: TokenUsage): ChatCompletionResponse {
     const { requestId, created, modelId, withLogprobs, pricing, heldDiemNano, parameters } = this.head;
     return {
       id: chatId(requestId),
@@ -126,8 +126,8 @@ export class ChatCompletionCollector {
 }
 
 /**
- * Turns the events of one request into the JSON of its chunks (contract 2.8), each choice opening with its role.
- * What never changes is encoded once: a chunk is made for every token.
+ * Converts the events of one request to the JSON of its chunks; each choice starts with its role. Constant parts are
+ * encoded once, since every token makes a chunk.
  */
 export class ChatChunkPresenter implements EventPresenter<ChatEvent> {
   private readonly opening: string;
@@ -145,10 +145,10 @@ export class ChatChunkPresenter implements EventPresenter<ChatEvent> {
     this.closing = includeUsage ? '],"usage":null}' : ']}';
   }
 
-  /** Throws `INFERENCE_FAILED` where another worker took the job over: the caller already holds a part of the first answer. */
+  /** Throws `INFERENCE_FAILED` if another worker took the job over after part of the completion was sent. */
   present(event: ChatEvent): string[] {
     if (event.type === 'prompt-ready' && this.textSent) {
-      throw new PlatformError('INFERENCE_FAILED', 'The answer was interrupted.');
+      throw new PlatformError('INFERENCE_FAILED', 'The response was interrupted.');
     }
     this.textSent ||= event.type === 'text-delta';
     return this.chunks(event);
@@ -158,7 +158,7 @@ export class ChatChunkPresenter implements EventPresenter<ChatEvent> {
     return this.includeUsage ? [this.usage(usage)] : [];
   }
 
-  /** The role chunks of all choices that have not spoken yet. */
+  /** The role chunks of all choices without one. */
   roles(): string[] {
     return Array.from({ length: this.head.n }, (_, index) => this.role(index)).flat();
   }

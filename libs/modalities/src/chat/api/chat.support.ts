@@ -1,37 +1,34 @@
 import type { FastifyRequest } from 'fastify';
 import { PlatformError } from '#common';
+import { invalidField } from '#gateway';
 import { builtCapabilities, type ModelCapabilities, type ModelManifest } from '#model-registry/manifest';
 import type { ChatMessage, ChatPart } from '../contract/chat.message.js';
 import type { ChatCompletionRequest } from '../contract/chat.request.js';
 import type { ChatEffectiveParameters } from '../contract/chat.response.js';
 import type { ChatTool } from '../contract/chat.tools.js';
 
-/** What is asked of a model it must be able to do. */
+/** What the model supports, to check a request against. */
 export interface ChatModelLimits {
   id: string;
   capabilities: ModelCapabilities;
-  /** Most choices of one request. */
+  /** Maximum choices of one request. */
   maxChoices: number;
-  /** Maximum number of tokens of one choice. */
+  /** Maximum tokens of one choice. */
   maxCompletionTokens: number;
-}
-
-export function refusal(message: string, param: string, code = 'custom'): PlatformError {
-  const path = param.split(/[.[\]]+/).filter((part) => part !== '');
-  const keys = path.map((part) => (/^\d+$/.test(part) ? Number(part) : part));
-  return new PlatformError('INVALID_REQUEST', message, param, { issues: [{ code, path: keys, message }] });
 }
 
 const clientKeyHeader = 'x-service-tee-client-pub-key';
 
-/** Nothing here opens a sealed request: its ciphertext would be answered, and charged, as if it were the prompt. */
+/**
+ * Rejects encrypted requests. Nothing here decrypts them, so the ciphertext would be used, and charged, as the prompt.
+ */
 export function refuseSealed({ headers }: FastifyRequest, { id }: ModelManifest): void {
   if (headers[clientKeyHeader] === undefined) return;
-  throw refusal(`The model ${id} does not support end-to-end encryption.`, clientKeyHeader, 'unsupported');
+  throw invalidField(`The model ${id} does not support end-to-end encryption.`, clientKeyHeader, 'unsupported');
 }
 
 function unsupported(model: ChatModelLimits, what: string, param: string): PlatformError {
-  return refusal(`The model ${model.id} does not support ${what}.`, param, 'unsupported');
+  return invalidField(`The model ${model.id} does not support ${what}.`, param, 'unsupported');
 }
 
 const partNeeds: Record<
@@ -41,7 +38,7 @@ const partNeeds: Record<
   image_url: { what: 'images', able: (can) => can.supportsVision },
   input_audio: { what: 'audio input', able: (can) => can.supportsAudioInput },
   video_url: { what: 'video input', able: (can) => can.supportsVideoInput },
-  // No capability of the contract stands for files: what reads images reads pages.
+  // There is no capability for files; models that read images read pages.
   file: { what: 'files', able: (can) => can.supportsVision },
 };
 
@@ -53,7 +50,7 @@ function checkMessage(message: ChatMessage, position: number, model: ChatModelLi
   }
   const content = message.content ?? null;
   if (message.role === 'assistant' && content === null && !callsTools) {
-    throw refusal(`${place}.content is required without tool_calls.`, `${place}.content`, 'required');
+    throw invalidField(`${place}.content is required without tool_calls.`, `${place}.content`, 'required');
   }
   if (!Array.isArray(content)) return;
   for (const [index, part] of content.entries()) {
@@ -73,7 +70,7 @@ function checkTools(request: ChatCompletionRequest, model: ChatModelLimits): voi
   const refused = tools.find((tool) => !mayUse(tool, model.capabilities));
   if (refused !== undefined) throw unsupported(model, 'function' in refused ? 'tools' : refused.type, 'tools');
   const forced = (request.tool_choice ?? 'auto') !== 'auto' && request.tool_choice !== 'none';
-  if (forced && tools.length === 0) throw refusal('tool_choice needs tools.', 'tool_choice');
+  if (forced && tools.length === 0) throw invalidField('tool_choice needs tools.', 'tool_choice');
 }
 
 function checkFormat(request: ChatCompletionRequest, model: ChatModelLimits): void {
@@ -84,7 +81,7 @@ function checkFormat(request: ChatCompletionRequest, model: ChatModelLimits): vo
   if ((request.response_schema ?? null) !== null) throw unsupported(model, 'structured output', 'response_schema');
 }
 
-/** The effort that a request names, by either name; null without one, and where reasoning is switched off. */
+/** Returns the requested effort, from either field; null without one or if reasoning is disabled. */
 export function effortOf({ reasoning, reasoning_effort: named }: ChatCompletionRequest): string | null {
   return reasoning?.enabled === false ? null : (named ?? reasoning?.effort ?? null);
 }
@@ -93,12 +90,12 @@ function checkReasoning(request: ChatCompletionRequest, model: ChatModelLimits):
   const { supportsReasoning, supportsReasoningEffort, reasoningEffortOptions } = model.capabilities;
   const effort = effortOf(request);
   const param = (request.reasoning_effort ?? null) === null ? 'reasoning.effort' : 'reasoning_effort';
-  // A model that cannot reason does what `none` asks for.
+  // `none` is always possible for a model that cannot reason.
   const idle = effort === null || (effort === 'none' && !supportsReasoning);
   if (!idle && !supportsReasoningEffort) throw unsupported(model, 'reasoning efforts', param);
   if (!idle && !(reasoningEffortOptions ?? []).includes(effort)) {
     const options = (reasoningEffortOptions ?? []).join(', ');
-    throw refusal(`The model ${model.id} takes these reasoning efforts: ${options}.`, param, 'unsupported');
+    throw invalidField(`The model ${model.id} takes these reasoning efforts: ${options}.`, param, 'unsupported');
   }
   if (request.reasoning?.enabled === true && !supportsReasoning)
     throw unsupported(model, 'reasoning', 'reasoning.enabled');
@@ -109,24 +106,24 @@ function checkLogprobs(request: ChatCompletionRequest, model: ChatModelLimits): 
     throw unsupported(model, 'logprobs', 'logprobs');
   const alternatives = request.top_logprobs ?? null;
   if (alternatives !== null && request.logprobs !== true) {
-    throw refusal('top_logprobs needs logprobs to be true.', 'top_logprobs');
+    throw invalidField('top_logprobs needs logprobs to be true.', 'top_logprobs');
   }
 }
 
 function checkCounts(request: ChatCompletionRequest, model: ChatModelLimits): void {
   if ((request.n ?? 1) > model.maxChoices) {
-    throw refusal(`n must not be greater than ${model.maxChoices} for the model ${model.id}.`, 'n', 'too_big');
+    throw invalidField(`n must not be greater than ${model.maxChoices} for the model ${model.id}.`, 'n', 'too_big');
   }
   const visible = request.max_completion_tokens ?? null;
   const asked = visible ?? request.max_tokens ?? 0;
   if (asked > model.maxCompletionTokens) {
     const param = visible === null ? 'max_tokens' : 'max_completion_tokens';
     const max = model.maxCompletionTokens;
-    throw refusal(`${param} must not be greater than ${max} for the model ${model.id}.`, param, 'too_big');
+    throw invalidField(`${param} must not be greater than ${max} for the model ${model.id}.`, param, 'too_big');
   }
   const { min_temp: min, max_temp: max } = request;
   if (typeof min === 'number' && typeof max === 'number' && min > max) {
-    throw refusal('min_temp must not be greater than max_temp.', 'min_temp', 'too_big');
+    throw invalidField('min_temp must not be greater than max_temp.', 'min_temp', 'too_big');
   }
 }
 
@@ -147,7 +144,7 @@ function checkSearch(parameters: ChatEffectiveParameters, model: ChatModelLimits
   }
 }
 
-/** Throws `INVALID_REQUEST` naming the first field that asks for what the model cannot do, by its capabilities. */
+/** Throws `INVALID_REQUEST` naming the first field that the model's capabilities do not support. */
 export function checkSupport(
   request: ChatCompletionRequest,
   parameters: ChatEffectiveParameters,

@@ -4,7 +4,7 @@ import { EmbeddingResponse } from '../contract/embedding.response.js';
 
 const texts = ['A small boat on a river.', 'Ein kleines Boot auf einem Fluss.'];
 
-/** What the document says of `POST /embeddings`. */
+/** OpenAPI document of `POST /embeddings`. */
 export const embeddingDocument: DocumentedRoute = {
   tags: ['Embeddings'],
   operationId: 'createEmbedding',

@@ -9,12 +9,12 @@ function read(body: object) {
   return validateWire(EmbeddingRequest, { model: 'm', ...body });
 }
 
-describe('what an embedding request may be', () => {
+describe('an embedding request', () => {
   it.each([
     ['a text', { input: 'one' }],
     ['texts', { input: ['one', ' '] }],
     ['as many texts as fit', { input: Array.from({ length: 2_048 }, () => 'x') }],
-    ['what nobody reads', { input: 'one', user: 'u', other: 1, encoding_format: null, dimensions: null }],
+    ['fields that are ignored', { input: 'one', user: 'u', other: 1, encoding_format: null, dimensions: null }],
   ])('is %s', (_name, body) => {
     expect(read(body)).toMatchObject(body);
   });
@@ -32,7 +32,7 @@ describe('what an embedding request may be', () => {
     ],
     ['token ids', { input: [1, 2, 3] }, 'input', /token ids are not taken/],
     ['lists of token ids', { input: [[1, 2], [3]] }, 'input', /token ids are not taken/],
-    ['ids that no vocabulary has', { input: [2_000_000_000, -1] }, 'input', /token ids are not taken/],
+    ['ids outside every vocabulary', { input: [2_000_000_000, -1] }, 'input', /token ids are not taken/],
     ['something else', { input: { text: 'a' } }, 'input', /must be a string or an array of 1 to 2048 strings/],
     ['nothing among texts', { input: ['a', null] }, 'input', /must be a string or an array of strings/],
     ['an unknown format', { input: 'a', encoding_format: 'int8' }, 'encoding_format', /must be one of: float, base64/],
@@ -50,7 +50,7 @@ describe('what an embedding request may be', () => {
 });
 
 describe('the job of an embedding request', () => {
-  it('holds the texts and the dimensions where they differ from those of the model', () => {
+  it("has the texts, and the dimensions if they differ from the model's", () => {
     expect(normalizeEmbedding(read({ input: 'a' }), members)).toEqual({ texts: ['a'], dimensions: null });
     expect(normalizeEmbedding(read({ input: ['a', 'b'], dimensions: 64 }), members)).toEqual({
       texts: ['a', 'b'],
@@ -59,7 +59,7 @@ describe('the job of an embedding request', () => {
     expect(normalizeEmbedding(read({ input: 'a', dimensions: 384 }), members).dimensions).toBeNull();
   });
 
-  it('is refused where the model has fewer dimensions, or gives no others than its own', () => {
+  it('is rejected for unsupported dimensions', () => {
     const wide = read({ input: 'a', dimensions: 385 });
     expect(() => normalizeEmbedding(wide, members)).toThrow('must not be greater than the 384 of this model');
     const fixed = { ...members, supportsCustomDimensions: false };
@@ -68,7 +68,7 @@ describe('the job of an embedding request', () => {
     );
   });
 
-  it('is refused where a text has more words than the model takes tokens, however large', () => {
+  it('is rejected for a text with more words than the model takes tokens', () => {
     const texts = { input: ['a', 'river '.repeat(3_000_000)] };
     const startedAt = process.cpuUsage();
     expect(() => normalizeEmbedding(read(texts), members)).toThrow(
@@ -78,7 +78,7 @@ describe('the job of an embedding request', () => {
     expect(() => normalizeEmbedding(read({ input: 'a '.repeat(513) }), members)).toThrow('The input has more than 512');
   });
 
-  it('leaves to the worker what only a tokenizer can tell', () => {
+  it('leaves exact token counts to the worker', () => {
     for (const input of [
       'a '.repeat(512),
       'a'.repeat(10_000),

@@ -1,23 +1,17 @@
 import { PlatformError } from '#common';
-import type { ModelManifest } from '#model-registry/manifest';
+import { invalidField } from '#gateway';
+import type { EmbeddingMembers, ModelManifest } from '#model-registry/manifest';
 import type { EmbeddingJobPayload } from '../contract/embedding.job.js';
 import type { EmbeddingRequest } from '../contract/embedding.request.js';
 
-/** Members of `model_spec` that embedding models have (contract 9.1). */
-export interface EmbeddingMembers {
-  embeddingDimensions: number;
-  maxInputTokens: number;
-  supportsCustomDimensions: boolean;
-}
-
-/** Manifests of this type are checked to have them. */
+/** Manifests of this type are validated to have them. */
 export function embeddingMembers({ kindMembers }: ModelManifest): EmbeddingMembers {
   return kindMembers as unknown as EmbeddingMembers;
 }
 
 /**
- * The wire form as the one canonical job. Throws `INVALID_REQUEST` for dimensions that the model does not give, and
- * `TOO_MANY_TOKENS` for a text that any tokenizer finds too long: megabytes need not travel to a worker for that.
+ * Converts the request to the job payload. Throws `INVALID_REQUEST` for dimensions that the model does not support, and
+ * `TOO_MANY_TOKENS` for a text that is too long for any tokenizer, before megabytes travel to a worker.
  */
 export function normalizeEmbedding(wire: EmbeddingRequest, members: EmbeddingMembers): EmbeddingJobPayload {
   const texts = typeof wire.input === 'string' ? [wire.input] : wire.input;
@@ -26,7 +20,7 @@ export function normalizeEmbedding(wire: EmbeddingRequest, members: EmbeddingMem
   return { texts, dimensions };
 }
 
-/** A word of letters or digits, which is one token at least. */
+/** A word of letters or digits, which is at least one token. */
 const word = /[A-Za-z0-9]\S*/g;
 
 function refuseLongTexts(texts: readonly string[], maxInputTokens: number): void {
@@ -38,9 +32,9 @@ function refuseLongTexts(texts: readonly string[], maxInputTokens: number): void
   throw new PlatformError('TOO_MANY_TOKENS', message, param);
 }
 
-/** Looks no further than needed. */
+/** Stops counting at the limit. */
 function hasMoreWords(text: string, max: number): boolean {
-  // A word and the space behind it are two characters at least.
+  // A word and the space after it are at least two characters.
   if (text.length <= 2 * max) return false;
   let count = 0;
   for (const _word of text.matchAll(word)) if (++count > max) return true;
@@ -52,15 +46,11 @@ function wantedDimensions(
   { embeddingDimensions, supportsCustomDimensions }: EmbeddingMembers,
 ): number | null {
   if (wanted === null) return null;
-  if (!supportsCustomDimensions) throw refusal('This model does not support specifying dimensions.');
+  if (!supportsCustomDimensions)
+    throw invalidField('This model does not support specifying dimensions.', 'dimensions', 'unsupported');
   if (wanted > embeddingDimensions) {
-    throw refusal(`dimensions must not be greater than the ${embeddingDimensions} of this model.`, 'too_big');
+    const message = `dimensions must not be greater than the ${embeddingDimensions} of this model.`;
+    throw invalidField(message, 'dimensions', 'too_big');
   }
   return wanted === embeddingDimensions ? null : wanted;
-}
-
-function refusal(message: string, code = 'unsupported'): PlatformError {
-  return new PlatformError('INVALID_REQUEST', message, 'dimensions', {
-    issues: [{ code, path: ['dimensions'], message }],
-  });
 }

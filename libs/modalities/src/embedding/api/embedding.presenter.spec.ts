@@ -19,16 +19,16 @@ function gathered() {
     ),
   );
   collector.add(event([1], [[5, 6]]));
-  // A host that took over sends again what the first one had.
+  // A worker that took over sends the same vectors again.
   collector.add(event([2], [[0.1, 0.2]]));
   return collector.all();
 }
 
-const answer = { modelId: 'm', promptTokens: 7 };
+const response = { modelId: 'm', promptTokens: 7 };
 
-describe('the answer of embeddings', () => {
+describe('the response to an embedding request', () => {
   it('has the vectors in the order of the texts, exact to the last bit of a float32', async () => {
-    const body = await presentEmbeddings({ ...answer, vectors: gathered(), format: 'float' });
+    const body = await presentEmbeddings({ ...response, vectors: gathered(), format: 'float' });
     expect(JSON.parse(body)).toEqual({
       object: 'list',
       data: [
@@ -41,15 +41,15 @@ describe('the answer of embeddings', () => {
     });
   });
 
-  it('is little-endian float32 in base64 where that was asked for', async () => {
-    const body = JSON.parse(await presentEmbeddings({ ...answer, vectors: gathered(), format: 'base64' })) as {
+  it('is little-endian float32 in base64 on request', async () => {
+    const body = JSON.parse(await presentEmbeddings({ ...response, vectors: gathered(), format: 'base64' })) as {
       data: { embedding: string }[];
     };
     const bytes = Buffer.from(body.data[2]?.embedding ?? '', 'base64');
     expect([bytes.length, bytes.readFloatLE(0), bytes.readFloatLE(4)]).toEqual([8, Math.fround(0.1), Math.fround(0.2)]);
   });
 
-  it('lets the loop turn while it writes a large one', async () => {
+  it('yields to the event loop while it writes a large one', async () => {
     const vectors = Array.from({ length: 500 }, () => Buffer.alloc(384 * 4));
     let immediates = 0;
     const count = () => {
@@ -57,12 +57,12 @@ describe('the answer of embeddings', () => {
       handle = setImmediate(count);
     };
     let handle = setImmediate(count);
-    await presentEmbeddings({ ...answer, vectors, format: 'float' });
+    await presentEmbeddings({ ...response, vectors, format: 'float' });
     clearImmediate(handle);
     expect(immediates).toBeGreaterThan(2);
   });
 
-  it('is none where a vector never came, or came in part', () => {
+  it('fails if a vector is missing or incomplete', () => {
     const collector = new EmbeddingCollector(2);
     collector.add(event([0], [[1, 2]]));
     expect(() => collector.all()).toThrow(/before it was complete/);

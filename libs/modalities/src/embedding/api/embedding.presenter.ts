@@ -4,10 +4,10 @@ import type { EncodingFormat } from '../contract/embedding.request.js';
 
 const bytesPerNumber = 4;
 
-/** Numbers written between two turns of the loop: some ten milliseconds of them. */
+/** Numbers written between two turns of the event loop, about ten milliseconds. */
 const numbersPerTurn = 50_000;
 
-/** The vectors of one request, as they come in. */
+/** Collects the vectors of one request. */
 export class EmbeddingCollector {
   private readonly vectors: (Buffer | null)[];
 
@@ -22,7 +22,7 @@ export class EmbeddingCollector {
     for (const [row, index] of indexes.entries()) this.vectors[index] = bytes.subarray(row * size, (row + 1) * size);
   }
 
-  /** In the order of the input. Throws `INFERENCE_FAILED` when some never came. */
+  /** Returns them in the order of the input. Throws `INFERENCE_FAILED` if one is missing. */
   all(): Buffer[] {
     return this.vectors.map((vector) => {
       if (vector === null) throw incomplete();
@@ -43,8 +43,7 @@ export interface EmbeddingResult {
 }
 
 /**
- * The JSON of the answer. A large one is megabytes of numbers: it is written in pieces, and the loop turns between them,
- * so that no other caller waits for it.
+ * Returns the JSON of the response. A large one is megabytes of numbers, so it yields to the event loop between pieces.
  */
 export async function presentEmbeddings({ modelId, vectors, format, promptTokens }: EmbeddingResult): Promise<string> {
   const items: string[] = [];

@@ -27,13 +27,13 @@ describe('an edit', () => {
   const photo = { width: 3_000, height: 2_000 };
   const stamp = { width: 300, height: 240 };
 
-  it('is as large as its picture where no tier is named, within the usual one', () => {
+  it('has the size of its image within the default tier if no tier is named', () => {
     expect(plan({})).toEqual({ resolution: '1K', quality: null, shape: null, pixels: null });
     expect(sizeOfEdit(plan({}), stamp)).toEqual({ width: 256, height: 192 });
     expect(sizeOfEdit(plan({}), photo)).toEqual({ width: 1_216, height: 832 });
   });
 
-  it('has as many pixels as the tier it is charged by, larger than the picture or not', () => {
+  it('has as many pixels as the tier it is charged by, whatever the size of the image', () => {
     const twofold = plan({ resolution: '2K' }, editor(tiered));
     expect(twofold).toMatchObject({ resolution: '2K', pixels: 2_048 ** 2 });
     expect(sizeOfEdit(twofold, photo)).toEqual({ width: 2_496, height: 1_664 });
@@ -44,16 +44,16 @@ describe('an edit', () => {
     expect(plan({}, editor({ resolutions: ['2K', '4K'] })).resolution).toBe('2K');
   });
 
-  it('has no tier that its model does not make', () => {
+  it('has no tier that its model does not support', () => {
     expect(() => plan({ resolution: '4K' }, editor(tiered))).toThrow(/one of: 1K, 2K/);
     expect(() => plan({ resolution: '2K' })).toThrow(invalid('resolution'));
     expect(() => plan({ resolution: 'HD' }, editor({ resolutions: ['HD'] }))).toThrow(invalid('resolution'));
     expect(plan({ resolution: '1K' }).pixels).toBe(1_024 ** 2);
-    // What is filled stays as large as it came.
+    // A filled image keeps its size.
     expect(plan({ resolution: '4K' }, editor({}, 'migan'))).toMatchObject({ resolution: '4K', pixels: null });
   });
 
-  it('has the shape that was chosen, where its model can choose', () => {
+  it('has the requested shape if its model supports it', () => {
     const wide = plan({ aspect_ratio: '16:9' }, editor(tiered));
     expect(sizeOfEdit(wide, photo)).toEqual({ width: 1_344, height: 768 });
     expect(sizeOfEdit(plan({ aspect_ratio: '1:1' }, editor({ aspectRatios: ['1:1'] })), stamp)).toEqual({
@@ -65,13 +65,13 @@ describe('an edit', () => {
     expect(plan({ aspect_ratio: '9:16' }, fixed).shape).toBeNull();
   });
 
-  it('has no shape that its model lacks', () => {
+  it('has no shape that its model does not support', () => {
     expect(() => plan({ aspect_ratio: '9:16' }, editor(tiered))).toThrow(/one of: auto, 1:1, 16:9/);
     expect(() => plan({ aspect_ratio: '9:16' })).toThrow(invalid('aspect_ratio'));
     expect(() => plan({ aspect_ratio: '1:1' }, editor(tiered, 'migan'))).toThrow(invalid('aspect_ratio'));
   });
 
-  it('takes null for what was not sent', () => {
+  it('treats null as absent', () => {
     const nothing = { resolution: null, aspect_ratio: null, quality: null } as never;
     expect(plan(nothing, editor(tiered))).toEqual(plan({}, editor(tiered)));
   });
@@ -81,8 +81,8 @@ describe('an edit', () => {
     expect(() => plan({ prompt: '😀'.repeat(41) })).toThrow(invalid('prompt'));
   });
 
-  it('takes as many pictures as its family looks at, and no more than the manifest says', () => {
-    expect(() => plan({}, editor({ maxInputImages: 3 }), ['a', 'b'])).toThrow(/one picture at most/);
+  it('takes as many images as its family uses, and no more than the manifest says', () => {
+    expect(() => plan({}, editor({ maxInputImages: 3 }), ['a', 'b'])).toThrow(/one image at most/);
     expect(() => plan({}, editor({ maxInputImages: 3 }, 'migan'), ['a', 'b'])).not.toThrow();
     expect(() => plan({}, editor({ maxInputImages: 3 }, 'migan'), ['a', 'b', 'c'])).toThrow(invalid('images'));
     expect(() => plan({}, editor({ maxInputImages: 1 }, 'migan'), ['a', 'b'])).toThrow(invalid('images'));
@@ -90,7 +90,7 @@ describe('an edit', () => {
   });
 });
 
-it('several pictures of a form are files; of JSON, texts', () => {
+it('several images of a form are files; those of JSON are texts', () => {
   const file = new UploadedFile(Buffer.from('x'), 'a.png', 'image/png');
   expect(orderOfMultiEdit({ images: [file, file], prompt: 'x' }, true).images).toEqual([file, file]);
   expect(() => orderOfMultiEdit({ images: [file, 'aGk='], prompt: 'x' }, true)).toThrow(invalid('images'));

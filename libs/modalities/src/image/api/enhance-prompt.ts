@@ -5,36 +5,33 @@ import { enhancementNano, enhancementUnit, type ImageUnits } from '../contract/i
 /** A prompt that may be rewritten. */
 export interface PromptOptions {
   prompt: string;
-  /** What the caller sent as `enhance_prompt`. */
+  /** The request's `enhance_prompt`. */
   wanted: boolean | undefined;
-  /** What is made of it: a new picture or a change of one. */
+  /** Whether the prompt describes a new image or a change to one. */
   kind: 'generate' | 'edit';
   safeMode: boolean;
-  /** Most characters the model takes. */
+  /** Maximum characters that the model takes. */
   maxCharacters: number;
 }
 
-/** The prompt to use, and what its rewriting adds to what is used. */
+/** The prompt to use, and the units that rewriting it adds. */
 export interface UsedPrompt {
   prompt: string;
   units: ImageUnits;
-  /** Tells the caller what was written; for when the pictures are there, which pay for it. */
+  /** Sets the header with the rewritten prompt; call it once the images, which pay for it, are made. */
   announce: () => void;
 }
 
 const deadlineMs = 30_000;
 const tasks = {
   generate:
-    'Rewrite the description of a picture that the user sends so that an image model makes a better picture of it: name subject, setting, light and style.',
-  edit: 'Rewrite the wish to change a picture that the user sends so that an image model understands exactly what to change and what to keep.',
+    'Rewrite the description of an image that the user sends so that an image model makes a better image of it: name subject, setting, light and style.',
+  edit: 'Rewrite the request to change an image that the user sends so that an image model understands exactly what to change and what to keep.',
 } as const;
 const manner = 'Keep the meaning and the language. Answer with the new text alone, in at most 80 words.';
 const modesty = 'Keep it suitable for all ages.';
 
-/**
- * Rewrites a prompt where that is wished for. Where it cannot be done the prompt stays as it
- * is, at no cost (contract 5.7).
- */
+/** Rewrites a prompt on request. If that fails, the prompt stays as it is at no cost. */
 export async function enhancePrompt(
   rewriter: TextRewriter,
   { request, reply, disconnected }: Pick<HttpExchange, 'request' | 'reply' | 'disconnected'>,
@@ -60,7 +57,7 @@ export async function enhancePrompt(
   };
 }
 
-/** Never half a character at the end. */
+/** Cuts between characters. */
 function truncated(text: string, maxCharacters: number): string {
   return [...text].slice(0, maxCharacters).join('').toWellFormed();
 }

@@ -9,7 +9,7 @@ import { ImageGenerator } from './image-generator.js';
 import { presentAsOpenai, presentImages, sendImage } from './image.presenter.js';
 import { stylePresets } from './style-presets.js';
 
-/** Pictures from words. */
+/** Routes that make images from text. */
 @Controller()
 export class GenerateImageController {
   constructor(
@@ -34,7 +34,7 @@ export class GenerateImageController {
     await this.pipeline.handle(reply, async (http) => {
       const made = await this.generator.generate(http, wire);
       if (wire.return_binary !== true) return presentImages(reply.request.id, made, performance.now() - startedAt);
-      return sendImage(reply, made.images[0], 'INFERENCE_FAILED', 'The model brought no picture.');
+      return sendImage(reply, made.images[0], 'INFERENCE_FAILED', 'The model returned no image.');
     });
   }
 

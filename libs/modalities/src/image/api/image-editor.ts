@@ -15,13 +15,13 @@ import { sendImage } from './image.presenter.js';
 import { ImageService } from './image.service.js';
 
 const minPixels = 65_536;
-/** Kept for the deadline of the job and a little more, should no process be left to delete it. */
+/** Inputs expire a while after the job's deadline in case no process deletes them. */
 const lifetimeMs = 1_200_000;
 const timeoutMs = 30_000;
-/** Trait of the model that cuts pictures out. */
+/** Trait of the model that removes backgrounds. */
 const backgroundTrait = 'background_removal';
 
-/** Takes pictures and makes one of them. Each method rejects with what is wrong with the request, by its field. */
+/** Makes an image from images. Each method rejects with what is wrong with the request, naming the field. */
 @Injectable()
 export class ImageEditor {
   constructor(
@@ -83,12 +83,12 @@ export class ImageEditor {
     };
     const { images: finished } = await this.images.run(http, limited, payload);
     announce();
-    return sendImage(http.reply, finished[0], 'IMAGE_EDIT_ERROR', 'The edit brought no picture.');
+    return sendImage(http.reply, finished[0], 'IMAGE_EDIT_ERROR', 'The edit returned no image.');
   }
 
   private async run(http: HttpExchange, opened: ModelRequest, payload: ImageJobPayload): Promise<Buffer> {
     const { images } = await this.images.run(http, await opened.limit(), payload);
-    return sendImage(http.reply, images[0], 'INFERENCE_FAILED', 'The model brought no picture.');
+    return sendImage(http.reply, images[0], 'INFERENCE_FAILED', 'The model returned no image.');
   }
 
   private readerOf(http: HttpExchange, limits: ImageLimits) {

@@ -9,7 +9,7 @@ import type { MadeImages } from './image.presenter.js';
 import { ImageService } from './image.service.js';
 import { fieldsOfSize } from './openai-size.js';
 
-/** Makes pictures from words. */
+/** Makes images from text. */
 @Injectable()
 export class ImageGenerator {
   constructor(
@@ -36,7 +36,7 @@ export class ImageGenerator {
     const { manifest, http } = opened;
     assertOperation(manifest, 'generate');
     const pricing = (await opened.price()).pricing;
-    // What is wrong with a request is said before it counts against a limit, and before anything is rewritten.
+    // Reports an invalid request before it counts against a limit or anything is rewritten.
     const payload = normalizeGenerate(wire, manifest, pricing);
     const limited = await opened.limit();
     const { prompt, units, announce } = await enhancePrompt(this.rewriter, http, {

@@ -9,15 +9,15 @@ describe('a tier', () => {
     ['8K', 8_192],
     ['512', 512],
     ['720p', 720],
-  ])('of the name %s has its side', (tier, side) => {
+  ])('named %s has its side', (tier, side) => {
     expect(sideOfTier(tier)).toBe(side);
   });
 
-  it.each(['', 'HD', '9K', '0K', '0.01K', '16', '1024x768', '-1K', '1e3'])('of the name %j means no size', (tier) => {
+  it.each(['', 'HD', '9K', '0K', '0.01K', '16', '1024x768', '-1K', '1e3'])('named %j has no size', (tier) => {
     expect(() => sideOfTier(tier)).toThrow(expect.objectContaining({ code: 'INVALID_REQUEST', param: 'resolution' }));
   });
 
-  it('of a picture is the smallest that holds it', () => {
+  it('of an image is the smallest that contains it', () => {
     const tiers = ['2K', '1K', 'HD'];
     expect(tierOfSize({ width: 512, height: 512 }, tiers)).toBe('1K');
     expect(tierOfSize({ width: 1_024, height: 1_024 }, tiers)).toBe('1K');
@@ -28,19 +28,19 @@ describe('a tier', () => {
 });
 
 describe('a shape', () => {
-  it('is what its ratio says', () => {
+  it('is read from its ratio', () => {
     expect(readShape('16:9')).toEqual({ width: 16, height: 9 });
     expect(readShape('2.35:1')).toEqual({ width: 2.35, height: 1 });
     for (const ratio of ['auto', '0:1', '16/9', '1:1:1', '']) expect(readShape(ratio)).toBeNull();
   });
 
-  it('has the side of its tier along its longer side', () => {
+  it('has the side of its tier as its longer side', () => {
     expect(sizeOfSide({ width: 16, height: 9 }, { side: 1_024, divisor: 64 })).toEqual({ width: 1_024, height: 576 });
     expect(sizeOfSide({ width: 9, height: 16 }, { side: 2_048, divisor: 64 })).toEqual({ width: 1_152, height: 2_048 });
     expect(sizeOfSide({ width: 1, height: 99 }, { side: 512, divisor: 64 })).toEqual({ width: 64, height: 512 });
   });
 
-  it('is nearest to one of others', () => {
+  it('is the nearest of a list', () => {
     const ratios = ['auto', '16:9', '1:1', '9:16'];
     expect(nearestRatio({ width: 1_536, height: 1_024 }, ratios)).toBe('16:9');
     expect(nearestRatio({ width: 1_024, height: 1_792 }, ratios)).toBe('9:16');
@@ -54,14 +54,14 @@ it.each([
   [{ width: 500, height: 70 }, 500 * 70, { width: 448, height: 64 }],
   [{ width: 10, height: 10 }, 100, { width: 64, height: 64 }],
   [{ width: 4096, height: 2048 }, 1_048_576, { width: 1408, height: 704 }],
-  // Larger than it was.
+  // Larger than before.
   [{ width: 300, height: 300 }, 1_048_576, { width: 1024, height: 1024 }],
   [{ width: 300, height: 240 }, 4_194_304, { width: 2240, height: 1792 }],
   [{ width: 16, height: 9 }, 1_048_576, { width: 1344, height: 768 }],
-  // A side that is raised to the divisor takes from the other one, which has a bound, too.
+  // Raising a side to the divisor reduces the other one, which is limited too.
   [{ width: 1, height: 30_000 }, 30_000, { width: 64, height: 448 }],
   [{ width: 1, height: 65_536 }, 1_048_576, { width: 64, height: 8_192 }],
   [{ width: 500_000, height: 60 }, 1_048_576, { width: 8_192, height: 64 }],
-])('%j of %i pixels has sides that divide by 64', (shape, pixels, expected) => {
+])('%j of %i pixels has sides that are multiples of 64', (shape, pixels, expected) => {
   expect(sizeOfPixels(shape, { pixels, divisor: 64 })).toEqual(expected);
 });

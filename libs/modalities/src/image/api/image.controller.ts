@@ -17,7 +17,7 @@ import { ImageEditor } from './image-editor.js';
 
 const multipart = { maxFileBytes: maxImageBytes, maxFiles: 1 };
 
-/** Routes that take a picture and give one back. */
+/** Routes that take an image and return one. */
 @Controller('image')
 export class EditImageController {
   constructor(
@@ -58,7 +58,7 @@ export class EditImageController {
   }
 }
 
-/** The route has one model, which callers do not choose. */
+/** The route uses one model, which clients cannot choose. */
 function refuseModel(body: unknown): void {
   const names = body instanceof FormBody ? [...body.entries()].map(([name]) => name) : Object.keys(body ?? {});
   if (!names.includes('model')) return;

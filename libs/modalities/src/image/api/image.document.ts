@@ -12,8 +12,8 @@ import { GenerateImageResponse, ImageStyleList } from '../contract/image.respons
 
 const text = { schema: { type: 'string' as const } };
 const flag = { schema: { type: 'boolean' as const } };
-const violation = { 'x-service-is-content-violation': { description: 'Always false: nothing is refused.', ...flag } };
-/** What the answer of a route with a model of the caller's choice says of it. */
+const violation = { 'x-service-is-content-violation': { description: 'Always false: no image is refused.', ...flag } };
+/** Response headers of routes whose model the client chooses. */
 const moderation = {
   ...violation,
   'x-service-model-deprecation-warning': { description: 'The model will be removed.', ...text },
@@ -21,15 +21,10 @@ const moderation = {
   'x-service-deprecated': { description: 'The model will be removed.', schema: { type: 'string', enum: ['true'] } },
   'x-service-deprecated-replacement': { description: 'The model to use instead.', ...text },
 };
-const blurring = { 'x-service-is-blurred': { description: 'The picture was for adults and is blurred.', ...flag } };
-const enhancing = {
-  'x-service-enhanced-prompt': {
-    description: 'The prompt as it was rewritten, URL-encoded; only where it was.',
-    ...text,
-  },
-};
+const blurring = { 'x-service-is-blurred': { description: 'The image had adult content and is blurred.', ...flag } };
+const enhancing = { 'x-service-enhanced-prompt': { description: 'The rewritten prompt, URL-encoded.', ...text } };
 const naming = {
-  'x-service-model-id': { description: 'Of the model that answered.', ...text },
+  'x-service-model-id': { description: 'Id of the model that ran.', ...text },
   'x-service-model-name': { description: 'Its name.', ...text },
 };
 
@@ -38,73 +33,68 @@ const png = ['image/png'];
 const editTypes = ['image/png', 'image/jpeg', 'image/webp'];
 const imagesOf = (types: string[]) => Object.fromEntries(types.map((type) => [type, binaryContent]));
 
-type ImageRoute = Pick<DocumentedRoute, 'operationId' | 'summary' | 'description' | 'body' | 'example'>;
+type ImageRoute = Pick<DocumentedRoute, 'operationId' | 'summary' | 'description' | 'body' | 'example'> & {
+  produces: string[];
+  headers: Record<string, object>;
+};
 
-/** A route that answers with the bytes of a picture. */
-function imageRoute(route: ImageRoute, produces: string[], headers: Record<string, object>): DocumentedRoute {
-  const responses = { 200: { description: 'The picture.', content: imagesOf(produces), headers } };
-  return { ...common, ...route, produces, responses };
+/** A route whose response is the bytes of an image. */
+function imageRoute({ headers, ...route }: ImageRoute): DocumentedRoute {
+  const responses = { 200: { description: 'The image.', content: imagesOf(route.produces), headers } };
+  return { ...common, ...route, responses };
 }
 
-export const upscaleDocument = imageRoute(
-  {
-    operationId: 'upscaleImage',
-    summary: 'Make a picture larger',
-    description: 'Twice or four times the sides, with sharp edges; answers a PNG.',
-    body: UpscaleImageRequest,
-    example: { image: 'iVBORw0KGgo…', scale: 2 },
-  },
-  png,
-  { ...violation, ...blurring },
-);
+export const upscaleDocument = imageRoute({
+  operationId: 'upscaleImage',
+  summary: 'Upscale an image',
+  description: 'Doubles or quadruples the sides with sharp edges; returns a PNG.',
+  body: UpscaleImageRequest,
+  example: { image: 'iVBORw0KGgo…', scale: 2 },
+  produces: png,
+  headers: { ...violation, ...blurring },
+});
 
-export const backgroundRemoveDocument = imageRoute(
-  {
-    operationId: 'backgroundRemoveImage',
-    summary: 'Cut out what stands in front',
-    description: 'Answers a PNG whose background is transparent.',
-    body: BackgroundRemoveImageRequest,
-    example: { image_url: 'https://example.com/portrait.jpg' },
-  },
-  png,
-  { ...violation, ...blurring },
-);
+export const backgroundRemoveDocument = imageRoute({
+  operationId: 'backgroundRemoveImage',
+  summary: 'Remove the background',
+  description: 'Returns a PNG with a transparent background.',
+  body: BackgroundRemoveImageRequest,
+  example: { image_url: 'https://example.com/portrait.jpg' },
+  produces: png,
+  headers: { ...violation, ...blurring },
+});
 
-export const editDocument = imageRoute(
-  {
-    operationId: 'editImage',
-    summary: 'Change a picture',
-    description: 'By a prompt; models that repair pictures fill the transparent part from what surrounds it.',
-    body: EditImageRequest,
-    example: { prompt: 'Take the sign away', image: 'iVBORw0KGgo…' },
-  },
-  editTypes,
-  { ...moderation, ...blurring, ...enhancing, ...naming },
-);
+export const editDocument = imageRoute({
+  operationId: 'editImage',
+  summary: 'Edit an image',
+  description: 'Follows a prompt; models that repair images fill the transparent part from its surroundings.',
+  body: EditImageRequest,
+  example: { prompt: 'Take the sign away', image: 'iVBORw0KGgo…' },
+  produces: editTypes,
+  headers: { ...moderation, ...blurring, ...enhancing, ...naming },
+});
 
-export const multiEditDocument = imageRoute(
-  {
-    operationId: 'multiEditImage',
-    summary: 'Change a picture with the help of others',
-    description: 'The first picture is changed; the others are masks (white is filled) or layers, as the model takes.',
-    body: MultiEditImageRequest,
-    example: { prompt: 'Take the sign away', images: ['iVBORw0KGgo…', 'iVBORw0KGgo…'] },
-  },
-  editTypes,
-  { ...moderation, ...blurring, ...enhancing },
-);
+export const multiEditDocument = imageRoute({
+  operationId: 'multiEditImage',
+  summary: 'Edit an image with other images',
+  description: 'The first image is edited; the others are masks (white is filled) or layers, depending on the model.',
+  body: MultiEditImageRequest,
+  example: { prompt: 'Take the sign away', images: ['iVBORw0KGgo…', 'iVBORw0KGgo…'] },
+  produces: editTypes,
+  headers: { ...moderation, ...blurring, ...enhancing },
+});
 
 export const generateDocument: DocumentedRoute = {
   ...common,
   operationId: 'generateImage',
-  summary: 'Make pictures from words',
-  description: 'JSON with base64, or with `return_binary` the bytes of one picture.',
+  summary: 'Generate images',
+  description: 'JSON with base64, or with `return_binary` the bytes of one image.',
   body: GenerateImageRequest,
-  examples: { plain: { summary: 'One picture', value: { model: 'default', prompt: 'A red bird in the rain' } } },
+  examples: { plain: { summary: 'One image', value: { model: 'default', prompt: 'A red bird in the rain' } } },
   produces: ['application/json', ...editTypes],
   responses: {
     200: {
-      description: 'The pictures.',
+      description: 'The images.',
       headers: { ...moderation, ...blurring, ...enhancing },
       json: GenerateImageResponse,
       content: imagesOf(editTypes),
@@ -126,14 +116,14 @@ const simpleResponse = {
 export const simpleGenerateDocument: DocumentedRoute = {
   ...common,
   operationId: 'simpleGenerateImage',
-  summary: 'Make a picture from words, as OpenAI clients ask for it',
-  description: 'One picture, as base64 or as a data URL.',
+  summary: 'Generate an image in the format of OpenAI clients',
+  description: 'One image, as base64 or as a data URL.',
   body: SimpleGenerateImageRequest,
-  examples: { plain: { summary: 'One picture', value: { prompt: 'A red bird in the rain', size: '512x512' } } },
+  examples: { plain: { summary: 'One image', value: { prompt: 'A red bird in the rain', size: '512x512' } } },
   produces: ['application/json'],
   responses: {
     200: {
-      description: 'The picture.',
+      description: 'The image.',
       headers: { ...moderation, ...blurring },
       content: { 'application/json': { schema: simpleResponse } },
     },
@@ -144,7 +134,7 @@ export const simpleGenerateDocument: DocumentedRoute = {
 export function StylesApiDocument(): MethodDecorator {
   return applyDecorators(
     ApiTags('Image'),
-    ApiOperation({ operationId: 'listImageStyles', summary: 'Names of looks for `style_preset`' }),
+    ApiOperation({ operationId: 'listImageStyles', summary: 'Names for `style_preset`' }),
     ApiResponse({ status: 200, description: 'The names.', type: ImageStyleList }),
     ApiErrors('standard', [401, 429, 500]),
   );

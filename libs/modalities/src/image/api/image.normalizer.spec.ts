@@ -38,8 +38,8 @@ function normalize(body: object, manifest = painter()) {
   return normalizeGenerate(wire, manifest, pricing);
 }
 
-describe('a picture that is asked for', () => {
-  it('has the defaults of the contract and of its model', () => {
+describe('a request for an image', () => {
+  it('has the defaults of the API and of its model', () => {
     expect(normalize({})).toMatchObject({
       operation: 'generate',
       prompt: 'a bird',
@@ -56,7 +56,7 @@ describe('a picture that is asked for', () => {
     expect(normalize({}, painter({}, { guidance: 0 })).guidance).toBe(0);
   });
 
-  it('counts variants up from its seed, and takes a random one for 0 and for none', () => {
+  it('counts variants up from its seed, and uses a random one for 0 and for none', () => {
     expect(normalize({ seed: 7, variants: 3 }).seeds).toEqual([7, 8, 9]);
     expect(normalize({ seed: -999_999_999 }).seeds).toEqual([-999_999_999]);
     for (const body of [{}, { seed: 0 }]) {
@@ -67,7 +67,7 @@ describe('a picture that is asked for', () => {
     }
   });
 
-  it('takes the words of a style into both prompts', () => {
+  it('adds the words of a style to both prompts', () => {
     const style = findStyle('WATERCOLOR') ?? expect.fail('no such style');
     const { prompt, negativePrompt } = normalize({ style_preset: 'watercolor', negative_prompt: 'rain' });
     expect(prompt).toBe(`a bird, ${style.prompt}`);
@@ -76,7 +76,7 @@ describe('a picture that is asked for', () => {
 
   it.each([
     [{ aspect_ratio: '16:9' }, { width: 1024, height: 576, priceOfImage: 'resolutions.1K' }],
-    // As clients do that send what the document says by default.
+    // Some clients send the documented defaults.
     [
       { aspect_ratio: '16:9', width: 1024, height: 1024 },
       { width: 1024, height: 576, priceOfImage: 'resolutions.1K' },
@@ -90,13 +90,13 @@ describe('a picture that is asked for', () => {
     expect(normalize(body, painter(shaped))).toMatchObject(expected);
   });
 
-  it('is as large as its tier without a shape, too, and charged by the tier it has', () => {
+  it('has the size of its tier without a shape too, and is charged by that tier', () => {
     const tiers = painter({ resolutions: ['1K', '2K'], defaultResolution: '1K' });
     const large = { width: 2_048, height: 2_048, priceOfImage: 'resolutions.2K' };
     expect(normalize({ resolution: '2K' }, tiers)).toMatchObject(large);
     expect(normalize({ width: 1_280, height: 1_280 }, tiers)).toMatchObject({ priceOfImage: 'resolutions.2K' });
     expect(normalize({ width: 512, height: 512 }, tiers)).toMatchObject({ priceOfImage: 'resolutions.1K' });
-    // Registered before its rules were made: none that comes in has such a tier.
+    // Registered before the rules for tiers existed; new models cannot have such a tier.
     const earlier = (tiers: object) => ({
       ...painter(),
       constraints: { ...painter(shaped).constraints, ...tiers } as never,
@@ -111,12 +111,12 @@ describe('a picture that is asked for', () => {
   it.each([
     ['resolution', { resolution: '2K', width: 512 }],
     ['aspect_ratio', { aspect_ratio: '16:9', height: 512 }],
-  ])('is not told its size twice: %s', (param, body) => {
+  ])('rejects a second size: %s', (param, body) => {
     const refused = expect.objectContaining({ code: 'INVALID_REQUEST', param }) as Error;
     expect(() => normalize(body, painter(shaped))).toThrow(refused);
   });
 
-  it('takes null for a width and a height that were not sent', () => {
+  it('treats a null width or height as absent', () => {
     const body = { width: null, height: null, aspect_ratio: '16:9', resolution: null };
     expect(normalize(body, painter(shaped))).toMatchObject({ width: 1_024, height: 576 });
   });
@@ -126,14 +126,14 @@ describe('a picture that is asked for', () => {
     expect(() => normalize({ prompt: '😀'.repeat(41) })).toThrow(/40 characters/);
   });
 
-  it('follows no style references, whatever its manifest says', () => {
+  it('rejects style references, whatever its manifest says', () => {
     const body = { style_references: [{ image: 'aGk=' }] };
     expect(() => normalize(body, painter({ maxStyleReferences: 2 }))).toThrow(
       expect.objectContaining({ code: 'INVALID_REQUEST', param: 'style_references' }),
     );
   });
 
-  it('ignores steps where the model takes one', () => {
+  it('ignores steps if the model takes one', () => {
     expect(normalize({ steps: 30 }, painter({ steps: { default: 1, max: 1 } })).steps).toBe(1);
   });
 
@@ -142,21 +142,21 @@ describe('a picture that is asked for', () => {
     ['a width that is not divisible', { width: 100 }, 'width', /64 with this model: 64 or 128/],
     ['a height below the divisor', { height: 30 }, 'height', /multiple of 64 with this model: 64\./],
     ['more steps than the model has', { steps: 51 }, 'steps', /above 50/],
-    ['a style nobody knows', { style_preset: 'crayon' }, 'style_preset', /GET \/image\/styles/],
+    ['an unknown style', { style_preset: 'crayon' }, 'style_preset', /GET \/image\/styles/],
     ['a shape for a model without shapes', { aspect_ratio: '1:1' }, 'aspect_ratio', /send width and height/],
-    ['bytes of several pictures', { return_binary: true, variants: 2 }, 'variants', /return_binary/],
+    ['bytes of several images', { return_binary: true, variants: 2 }, 'variants', /return_binary/],
     [
       'style references for a model without them',
       { style_references: [{ image: 'aGk=' }] },
       'style_references',
       /takes no/,
     ],
-  ])('is not %s', (_, body, param, message) => {
+  ])('rejects %s', (_, body, param, message) => {
     expect(() => normalize(body)).toThrow(message);
     expect(() => normalize(body)).toThrow(expect.objectContaining({ code: 'INVALID_REQUEST', param }));
   });
 
-  it('is not a shape or tier that its model lacks', () => {
+  it('rejects a shape or tier that its model does not support', () => {
     expect(() => normalize({ aspect_ratio: '4:3' }, painter(shaped))).toThrow(/one of: 1:1, 16:9, 9:16/);
     expect(() => normalize({ resolution: '4K' }, painter(shaped))).toThrow(/one of: 1K, 2K/);
   });
@@ -170,15 +170,15 @@ describe('a picture that is asked for', () => {
     ['format', { format: 'gif' }],
     ['prompt', { prompt: '' }],
     ['negative_prompt', { negative_prompt: 'x'.repeat(7_501) }],
-  ])('is refused by the shape of the wire: %s', (param, body) => {
+  ])('is rejected by its schema: %s', (param, body) => {
     expect(() => normalize(body)).toThrow(expect.objectContaining({ code: 'INVALID_REQUEST', param }));
   });
 });
 
-describe('a picture as OpenAI clients ask for it', () => {
+describe('an image request of OpenAI clients', () => {
   const read = (body: object) => validateWire(SimpleGenerateImageRequest, { prompt: 'a bird', ...body });
 
-  it('may be all that they send, null too', () => {
+  it('accepts all that they send, including null', () => {
     const body = { n: 1, size: null, quality: 'hd', style: 'vivid', user: 'u', background: null, moderation: 'low' };
     expect(read(body)).toMatchObject({ prompt: 'a bird', quality: 'hd' });
   });
@@ -188,13 +188,13 @@ describe('a picture as OpenAI clients ask for it', () => {
     ['size', { size: '100x100' }],
     ['prompt', { prompt: 'x'.repeat(1_501) }],
     ['safe_mode', { safe_mode: true }],
-  ])('is refused by name: %s', (param, body) => {
+  ])('is rejected with its field: %s', (param, body) => {
     expect(() => read(body)).toThrow(expect.objectContaining({ code: 'INVALID_REQUEST', param }));
   });
 });
 
 describe('the styles', () => {
-  it('are at least forty, each with a name and words of its own', () => {
+  it('are at least forty, each with a name and a prompt of its own', () => {
     expect(stylePresets.length).toBeGreaterThanOrEqual(40);
     expect(new Set(stylePresets.map(({ name }) => name.toLowerCase())).size).toBe(stylePresets.length);
     expect(new Set(stylePresets.map(({ prompt }) => prompt)).size).toBe(stylePresets.length);

@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { charactersOf } from '#common';
-import { type ModelManifest, readImageTier, type Pricing } from '#model-registry/manifest';
+import { type ImageConstraints, type ModelManifest, type Pricing, readImageTier } from '#model-registry/manifest';
+import { isGiven } from '#platform/http';
 import type { GenerateImageRequest } from '../contract/generate.request.js';
 import { largestSeed } from '../contract/image.request.js';
 import { type ImageJobPayload, unitOfImage } from '../contract/index.js';
@@ -8,22 +9,11 @@ import { plainPayload } from './edit-payloads.js';
 import { type ImageSize, invalid, readShape, sideOfTier, sizeOfSide, tierOfSize, usualSide } from './image-size.js';
 import { findStyle } from './style-presets.js';
 
-/** What the constraints of a model of type image say (contract 9.1). */
-interface ImageConstraints {
-  promptCharacterLimit: number;
-  steps: { default: number; max: number };
-  widthHeightDivisor: number;
-  aspectRatios?: string[];
-  defaultAspectRatio?: string;
-  resolutions?: string[];
-  defaultResolution?: string;
-  qualities?: string[];
-  defaultQuality?: string;
-}
-
 const defaultGuidance = 7.5;
 
-/** A request as the worker gets it. Throws `INVALID_REQUEST` naming the field that this model cannot do. */
+/**
+ * Converts a request to the job payload. Throws `INVALID_REQUEST` naming the field that this model does not support.
+ */
 export function normalizeGenerate(
   wire: GenerateImageRequest,
   manifest: ModelManifest,
@@ -31,8 +21,9 @@ export function normalizeGenerate(
 ): ImageJobPayload {
   const constraints = manifest.constraints as unknown as ImageConstraints;
   checkPrompt(wire, constraints);
-  checkReferences(wire);
-  const style = wire.style_preset === undefined || wire.style_preset === null ? null : styleOf(wire.style_preset);
+  // No family reads style references, whatever a manifest says.
+  if (isGiven(wire.style_references)) throw invalid('style_references', 'This model takes no style references.');
+  const style = isGiven(wire.style_preset) ? styleOf(wire.style_preset) : null;
   const { width, height, resolution } = sizeOf(wire, constraints);
   const quality = constraints.qualities ? (wire.quality ?? constraints.defaultQuality ?? 'high') : null;
   return {
@@ -59,13 +50,8 @@ function checkPrompt(
     throw invalid('prompt', `prompt may have ${promptCharacterLimit} characters with this model.`);
   }
   if (binary === true && (variants ?? 1) > 1) {
-    throw invalid('variants', 'variants above 1 need return_binary to be false: bytes are one picture.');
+    throw invalid('variants', 'variants above 1 need return_binary to be false: bytes are one image.');
   }
-}
-
-/** No family looks at them, whatever a manifest says. */
-function checkReferences({ style_references: references }: GenerateImageRequest): void {
-  if ((references?.length ?? 0) > 0) throw invalid('style_references', 'This model takes no style references.');
 }
 
 function styleOf(name: string) {
@@ -78,34 +64,36 @@ function joined(text: string, more: string | undefined): string {
   return [text, more].filter((part) => part !== undefined && part !== '').join(', ');
 }
 
-/** A choice among those the model has; null where it has none. */
+/** Returns the requested or default choice; null if the model has none. */
 function chosen(
   wanted: string | undefined,
   { known, usual, param }: { known: string[]; usual: string | undefined; param: string },
 ): string | null {
-  if (wanted === undefined || wanted === null) return usual ?? known[0] ?? null;
+  if (!isGiven(wanted)) return usual ?? known[0] ?? null;
   if (known.includes(wanted)) return wanted;
   if (known.length === 0) throw invalid(param, `This model has no ${param}; send width and height.`);
   throw invalid(param, `${param} must be one of: ${known.join(', ')}.`);
 }
 
-/** What a model lists, or the one thing it has. */
+/** The values that a model lists, or its only one. */
 function listed(known: string[] | undefined, usual: string | undefined): string[] {
-  if (known !== undefined && known.length > 0) return known;
+  if (isGiven(known)) return known;
   return usual === undefined ? [] : [usual];
 }
 
-/** How large a picture becomes, and the tier of that: what is charged is what is made. */
+/** Returns the size of an image and its tier, which decides the price. */
 function sizeOf(wire: GenerateImageRequest, constraints: ImageConstraints): ImageSize & { resolution: string | null } {
   const { widthHeightDivisor: divisor, defaultAspectRatio, defaultResolution } = constraints;
   const ratios = listed(constraints.aspectRatios, defaultAspectRatio);
   const tiers = listed(constraints.resolutions, defaultResolution);
   const ratio = chosen(wire.aspect_ratio, { known: ratios, usual: defaultAspectRatio, param: 'aspect_ratio' });
   const resolution = chosen(wire.resolution, { known: tiers, usual: defaultResolution, param: 'resolution' });
-  const [width, height] = [wire.width ?? null, wire.height ?? null];
-  if ((width !== null || height !== null) && !isUsualBesideOthers(wire)) {
-    checkAlone(wire);
-    const size = { width: width ?? usualSide, height: height ?? usualSide };
+  if ((isGiven(wire.width) || isGiven(wire.height)) && !isUsualBesideOthers(wire)) {
+    const other = otherwise.find((name) => isGiven(wire[name]));
+    if (other !== undefined) {
+      throw invalid(other, `${other} cannot be sent with width or height, which say the size of the image.`);
+    }
+    const size = { width: wire.width ?? usualSide, height: wire.height ?? usualSide };
     for (const side of ['width', 'height'] as const) checkDivisible(side, size[side], divisor);
     return { ...size, resolution: tierOfSize(size, tiers) };
   }
@@ -117,29 +105,22 @@ function sizeOf(wire: GenerateImageRequest, constraints: ImageConstraints): Imag
   return { ...sizeOfSide(shape, { side: sideOf(wire, resolution), divisor }), resolution };
 }
 
-/** Registered models may have a usual tier whose name means no size; who names none is not refused for it. */
+/** Registered models may have a default tier without a size, which only fails if the client names it. */
 function sideOf(wire: GenerateImageRequest, resolution: string | null): number {
   if (resolution === null) return usualSide;
-  return (wire.resolution ?? null) === null ? (readImageTier(resolution) ?? usualSide) : sideOfTier(resolution);
+  return isGiven(wire.resolution) ? sideOfTier(resolution) : (readImageTier(resolution) ?? usualSide);
 }
 
-/** The other ways to say a size. */
+/** Other fields that set the size. */
 const otherwise = ['resolution', 'aspect_ratio'] as const;
 
-/** Sides that are sent as their published default say nothing beside what was chosen. */
+/** Sides sent with their documented default do not conflict with another choice. */
 function isUsualBesideOthers(wire: GenerateImageRequest): boolean {
   const isUsual = (wire.width ?? usualSide) === usualSide && (wire.height ?? usualSide) === usualSide;
-  return isUsual && otherwise.some((name) => (wire[name] ?? null) !== null);
+  return isUsual && otherwise.some((name) => isGiven(wire[name]));
 }
 
-/** Width and height say the size: what else says one would be charged or hoped for, and not made. */
-function checkAlone(wire: GenerateImageRequest): void {
-  const other = otherwise.find((name) => (wire[name] ?? null) !== null);
-  if (other === undefined) return;
-  throw invalid(other, `${other} cannot be sent with width or height, which say the size of the picture.`);
-}
-
-/** No silent rounding: both neighbours are named (gap 28). */
+/** Does not round; the message names both neighbours. */
 function checkDivisible(side: 'width' | 'height', value: number, divisor: number): void {
   if (value % divisor === 0) return;
   const below = Math.floor(value / divisor) * divisor;
@@ -148,8 +129,8 @@ function checkDivisible(side: 'width' | 'height', value: number, divisor: number
 }
 
 function stepsOf({ steps }: GenerateImageRequest, { steps: bounds }: ImageConstraints): number {
-  // Networks that need one step ignore the field (contract 5.1).
-  if (steps === undefined || steps === null || bounds.max === 1) return bounds.default;
+  // Networks that need one step ignore the field.
+  if (!isGiven(steps) || bounds.max === 1) return bounds.default;
   if (steps <= bounds.max) return steps;
   throw invalid('steps', `steps must not be above ${bounds.max} with this model.`);
 }
@@ -159,8 +140,8 @@ function guidanceOf({ familyOptions }: ModelManifest): number {
   return typeof guidance === 'number' ? guidance : defaultGuidance;
 }
 
-/** seed, seed + 1, …, so that each picture can be made again (gap 29). */
+/** seed, seed + 1, …, so that each image can be reproduced. */
 function seedsOf({ seed, variants }: GenerateImageRequest): number[] {
-  const first = seed === undefined || seed === null || seed === 0 ? randomInt(1, largestSeed) : seed;
+  const first = isGiven(seed) && seed !== 0 ? seed : randomInt(1, largestSeed);
   return Array.from({ length: variants ?? 1 }, (_, index) => first + index);
 }

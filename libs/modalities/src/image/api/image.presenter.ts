@@ -4,13 +4,13 @@ import type { GenerateImageResponse, ImageTiming, SimpleGenerateImageResponse } 
 import type { ImageJobPayload } from '../contract/index.js';
 import type { FinishedImage, FinishedImages } from './image.service.js';
 
-/** Pictures and what they were made by. */
+/** Images and the request that made them. */
 export interface MadeImages extends FinishedImages {
   modelId: string;
   payload: ImageJobPayload;
 }
 
-/** The bytes of a picture, with their type; throws `code` where the model brought none. */
+/** Returns the bytes of an image and sets their type. Throws `code` if the model returned none. */
 export function sendImage(
   reply: FastifyReply,
   image: FinishedImage | undefined,
@@ -22,7 +22,7 @@ export function sendImage(
   return image.bytes;
 }
 
-/** The JSON of `POST /image/generate`; `totalMs` is the time since the request came in. */
+/** The JSON of `POST /image/generate`; `totalMs` is the time since the request arrived. */
 export function presentImages(id: string, made: MadeImages, totalMs: number): GenerateImageResponse {
   return {
     id,
@@ -32,7 +32,7 @@ export function presentImages(id: string, made: MadeImages, totalMs: number): Ge
   };
 }
 
-/** What the caller needs to make the same again: the random seed, too (gap 29). No words: the caller has them. */
+/** Returns what is needed to reproduce the images, including the random seed but not the prompts. */
 function effectiveValues({ modelId, payload }: MadeImages): object {
   const { width, height, steps, guidance, seeds, format, safeMode, withExif } = payload;
   return {

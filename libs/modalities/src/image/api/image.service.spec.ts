@@ -15,21 +15,21 @@ function headersOf(changes: object): Record<string, string> {
 }
 
 describe('the successor of a model', () => {
-  it('is named while the model is still there', () => {
+  it('is named while the model still exists', () => {
     expect(headersOf({ manifest: { id: 'older', deprecation }, deprecation: notice })).toEqual({
       'x-service-deprecated': 'true',
       'x-service-deprecated-replacement': 'younger',
     });
   });
 
-  it('is named, too, once it answers in its place', () => {
+  it('is also named once it replaces the model', () => {
     expect(headersOf({ manifest: { id: 'younger' }, resolvedBy: 'remap', deprecation: notice })).toEqual({
       'x-service-deprecated': 'true',
       'x-service-deprecated-replacement': 'younger',
     });
   });
 
-  it('is not named where there is none, and of models that stay nothing is said', () => {
+  it('is omitted if there is none or the model stays', () => {
     expect(headersOf({ deprecation: notice })).toEqual({ 'x-service-deprecated': 'true' });
     expect(headersOf({})).toEqual({});
   });

@@ -16,7 +16,6 @@ import {
   type ImageReadyEvent,
   quoteImages,
 } from '../contract/index.js';
-import { moderationHeaders } from './moderation-headers.js';
 
 export interface FinishedImage {
   bytes: Buffer;
@@ -26,9 +25,9 @@ export interface FinishedImage {
 
 export interface FinishedImages {
   images: FinishedImage[];
-  /** Ms in the model, over all pictures. */
+  /** Time in the model over all images, in ms. */
   executionMs: number;
-  /** Ms from the admission to the last picture. */
+  /** Time from the admission to the last image, in ms. */
   jobMs: number;
 }
 
@@ -41,15 +40,15 @@ class ImageCollector {
     this.ready.set(event.index, event);
   }
 
-  /** In the order of the seeds. Throws `INFERENCE_FAILED` when some never came. */
+  /** Returns them in the order of the seeds. Throws `INFERENCE_FAILED` if one is missing. */
   all(count: number): ImageReadyEvent[] {
     const events = [...this.ready.values()].toSorted((left, right) => left.index - right.index);
-    if (events.length !== count) throw new PlatformError('INFERENCE_FAILED', 'A picture is missing.');
+    if (events.length !== count) throw new PlatformError('INFERENCE_FAILED', 'An image is missing.');
     return events;
   }
 }
 
-/** What all image routes share: the model, and the way from a payload to its pictures. */
+/** Opens the model and runs the job for all image routes. */
 @Injectable()
 export class ImageService {
   constructor(
@@ -57,7 +56,7 @@ export class ImageService {
     @Inject(MediaArtifacts) private readonly artifacts: MediaArtifacts,
   ) {}
 
-  /** A model that is served. Rejects as `RequestPipeline.open` does, and with `MODEL_OFFLINE`. */
+  /** Returns a served model. Rejects as `RequestPipeline.open` does, and with `MODEL_OFFLINE`. */
   async open(http: HttpExchange, name: ModelName): Promise<ModelRequest> {
     const opened = await this.pipeline.open(http, name);
     void http.reply.headers(replacementHeaders(opened.resolved));
@@ -65,7 +64,7 @@ export class ImageService {
     return opened;
   }
 
-  /** From the quote to the last picture. Rejects as `LimitedModelRequest.collect` does. */
+  /** Runs a job and returns its images. Rejects as `LimitedModelRequest.collect` does. */
   async run({ reply }: HttpExchange, limited: LimitedModelRequest, payload: ImageJobPayload): Promise<FinishedImages> {
     const units = { ...payload.extraUnits, [payload.priceOfImage]: payload.seeds.length };
     const amountNano = quoteImages(units, limited.price.pricing);
@@ -80,19 +79,30 @@ export class ImageService {
         blurred,
       })),
     );
-    // Here for all routes, so that none leaves them out.
+    // Set here, so that no route omits them.
     void reply.headers(moderationHeaders(images));
     return { images, executionMs: events.reduce((sum, event) => sum + event.executionMs, 0), jobMs };
   }
 }
 
-/** Image routes name the successor of a deprecated model, too. */
+/** Returns headers that name the successor of a deprecated model. */
 export function replacementHeaders({ manifest, resolvedBy, deprecation }: ResolvedModel): Record<string, string> {
   if (deprecation === null) return {};
-  // Once a model is gone, the manifest is that of its successor.
+  // Once a model is removed, the manifest is its successor's.
   const replacement = resolvedBy === 'remap' ? manifest.id : manifest.deprecation?.replacementModelId;
   return {
     'x-service-deprecated': 'true',
     ...(replacement === undefined ? {} : { 'x-service-deprecated-replacement': replacement }),
+  };
+}
+
+/** What image routes say about the images they send. */
+function moderationHeaders(images: readonly FinishedImage[]): Record<string, string> {
+  return {
+    'x-service-is-blurred': String(images.some(({ blurred }) => blurred)),
+    // Images are never refused for their content: adult images are blurred. No model here detects the other two.
+    'x-service-is-content-violation': 'false',
+    'x-service-is-adult-model-content-violation': 'false',
+    'x-service-contains-minor': 'false',
   };
 }

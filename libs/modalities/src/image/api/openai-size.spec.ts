@@ -26,7 +26,7 @@ it.each([
   ['auto', { width: 1_024, height: 1_024 }, { aspect_ratio: '1:1' }],
   [null, { width: 1_024, height: 1_024 }, { aspect_ratio: '1:1' }],
   [undefined, { width: 1_024, height: 1_024 }, { aspect_ratio: '1:1' }],
-])('the size %s is made, or the nearest shape that the model has', (size, plain, shaped) => {
+])('the size %s is kept or becomes the nearest shape of the model', (size, plain, shaped) => {
   expect(fieldsOfSize(size, painter())).toEqual(plain);
   expect(fieldsOfSize(size, painter([]))).toEqual(plain);
   expect(fieldsOfSize(size, painter(['16:9', '1:1', '9:16']))).toEqual(shaped);

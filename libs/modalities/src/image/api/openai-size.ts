@@ -4,8 +4,8 @@ import { nearestRatio } from './image-size.js';
 type SizeFields = { width: number; height: number } | { aspect_ratio: string };
 
 /**
- * A size as OpenAI's clients name it, in the words of `POST /image/generate`: for a model that has shapes the nearest of
- * them, for others width and height, which may be longer than that route takes. `auto` and none are 1024x1024 (contract 5.2).
+ * Converts an OpenAI size to fields of `POST /image/generate`: the nearest shape for a model that has shapes, otherwise
+ * width and height, which may exceed that route's limit. `auto` and none mean 1024x1024.
  */
 export function fieldsOfSize(size: string | null | undefined, { constraints }: ModelManifest): SizeFields {
   const [width = 1_024, height = 1_024] = /^\d+x\d+$/.test(size ?? '') ? (size ?? '').split('x').map(Number) : [];

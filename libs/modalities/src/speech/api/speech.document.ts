@@ -5,13 +5,13 @@ import { SpeechRequest } from '../contract/speech.request.js';
 import { VoiceRequest } from '../contract/voice.request.js';
 import { VoiceResponse } from '../contract/voice.response.js';
 
-/** What the document says of `POST /audio/speech`. */
+/** OpenAPI document of `POST /audio/speech`. */
 export const speechDocument: DocumentedRoute = {
   tags: ['Audio', 'Speech'],
   operationId: 'createSpeech',
-  summary: 'Say a text',
+  summary: 'Synthesize speech',
   description:
-    'The text as sound. `pcm` is 16-bit little-endian mono without a header, at the model’s `pcm_sample_rate`.',
+    'The text as speech. `pcm` is 16-bit little-endian mono without a header, at the model’s `pcm_sample_rate`.',
   body: SpeechRequest,
   examples: {
     plain: { summary: 'An mp3', value: { model: 'default', input: 'The birch canoe slid on the smooth planks.' } },
@@ -28,7 +28,7 @@ export const speechDocument: DocumentedRoute = {
   },
   responses: {
     200: {
-      description: 'The sound; with `streaming`, each sentence as soon as it is made.',
+      description: 'The audio; with `streaming`, each sentence as soon as it is made.',
       content: Object.fromEntries(speechFormats.map((format) => [audioContentTypes[format], binaryContent])),
     },
   },
@@ -36,14 +36,14 @@ export const speechDocument: DocumentedRoute = {
   errors: [400, 401, 402, 403, 404, 413, 415, 429, 500, 503, 504],
 };
 
-/** What the document says of `POST /audio/voices`. */
+/** OpenAPI document of `POST /audio/voices`. */
 export const voicesDocument: DocumentedRoute = {
   tags: ['Audio', 'Voices'],
   operationId: 'createClonedVoice',
   summary: 'Upload a voice',
   description:
-    'Keeps a recording of a voice and answers a handle for it, for models whose record has `voice_cloning`. Others ' +
-    'refuse. It is deleted after `retention_days`.',
+    'Stores a recording of a voice and returns a handle for it, for models whose record has `voice_cloning`. Others ' +
+    'reject it. It is deleted after `retention_days`.',
   body: VoiceRequest,
   examples: { sample: { value: { file: '(the recording)' } } },
   responses: { 200: { description: 'The handle.', json: VoiceResponse } },

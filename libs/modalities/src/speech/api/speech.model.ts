@@ -1,49 +1,29 @@
 import { PlatformError } from '#common';
-import type { ModelManifest } from '#model-registry/manifest';
+import type { ModelManifest, SpeechMembers, VoiceCloning } from '#model-registry/manifest';
 import { type SpeechFormat, speechFormats } from '../contract/speech.job.js';
 
-/** `voice_cloning` of a model record (contract 6.3). */
-export interface VoiceCloning {
-  mode: 'zero_shot' | 'persistent';
-  /** Containers: `wav`, `mp3`, `m4a`… */
-  accepted_formats: string[];
-  min_sample_seconds: number;
-  retention_days: number;
-}
-
-/** What a manifest of type `tts` says of its voices. */
+/** What a manifest of type `tts` says about its voices. */
 export interface SpeechModel {
   id: string;
   voices: readonly string[];
-  /** Null for models that know only their own voices. */
+  /** Null for models that cannot clone voices. */
   cloning: VoiceCloning | null;
   formats: readonly SpeechFormat[];
   defaultFormat: SpeechFormat;
 }
 
-/** The voice of callers who name none (contract 6.1), where a model has it. */
+/** Default voice, if the model has it. */
 const usualVoice = 'af_sky';
 
-interface Members {
-  voices?: string[];
-  voice_cloning?: VoiceCloning;
-  supported_formats?: string[];
-  default_format?: string;
-}
-
 export function speechModel({ id, kindMembers }: ModelManifest): SpeechModel {
-  const {
-    voices = [],
-    voice_cloning: cloning = null,
-    supported_formats: named,
-    default_format: usual,
-  } = (kindMembers ?? {}) as Members;
+  const members = (kindMembers ?? {}) as SpeechMembers;
+  const { voices = [], voice_cloning: cloning = null, supported_formats: named, default_format: usual } = members;
   const formats = speechFormats.filter((format) => named?.includes(format) ?? true);
   const defaultFormat = formats.find((format) => format === usual) ?? formats[0] ?? 'mp3';
   return { id, voices, cloning, formats, defaultFormat };
 }
 
-/** The voice of the model that speaks where nobody names one. */
+/** Returns the voice of requests that name none. */
 export function defaultVoice({ id, voices }: SpeechModel): string {
   const voice = voices.includes(usualVoice) ? usualVoice : voices[0];
   if (voice !== undefined) return voice;

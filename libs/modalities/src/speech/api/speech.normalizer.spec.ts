@@ -23,7 +23,7 @@ function wire(members: Partial<SpeechRequest> = {}): SpeechRequest {
 }
 
 describe('normalizeSpeech', () => {
-  it('fills in the voice, format and pace of the model', () => {
+  it('uses the default voice, format and speed of the model', () => {
     expect(normalizeSpeech(wire(), model)).toEqual({
       payload: { text: 'Hello.', voice: 'af_sky', sampleId: null, speed: 1, language: null, format: 'wav' },
       handle: null,
@@ -31,17 +31,17 @@ describe('normalizeSpeech', () => {
     });
   });
 
-  it('takes null for absent', () => {
+  it('treats null as absent', () => {
     const nothing = null as unknown as undefined;
     const { payload } = normalizeSpeech(wire({ voice: nothing, response_format: nothing, speed: nothing }), model);
     expect(payload).toMatchObject({ voice: 'af_sky', format: 'wav', speed: 1 });
   });
 
-  it('speaks in the first voice of a model without the usual one', () => {
+  it('uses the first voice of a model without the default one', () => {
     expect(normalizeSpeech(wire(), { ...model, voices: ['male', 'female'] }).payload.voice).toBe('male');
   });
 
-  it.each(['alloy', 'AF_SKY', 'af_sky ', newVoiceHandle()])('refuses the voice %j, naming those it has', (voice) => {
+  it.each(['alloy', 'AF_SKY', 'af_sky ', newVoiceHandle()])("rejects the voice %j and lists the model's", (voice) => {
     expect(() => normalizeSpeech(wire({ voice }), model)).toThrow(
       expect.objectContaining({
         code: 'INVALID_REQUEST',
@@ -51,13 +51,13 @@ describe('normalizeSpeech', () => {
     );
   });
 
-  it('refuses a format the model does not write, naming those it does', () => {
+  it('rejects a format that the model does not write and lists its formats', () => {
     expect(() => normalizeSpeech(wire({ response_format: 'opus' }), model)).toThrow(
       expect.objectContaining({ param: 'response_format', message: expect.stringContaining('wav, mp3') as string }),
     );
   });
 
-  it('leaves a handle to who knows its owner, where the model clones', () => {
+  it('returns a handle unchecked if the model clones voices', () => {
     const voice = newVoiceHandle();
     const { payload, handle } = normalizeSpeech(wire({ voice }), { ...model, cloning });
     expect([payload.voice, handle]).toEqual([null, voice]);

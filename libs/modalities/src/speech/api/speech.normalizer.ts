@@ -1,10 +1,11 @@
-import { PlatformError } from '#common';
+import type { PlatformError } from '#common';
+import { invalidField } from '#gateway';
 import type { SpeechFormat, SpeechJobPayload } from '../contract/speech.job.js';
 import type { SpeechRequest } from '../contract/speech.request.js';
 import { defaultVoice, type SpeechModel } from './speech.model.js';
 import { isVoiceHandle } from './voice-handle.js';
 
-/** What a request asks for, but for a cloned voice, which only its owner's voices tell. */
+/** A normalized request, without the sample of a cloned voice, which the account's voices provide. */
 export interface NormalizedSpeech {
   payload: SpeechJobPayload;
   /** A handle of `POST /audio/voices`, or null. */
@@ -12,21 +13,17 @@ export interface NormalizedSpeech {
   streaming: boolean;
 }
 
-function refusal(message: string, param: string, code: string): PlatformError {
-  return new PlatformError('INVALID_REQUEST', message, param, { issues: [{ code, path: [param], message }] });
-}
-
-/** Neutral: whether a handle is unknown, expired or somebody else's is nobody's business (gap 33). */
+/** The same error for a handle that is unknown, expired or another account's, so that it reveals nothing. */
 export function unknownVoice({ id, voices }: SpeechModel): PlatformError {
   const message = `voice must be one of the voices of the model ${id}: ${voices.join(', ')}`;
-  return refusal(message, 'voice', 'invalid_enum_value');
+  return invalidField(message, 'voice', 'invalid_enum_value');
 }
 
 function formatOf(wire: SpeechRequest, model: SpeechModel): SpeechFormat {
   const format = wire.response_format ?? model.defaultFormat;
   if (model.formats.includes(format)) return format;
   const message = `response_format must be one that the model ${model.id} writes: ${model.formats.join(', ')}`;
-  throw refusal(message, 'response_format', 'invalid_enum_value');
+  throw invalidField(message, 'response_format', 'invalid_enum_value');
 }
 
 /** Throws `INVALID_REQUEST` naming the field that the model cannot fulfil. Null counts as absent. */

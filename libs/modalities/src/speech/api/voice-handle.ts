@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 
 const shape = /^vv_[A-Za-z0-9_-]{24}$/;
 
-/** 144 random bits: nobody finds another account's by trying. */
+/** Returns a handle of 144 random bits, which cannot be guessed. */
 export function newVoiceHandle(): string {
   return `vv_${randomBytes(18).toString('base64url')}`;
 }

@@ -1,11 +1,12 @@
 import { PlatformError } from '#common';
+import { invalidField } from '#gateway';
 import { decodeAudio, type MediaContainer, type MediaTools, probeAudio, sniffContainer } from '#media';
-import type { VoiceCloning } from './speech.model.js';
+import type { VoiceCloning } from '#model-registry/manifest';
 
-/** Longest recording of a voice, in seconds. */
+/** Maximum length of a voice recording, in seconds. */
 export const maxSampleSeconds = 60;
 
-/** How model records name containers, and what the first bytes of a file tell. */
+/** Names of containers in manifests, and the detected container they mean. */
 const containers: Readonly<Record<string, MediaContainer>> = {
   wav: 'wav',
   wave: 'wav',
@@ -20,12 +21,12 @@ const containers: Readonly<Record<string, MediaContainer>> = {
   webm: 'webm',
 };
 
-/** Rate at which a recording is decoded whose header does not say how long it is. */
+/** Sample rate for decoding a recording whose header does not contain its length. */
 const countingRate = 8_000;
 
 /**
- * Says whether a recording is one that the model takes. Throws `INVALID_AUDIO_FORMAT` for another container and for what
- * is no sound, `INVALID_REQUEST` for one that is too short, `PAYLOAD_TOO_LARGE` for one that is too long.
+ * Checks that the model takes a recording. Throws `INVALID_AUDIO_FORMAT` for another container or no audio,
+ * `INVALID_REQUEST` for one that is too short, `PAYLOAD_TOO_LARGE` for one that is too long.
  */
 export async function checkVoiceSample(
   bytes: Buffer,
@@ -43,8 +44,7 @@ export async function checkVoiceSample(
   const seconds = durationSeconds ?? (await countSeconds(media, bytes, limits));
   if (seconds >= cloning.min_sample_seconds) return;
   const message = `The recording must last at least ${cloning.min_sample_seconds} seconds; this one lasts ${seconds.toFixed(1)}.`;
-  const issues = [{ code: 'too_small', path: ['file'], message }];
-  throw new PlatformError('INVALID_REQUEST', message, 'file', { issues });
+  throw invalidField(message, 'file', 'too_small');
 }
 
 async function countSeconds(

@@ -1,23 +1,21 @@
 import { Controller, Inject, Post, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
-import { PlatformError } from '#common';
-import { ModelRoute, RequestPipeline } from '#gateway';
+import { invalidField, ModelRoute, RequestPipeline } from '#gateway';
 import { MediaTools } from '#media';
+import type { VoiceCloning } from '#model-registry/manifest';
 import { callerOf, WireBody } from '#platform/http';
 import { maxSampleBytes, VoiceRequest } from '../contract/voice.request.js';
 import type { VoiceResponse } from '../contract/voice.response.js';
 import { voicesDocument } from './speech.document.js';
-import { speechModel, type SpeechModel, type VoiceCloning } from './speech.model.js';
+import { speechModel, type SpeechModel } from './speech.model.js';
 import { checkVoiceSample } from './voice-sample.js';
 import { VoicesService } from './voices.service.js';
 
-/** The model as one that clones; throws `INVALID_REQUEST` for others. */
+/** Returns the model as one that clones voices. Throws `INVALID_REQUEST` for others. */
 function cloningModel(model: SpeechModel): SpeechModel & { cloning: VoiceCloning } {
   const { cloning } = model;
   if (cloning !== null) return { ...model, cloning };
-  const message = `The model ${model.id} does not clone voices.`;
-  const issues = [{ code: 'unsupported', path: ['model'], message }];
-  throw new PlatformError('INVALID_REQUEST', message, 'model', { issues });
+  throw invalidField(`The model ${model.id} does not clone voices.`, 'model', 'unsupported');
 }
 
 @Controller('audio')
@@ -32,10 +30,10 @@ export class VoicesController {
   @ModelRoute(voicesDocument, { multipart: { maxFileBytes: maxSampleBytes, maxFiles: 1, only: true } })
   async create(@WireBody(VoiceRequest) { file, model: name }: VoiceRequest, @Res() reply: FastifyReply): Promise<void> {
     await this.pipeline.handle(reply, async (http): Promise<VoiceResponse> => {
-      // Forms send an empty text for what was not filled in.
+      // Forms send an empty text for an empty field.
       const opened = await this.pipeline.open(http, { name: name || undefined, type: 'tts' });
       const model = cloningModel(speechModel(opened.manifest));
-      // A sample is stored, so no worker needs to be there.
+      // The sample is only stored, so no worker is needed.
       await opened.limit({ needsWorker: false });
       await checkVoiceSample(file.bytes, model.cloning, { media: this.media, signal: http.disconnected });
       const recording = { bytes: file.bytes, contentType: 'application/octet-stream' };

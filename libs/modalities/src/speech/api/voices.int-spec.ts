@@ -9,7 +9,8 @@ import type { Logger } from '#platform/logging';
 import { PrismaService } from '#platform/prisma';
 import { type ArtifactStore, createArtifactStore } from '#storage';
 import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
-import type { SpeechModel, VoiceCloning } from './speech.model.js';
+import type { VoiceCloning } from '#model-registry/manifest';
+import type { SpeechModel } from './speech.model.js';
 import { maxVoices, VoicesService } from './voices.service.js';
 
 const dayMs = 86_400_000;
@@ -42,7 +43,7 @@ afterAll(async () => {
 
 beforeEach(async () => {
   [owner, unauthenticatedClient] = [randomUUID(), randomUUID()];
-  await client.query(`INSERT INTO accounts (id, name) VALUES ($1, 'owner'), ($2, 'stranger')`, [
+  await client.query(`INSERT INTO accounts (id, name) VALUES ($1, 'owner'), ($2, 'another')`, [
     owner,
     unauthenticatedClient,
   ]);
@@ -60,7 +61,7 @@ async function expiresInDays(id: string): Promise<number> {
 }
 
 describe('VoicesService', () => {
-  it('knows a voice for its owner and its model alone', async () => {
+  it('finds a voice for its account and its model only', async () => {
     const { id, sampleId } = await voices.add(recording, { accountId: owner, model: model() });
     expect(await voices.sampleOf(owner, id, 'cloner')).toBe(sampleId);
     expect(await voices.sampleOf(unauthenticatedClient, id, 'cloner')).toBeNull();
@@ -69,7 +70,7 @@ describe('VoicesService', () => {
     expect((await artifacts.read(sampleId, 100)).bytes.toString()).toBe('a recording');
   });
 
-  it('lets a zero-shot voice end seven days after its upload, however often it is used', async () => {
+  it('expires a zero-shot voice seven days after its upload, however often it is used', async () => {
     const { id } = await voices.add(recording, { accountId: owner, model: model() });
     await client.query(`UPDATE cloned_voices SET expires_at = now() + interval '2 days' WHERE id = $1`, [id]);
     await voices.used(owner, id, model());
@@ -78,7 +79,7 @@ describe('VoicesService', () => {
     expect(await voices.sampleOf(owner, id, 'cloner')).toBeNull();
   });
 
-  it('lets a persistent voice end seven days after its last use, and moves its recording once a day at most', async () => {
+  it('expires a persistent voice seven days after its last use, and copies its recording at most once a day', async () => {
     const persistent = model('persistent');
     const { id, sampleId } = await voices.add(recording, { accountId: owner, model: persistent });
     await voices.used(owner, id, persistent);
@@ -93,7 +94,7 @@ describe('VoicesService', () => {
     expect((await artifacts.read(sampleId, 100)).bytes.toString()).toBe('a recording');
   });
 
-  it('leaves a voice as it is where its recording cannot be moved, and fails nothing of it', async () => {
+  it('keeps a voice and does not fail if its recording cannot be copied', async () => {
     const persistent = model('persistent');
     const { id, sampleId } = await voices.add(recording, { accountId: owner, model: persistent });
     await client.query(`UPDATE cloned_voices SET expires_at = now() + interval '2 days' WHERE id = $1`, [id]);
@@ -103,20 +104,20 @@ describe('VoicesService', () => {
     const warnings: string[] = [];
     const logger = { warn: (_facts: object, words: string) => void warnings.push(words) };
     await new VoicesService(prisma, full, logger as unknown as Logger).used(owner, id, persistent);
-    expect(warnings).toEqual(['a voice that was used could not be prolonged']);
+    expect(warnings).toEqual(['the lifetime of a used voice could not be extended']);
     expect(await voices.sampleOf(owner, id, 'cloner')).toBe(sampleId);
     await voices.used(owner, id, persistent);
     expect(await expiresInDays(id)).toBeCloseTo(7, 2);
   });
 
-  it('forgets expired rows with the next upload', async () => {
+  it('deletes expired rows with the next upload', async () => {
     const { id } = await voices.add(recording, { accountId: owner, model: model() });
     await client.query(`UPDATE cloned_voices SET expires_at = now() - interval '1 second' WHERE id = $1`, [id]);
     await voices.add(recording, { accountId: unauthenticatedClient, model: model() });
     expect(await expiresInDays(id)).toBeNaN();
   });
 
-  it('keeps a bounded number of voices for an account', async () => {
+  it('limits the voices of an account', async () => {
     await client.query(
       `INSERT INTO cloned_voices (id, account_id, model_id, sample_id, expires_at)
        SELECT 'vv_' || $1 || n, $1::uuid, 'cloner', 'none', now() + interval '1 day' FROM generate_series(1, $2) n`,

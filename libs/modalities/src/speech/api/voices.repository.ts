@@ -1,6 +1,6 @@
 import type { PrismaService } from '#platform/prisma';
 
-/** A voice that somebody uploaded. */
+/** An uploaded voice. */
 export interface StoredVoice {
   id: string;
   accountId: string;
@@ -10,7 +10,7 @@ export interface StoredVoice {
   expiresAt: Date;
 }
 
-/** Rows deleted along with an upload: what expired goes without a sweep of its own. */
+/** Expired rows deleted with each upload, which replaces a sweep. */
 const maxForgotten = 100;
 
 export class VoicesRepository {
@@ -20,7 +20,7 @@ export class VoicesRepository {
     await this.prisma.clonedVoice.create({ data: voice });
   }
 
-  /** Null for an unknown handle, one of another account or model, and one that has expired. */
+  /** Null for a handle that is unknown, expired, or of another account or model. */
   async find(voice: Pick<StoredVoice, 'id' | 'accountId' | 'modelId'>): Promise<StoredVoice | null> {
     return await this.prisma.clonedVoice.findFirst({ where: { ...voice, expiresAt: { gt: new Date() } } });
   }
@@ -29,7 +29,7 @@ export class VoicesRepository {
     return await this.prisma.clonedVoice.count({ where: { accountId, expiresAt: { gt: new Date() } } });
   }
 
-  /** False when somebody else has prolonged it meanwhile. */
+  /** False if another process extended it first. */
   async prolong(id: string, from: string, to: Pick<StoredVoice, 'sampleId' | 'expiresAt'>): Promise<boolean> {
     const { count } = await this.prisma.clonedVoice.updateMany({ where: { id, sampleId: from }, data: to });
     return count === 1;

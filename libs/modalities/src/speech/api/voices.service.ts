@@ -1,18 +1,19 @@
 import { PlatformError } from '#common';
+import type { VoiceCloning } from '#model-registry/manifest';
 import { Inject, Injectable } from '#platform/injection';
 import { Logger } from '#platform/logging';
 import { PrismaService } from '#platform/prisma';
 import { ArtifactStore } from '#storage';
-import type { SpeechModel, VoiceCloning } from './speech.model.js';
+import type { SpeechModel } from './speech.model.js';
 import { newVoiceHandle } from './voice-handle.js';
 import { type StoredVoice, VoicesRepository } from './voices.repository.js';
 
-/** Live voices of one account: a bound on what uploads may keep on our disks. */
+/** Maximum live voices of one account, which limits the storage they use. */
 export const maxVoices = 100;
 
 const dayMs = 86_400_000;
 
-/** Recordings of voices and the handles that stand for them. A handle is worth something to its account alone. */
+/** Recordings of voices and their handles. A handle works for its account only. */
 @Injectable()
 export class VoicesService {
   private readonly repository: VoicesRepository;
@@ -25,17 +26,17 @@ export class VoicesService {
     this.repository = new VoicesRepository(prisma);
   }
 
-  /** Keeps a recording and names it. Rejects with `INVALID_REQUEST` where the account has `mostVoices` already. */
+  /**
+   * Stores a recording and returns its voice. Rejects with `INVALID_REQUEST` if the account has `maxVoices` already.
+   */
   async add(
     recording: { bytes: Buffer; contentType: string },
     owner: { accountId: string; model: SpeechModel & { cloning: VoiceCloning } },
   ): Promise<StoredVoice> {
     const { accountId, model } = owner;
     if ((await this.repository.countLive(accountId)) >= maxVoices) {
-      throw new PlatformError(
-        'INVALID_REQUEST',
-        `An account has at most ${maxVoices} voices; they expire by themselves.`,
-      );
+      const message = `An account has at most ${maxVoices} voices; they expire by themselves.`;
+      throw new PlatformError('INVALID_REQUEST', message);
     }
     await this.repository.forgetExpired();
     const { contentType, bytes } = recording;
@@ -46,21 +47,21 @@ export class VoicesService {
     return voice;
   }
 
-  /** The recording behind a handle; null for a handle that is not this account's, not of this model, or expired. */
+  /** Returns the recording of a handle; null if the handle is another account's, of another model, or expired. */
   async sampleOf(accountId: string, id: string, modelId: string): Promise<string | null> {
     return (await this.repository.find({ id, accountId, modelId }))?.sampleId ?? null;
   }
 
   /**
-   * A persistent voice lives on from its last use, a zero-shot one from its upload. The life of a recording is part of
-   * its id, so it is copied, once a day at most; the old one may still be named in a job that waits. Never rejects: what
-   * the voice said is paid for and on its way, and its next use prolongs it as well.
+   * Extends a persistent voice from its last use; a zero-shot one expires after its upload. An artifact's lifetime is
+   * part of its id, so the recording is copied at most once a day; waiting jobs may still use the old one. Never
+   * rejects: the speech is already paid for, and the next use tries again.
    */
   async used(accountId: string, id: string, model: SpeechModel): Promise<void> {
     try {
       await this.prolong(accountId, id, model);
     } catch (error) {
-      this.logger.warn({ modelId: model.id, error }, 'a voice that was used could not be prolonged');
+      this.logger.warn({ modelId: model.id, error }, 'the lifetime of a used voice could not be extended');
     }
   }
 

@@ -5,32 +5,32 @@ import type { ArtifactRecord } from '#storage';
 import { maxAudioSeconds, quotedSeconds } from '../contract/transcription.meter.js';
 import { maxFileBytes } from '../contract/transcription.request.js';
 
-/** Where a recording comes from. */
+/** Source of a recording. */
 export type RecordingSource = { upload: Buffer } | { url: string };
 
-/** A recording in the storage that is worth a job. */
+/** A stored and checked recording. */
 export interface StoredRecording {
   artifactId: string;
-  /** The most it can be charged for, in seconds. */
+  /** Maximum seconds that it can be charged for. */
   quotedSeconds: number;
 }
 
-/** Containers that recordings may have: wav, flac, m4a, aac, mp4, mp3, ogg, webm. */
+/** Containers of recordings: wav, flac, m4a, aac, mp4, mp3, ogg, webm. */
 const recordings: readonly MediaContainer[] = ['wav', 'flac', 'mp4', 'aac', 'mp3', 'ogg', 'webm'];
-/** Streams of frames: how long they are is guessed from the first ones. */
+/** Frame streams, whose length is estimated from the first frames. */
 const guessed: readonly MediaContainer[] = ['mp3', 'aac'];
 
-/** Kept for the deadline of the job and a little more, should no process be left to delete it. */
+/** Inputs expire a while after the job's deadline in case no process deletes them. */
 const lifetimeMs = 2_400_000;
 const headBytes = 4_096;
-/** A video is fetched by us, not sent: it may be larger than an upload. */
+/** The service fetches a video itself, so it may be larger than an upload. */
 const maxVideoBytes = 200 * 1024 * 1024;
 const timeoutMs = 120_000;
 
 /**
- * Stores a recording once its header shows that it is one. Rejects with `INVALID_AUDIO_FORMAT` (400) for other formats,
+ * Stores a recording once its header is valid. Rejects with `INVALID_AUDIO_FORMAT` (400) for other formats,
  * `ASR_UPSTREAM_VALIDATION_FAILED` (422) for an empty or damaged recording, `PAYLOAD_TOO_LARGE` (413) for one of more
- * than four hours. It is deleted when the request ends.
+ * than four hours. The recording is deleted when the request ends.
  */
 export async function readRecording(
   artifacts: MediaArtifacts,
@@ -56,12 +56,12 @@ async function measure(reader: MediaInputReader, recording: ArtifactRecord, para
       if (!(error instanceof PlatformError) || error.code !== 'INVALID_AUDIO_FORMAT') throw error;
       throw invalid(error.message, param, error);
     });
-  if (durationSeconds !== null && durationSeconds <= 0) throw invalid('The recording holds no sound.', param);
+  if (durationSeconds !== null && durationSeconds <= 0) throw invalid('The recording contains no audio.', param);
   const isExact = !guessed.includes(container);
   return { artifactId, quotedSeconds: quotedSeconds({ bytes, durationSeconds, isExact }) };
 }
 
-/** By the first bytes: names and content types can be wrong. */
+/** Detects the container from the first bytes: names and content types can be wrong. */
 function containerOf(head: Buffer, param: string): MediaContainer {
   if (head.length === 0) throw invalid('The recording is empty.', param);
   const container = sniffContainer(head);

@@ -53,7 +53,7 @@ export class TranscriptionController {
     { options }: Pick<NormalizedTranscription, 'options'>,
     source: RecordingSource,
   ): Promise<Transcript> {
-    // Forms send an empty text for what was not filled in.
+    // Forms send an empty text for an empty field.
     const opened = await this.pipeline.open(http, { name: name || undefined, type: 'asr' });
     const limited = await opened.limit();
     const { artifactId, quotedSeconds } = await readRecording(this.artifacts, http, source);

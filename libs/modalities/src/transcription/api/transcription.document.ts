@@ -6,12 +6,12 @@ import { VideoTranscriptionRequest } from '../contract/video-transcription.reque
 const content = { 'text/plain': { schema: { type: 'string' }, example: 'And so my fellow Americans.' } };
 const produces = ['application/json', 'text/plain'];
 
-/** What the document says of `POST /audio/transcriptions`. */
+/** OpenAPI document of `POST /audio/transcriptions`. */
 export const transcriptionDocument: DocumentedRoute = {
   tags: ['Audio', 'Transcriptions'],
   operationId: 'createTranscription',
-  summary: 'Write down speech',
-  description: 'The words of a recording, with the times of words and segments where the model tells them.',
+  summary: 'Transcribe speech',
+  description: 'The text of a recording, with the times of words and segments if the model reports them.',
   body: TranscriptionRequest,
   examples: {
     plain: { summary: 'The text alone', value: { file: '(the recording)', response_format: 'text' } },
@@ -26,14 +26,14 @@ export const transcriptionDocument: DocumentedRoute = {
   errors: [400, 401, 402, 403, 404, 413, 415, 422, 429, 500, 502, 503, 504],
 };
 
-/** What the document says of `POST /video/transcriptions`. */
+/** OpenAPI document of `POST /video/transcriptions`. */
 export const videoTranscriptionDocument: DocumentedRoute = {
   tags: ['Video', 'Transcriptions'],
   operationId: 'createVideoTranscription',
-  summary: 'Write down what is said in a video',
-  description: 'The words of a public video or recording, by the default model of transcriptions.',
+  summary: 'Transcribe a video',
+  description: 'The text of a public video or recording, from the default transcription model.',
   body: VideoTranscriptionRequest,
-  examples: { video: { summary: 'What is said in a video', value: { url: 'https://example.com/talk.mp4' } } },
+  examples: { video: { summary: 'The speech in a video', value: { url: 'https://example.com/talk.mp4' } } },
   produces,
   responses: { 200: { description: 'The transcript.', json: VideoTranscriptionResponse, content } },
   errors: [400, 401, 402, 403, 404, 413, 422, 429, 500, 502, 503, 504],

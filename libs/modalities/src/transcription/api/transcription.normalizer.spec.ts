@@ -25,8 +25,8 @@ function issueOf(make: () => unknown): string {
   return 'nothing';
 }
 
-describe('the form of a transcription', () => {
-  it('asks for text as JSON and the likeliest words when it says nothing else', () => {
+describe('a transcription form', () => {
+  it('defaults to JSON and greedy decoding', () => {
     expect(normalize({})).toEqual({
       format: 'json',
       shown: { words: false, segments: false },
@@ -34,7 +34,7 @@ describe('the form of a transcription', () => {
     });
   });
 
-  it('reads the texts of its fields as what they stand for', () => {
+  it('parses the texts of its fields', () => {
     const { shown, options } = normalize({
       timestamps: 'true',
       language: 'en-GB',
@@ -75,16 +75,16 @@ describe('the form of a transcription', () => {
     ['language', { language: 'the queen’s' }],
     ['timestamp_granularities', { 'timestamp_granularities[]': ['char'] }],
     ['response_format', { response_format: ['json', 'text'] }],
-  ])('is refused by the name of the field %s', (field, fields) => {
+  ])('rejects an invalid %s', (field, fields) => {
     expect(issueOf(() => normalize(fields as Record<string, string | string[]>))).toContain(field);
   });
 
-  it('needs a file part: base64 in a field is none', () => {
+  it('needs a file part and rejects base64 in a field', () => {
     expect(issueOf(() => form({ file: 'UklGRg==' }, null))).toContain('must be a file part');
     expect(issueOf(() => form({}, null))).toContain('file is required');
   });
 
-  it('takes an empty file, which is judged as a recording', () => {
+  it('accepts an empty file, which is checked as a recording', () => {
     expect(form({}, new UploadedFile(Buffer.alloc(0), 'a.wav', 'audio/wav')).file.bytes).toHaveLength(0);
   });
 });

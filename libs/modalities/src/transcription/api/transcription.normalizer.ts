@@ -2,16 +2,16 @@ import { PlatformError } from '#common';
 import type { TimestampDetail, TranscriptionJobPayload } from '../contract/transcription.job.js';
 import type { TranscriptionFormat, TranscriptionRequest } from '../contract/transcription.request.js';
 
-/** What the wire asked for, in the house's words. */
+/** A normalized transcription request. */
 export interface NormalizedTranscription {
   format: TranscriptionFormat;
-  /** Which times the answer shows, where the model tells them. */
+  /** Which times the response shows if the model reports them. */
   shown: { words: boolean; segments: boolean };
-  /** All of the payload that does not come from the recording itself. */
+  /** The payload without the recording. */
   options: Omit<TranscriptionJobPayload, 'artifactId' | 'maxSeconds'>;
 }
 
-/** Of a transcript for which nothing was asked but the words. */
+/** The options of a transcript with text only. */
 export const plainTranscript: NormalizedTranscription['options'] = {
   language: null,
   prompt: null,
@@ -57,7 +57,7 @@ function detailOf(shown: NormalizedTranscription['shown'], format: Transcription
   return needsSegments ? 'segment' : 'none';
 }
 
-/** `en` of `en-GB`; an empty text is none, as forms send what was not filled in. */
+/** Returns `en` for `en-GB`. An empty text counts as absent: forms send it for an empty field. */
 function languageOf(language: string | undefined): string | null {
   if (language === undefined || language === '') return null;
   const [, base] = languageTag.exec(language) ?? [];

@@ -23,14 +23,14 @@ function transcript(changed: Partial<TranscriptSegment> = {}): Transcript {
 const nothing = { words: false, segments: false };
 
 describe('a transcript', () => {
-  it('joins its segments as they are, with spaces or without', () => {
+  it('joins its segments unchanged, with or without spaces', () => {
     expect(transcript().text).toBe('Hello world. Bye.');
     const made = new Transcript();
     made.add({ type: 'transcript-part', segments: [segment('こんにちは。', 0, 1), segment('世界', 1, 2)] });
     expect(made.text).toBe('こんにちは。世界');
   });
 
-  it('is JSON with its length, and with times where they were asked for', () => {
+  it('is JSON with its length, and with times on request', () => {
     expect(presentTranscript(transcript(), { format: 'json', shown: nothing })).toEqual({
       contentType: 'application/json; charset=utf-8',
       body: { text: 'Hello world. Bye.', duration: 33.25 },
@@ -51,7 +51,7 @@ describe('a transcript', () => {
     });
   });
 
-  it('leaves words out without a word where the model tells none', () => {
+  it('omits words without an error if the model reports none', () => {
     const { body } = presentTranscript(transcript({ words: null }), {
       format: 'json',
       shown: { words: true, segments: true },
@@ -94,7 +94,7 @@ describe('a transcript', () => {
     expect(Object.keys(wordsOnly.body)).not.toContain('segments');
   });
 
-  it('is plain text, also of a video', () => {
+  it('is plain text, also for a video', () => {
     expect(presentTranscript(transcript(), { format: 'text', shown: nothing }).body).toBe('Hello world. Bye.');
     expect(presentVideoTranscript(transcript(), 'text').body).toBe('Hello world. Bye.');
     expect(presentVideoTranscript(transcript(), 'json').body).toEqual({ transcript: 'Hello world. Bye.', lang: 'en' });

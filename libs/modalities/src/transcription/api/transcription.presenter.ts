@@ -8,7 +8,7 @@ import type {
 import { writeSrt, writeVtt } from './subtitles.js';
 import type { NormalizedTranscription } from './transcription.normalizer.js';
 
-/** An answer as it goes out. */
+/** A response body and its type. */
 export interface TranscriptionResult {
   contentType: string;
   body: string | object;
@@ -17,7 +17,7 @@ export interface TranscriptionResult {
 const json = 'application/json; charset=utf-8';
 const plain = 'text/plain; charset=utf-8';
 
-/** Puts the events of one transcription together. */
+/** Collects the events of one transcription. */
 export class Transcript {
   readonly segments: TranscriptSegment[] = [];
   language: string | null = null;
@@ -57,7 +57,7 @@ export function presentTranscript(
   }
 }
 
-/** The answer of `POST /video/transcriptions`. */
+/** The response of `POST /video/transcriptions`. */
 export function presentVideoTranscript(transcript: Transcript, format: 'json' | 'text'): TranscriptionResult {
   if (format === 'text') return { contentType: plain, body: transcript.text };
   const body: VideoTranscriptionResponse = { transcript: transcript.text };
@@ -66,18 +66,14 @@ export function presentVideoTranscript(transcript: Transcript, format: 'json' | 
 }
 
 function short(transcript: Transcript, shown: NormalizedTranscription['shown']): TranscriptionResponse {
-  const answer: TranscriptionResponse = { text: transcript.text, duration: milliseconds(transcript.durationSeconds) };
-  if (!shown.words && !shown.segments) return answer;
+  const response: TranscriptionResponse = { text: transcript.text, duration: milliseconds(transcript.durationSeconds) };
+  if (!shown.words && !shown.segments) return response;
   const words = shown.words ? wordsOf(transcript) : null;
-  answer.timestamps = {
+  response.timestamps = {
     ...(words !== null && { word: words }),
-    segment: transcript.segments.map(({ text, start, end }) => ({
-      text: text.trim(),
-      start: milliseconds(start),
-      end: milliseconds(end),
-    })),
+    segment: transcript.segments.map((segment) => ({ text: segment.text.trim(), ...timesOf(segment) })),
   };
-  return answer;
+  return response;
 }
 
 function verbose(transcript: Transcript, shown: NormalizedTranscription['shown']): VerboseTranscription {
@@ -98,8 +94,7 @@ function verboseSegment(segment: TranscriptSegment, id: number): NonNullable<Ver
   return {
     id,
     seek: Math.round(segment.windowStart * 100),
-    start: milliseconds(segment.start),
-    end: milliseconds(segment.end),
+    ...timesOf(segment),
     text: segment.text,
     tokens: segment.tokens,
     temperature: segment.temperature,
@@ -109,18 +104,20 @@ function verboseSegment(segment: TranscriptSegment, id: number): NonNullable<Ver
   };
 }
 
-/** Null where the model tells none: contract 6.2 leaves them out without a word. */
+/** Returns null if the model reports no words; the response omits them without an error. */
 function wordsOf({ segments }: Transcript): TranscribedWord[] | null {
   if (segments.every(({ words }) => words === null)) return null;
-  return segments.flatMap(({ words }) =>
-    (words ?? []).map(({ word, start, end }) => ({ word, start: milliseconds(start), end: milliseconds(end) })),
-  );
+  return segments.flatMap(({ words }) => (words ?? []).map((word) => ({ word: word.word, ...timesOf(word) })));
 }
 
 const names = new Intl.DisplayNames('en', { type: 'language', fallback: 'code' });
 
 function languageName(code: string | null): string {
   return code === null ? 'unknown' : (names.of(code) ?? code).toLowerCase();
+}
+
+function timesOf({ start, end }: { start: number; end: number }): { start: number; end: number } {
+  return { start: milliseconds(start), end: milliseconds(end) };
 }
 
 function milliseconds(seconds: number): number {

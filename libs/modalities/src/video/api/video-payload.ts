@@ -9,33 +9,24 @@ import {
   unitsOfUpscaling,
   type VideoJobPayload,
 } from '../contract/index.js';
-import { shortSideOf } from './made-size.js';
+import { madeSize, shortSideOf } from './made-size.js';
 import { readFrame, readVideo } from './video.inputs.js';
 import type { VideoModel } from './video.model.js';
 import type { VideoPlan } from './video.normalizer.js';
 import { type PricedChoice, refuseUnpriced } from './video.refusals.js';
 
-/** Longest side of what is made, in pixels: what players still play. */
+/** Maximum side of an upscaled video in pixels, which players still support. */
 const maxSide = 7_680;
-const maxMadeSide = 4_096;
-/** Short side where neither caller nor model names one. */
+/** Default short side. */
 const openShortSide = 720;
 
 /**
- * Fetches what a plan needs and makes the job of it. Rejects as the intake does, for what has no price, and for videos that
- * would grow too large.
+ * Fetches the inputs of a plan and builds its payload. Rejects as the input reader does, for what has no price, and for
+ * videos that would grow too large.
  */
 export async function videoPayload(
   plan: VideoPlan,
-  {
-    model,
-    inputReader,
-    pricing,
-  }: {
-    model: VideoModel;
-    inputReader: MediaInputReader;
-    pricing: Pricing | null;
-  },
+  { model, inputReader, pricing }: { model: VideoModel; inputReader: MediaInputReader; pricing: Pricing | null },
 ): Promise<VideoJobPayload> {
   refuseUnpriced(model, pricing, pricedChoiceOf(plan, pricing));
   const open: Omit<VideoJobPayload, 'operation' | 'inputs' | 'units'> = {
@@ -62,16 +53,8 @@ export async function videoPayload(
     const size = sizeOf(taken[0]?.header ?? { width: openShortSide, height: openShortSide }, resolution);
     const units = unitsOfMaking(pricing, { seconds, resolution });
     const inputs = taken.map(({ artifactId }) => artifactId);
-    return {
-      ...open,
-      ...size,
-      operation: 'between',
-      inputs,
-      places: images.map(({ place }) => place),
-      fps,
-      frames,
-      units,
-    };
+    const places = images.map(({ place }) => place);
+    return { ...open, ...size, operation: 'between', inputs, places, fps, frames, units };
   }
   const { artifactId, probe } = await readVideo(inputReader, plan.video, model.maxSourceSeconds);
   const { durationSeconds: seconds } = probe;
@@ -90,20 +73,17 @@ function pricedChoiceOf(plan: VideoPlan, pricing: Pricing | null): PricedChoice 
   return { unit: unitOfMaking(pricing, plan.resolution), param: 'resolution' };
 }
 
-/** The size of a video with the shape of a picture and the short side of a resolution; both sides even. */
+/** Returns the size of a video with the shape of an image and the short side of a resolution; both sides are even. */
 export function sizeOf(
   { width, height }: { width: number; height: number },
   resolution: string | null,
 ): { width: number; height: number } {
   const named = resolution === null ? null : shortSideOf(resolution);
-  const short = named ?? Math.min(openShortSide, width, height);
-  const scale = Math.min(short / Math.min(width, height), maxMadeSide / Math.max(width, height));
-  const even = (side: number): number => Math.max(2, Math.round((side * scale) / 2) * 2);
-  return { width: even(width), height: even(height) };
+  return madeSize({ shape: width / height, short: named ?? Math.min(openShortSide, width, height), divisor: 2 });
 }
 
 function assertFits({ width, height }: VideoProbe, factor: number): void {
   if (Math.max(width, height) * factor <= maxSide) return;
-  const message = `The result would have ${width * factor} × ${height * factor} pixels; ${maxSide} a side are the most.`;
+  const message = `The result would have ${width * factor} × ${height * factor} pixels; the maximum is ${maxSide} a side.`;
   throw new PlatformError('INVALID_VIDEO_FORMAT', message, 'video_url');
 }

@@ -1,3 +1,4 @@
+import { checkOneOf, fieldNotTaken } from '#gateway';
 import { fieldFault, isGiven } from '#platform/http';
 import type { Pricing } from '#model-registry/manifest';
 import { unitOfMaking, unitOfUpscaling, unitsOfMaking, unitsOfUpscaling, type VideoUnits } from '../contract/index.js';
@@ -10,19 +11,17 @@ import { openSecondsOf, secondsOf } from './video-seconds.js';
 export interface QuoteParts {
   model: VideoModel;
   pricing: Pricing | null;
-  /** Fetches a video and answers how long it is, in seconds; asked at most once, and only for a request without fault. */
+  /** Fetches a video and returns its length in seconds. Called at most once, and only for a valid request. */
   measure: (url: string) => Promise<number>;
 }
 
 /**
- * What a job of these inputs would use. Rejects with what is wrong with them, by its field, as queueing them would, and as
- * `measure` does.
+ * Returns what a job of these inputs would use. Rejects with the same field errors as queueing it, and as `measure`
+ * does.
  */
 export async function quotedUnits(wire: QuoteVideoRequest, parts: QuoteParts): Promise<VideoUnits> {
   const { model } = parts;
-  if (isGiven(wire.video_url) && !model.inputs.has('video_url')) {
-    throw fieldFault(`video_url is not taken by the model ${model.id}`, 'video_url', 'custom');
-  }
+  if (isGiven(wire.video_url) && !model.inputs.has('video_url')) throw fieldNotTaken('video_url', model);
   return await (model.kind === 'upscaler' ? unitsOfUpscaler(wire, parts) : unitsOfMaker(wire, parts));
 }
 
@@ -43,12 +42,8 @@ async function unitsOfUpscaler(wire: QuoteVideoRequest, parts: QuoteParts): Prom
 async function unitsOfMaker(wire: QuoteVideoRequest, parts: QuoteParts): Promise<VideoUnits> {
   const { model, pricing } = parts;
   if (isGiven(wire.upscale_factor)) throw fieldFault('upscale_factor is for upscalers', 'upscale_factor', 'custom');
-  if (!model.durations.includes(wire.duration)) {
-    throw fieldFault(`duration must be one of: ${model.durations.join(', ')}`, 'duration', 'invalid_enum_value');
-  }
-  if (isGiven(wire.resolution) && !model.resolutions.includes(wire.resolution)) {
-    throw fieldFault(`resolution must be one of: ${model.resolutions.join(', ')}`, 'resolution', 'invalid_enum_value');
-  }
+  checkOneOf('duration', wire.duration, model.durations);
+  if (isGiven(wire.resolution)) checkOneOf('resolution', wire.resolution, model.resolutions);
   if (hasSource(wire, model)) {
     if (isGiven(wire.resolution)) {
       throw fieldFault('resolution does not go with a source: the size is that of the source', 'resolution', 'custom');
@@ -62,12 +57,12 @@ async function unitsOfMaker(wire: QuoteVideoRequest, parts: QuoteParts): Promise
   return unitsOfMaking(pricing, { seconds: secondsOf(wire.duration) ?? openSecondsOf(model), resolution });
 }
 
-/** Models that take no video are paid by what they make, whatever a request says of one. */
+/** Models that take no video are charged by what they make, even if a request names one. */
 function hasSource(wire: QuoteVideoRequest, { inputs }: VideoModel): boolean {
   return inputs.has('video_url') && (isGiven(wire.video_url) || isGiven(wire.reference_video_total_duration));
 }
 
-/** Null where the request names no source. */
+/** Returns null if the request names no source. */
 async function secondsOfSource(wire: QuoteVideoRequest, { model, measure }: QuoteParts): Promise<number | null> {
   const { video_url: url, reference_video_total_duration: given } = wire;
   if (!hasSource(wire, model)) return null;

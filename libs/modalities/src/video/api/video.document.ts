@@ -22,7 +22,7 @@ const members = (properties: Record<string, object>, required = Object.keys(prop
   required,
 });
 
-/** What `presentNeededConsent` answers. */
+/** The response of `presentNeededConsent`. */
 const neededConsent = members({
   error: members({ code: { ...text, enum: ['needs_consent'] }, message: text }),
   consent_flow: { ...text, enum: ['seedance'] },
@@ -34,7 +34,7 @@ const neededConsent = members({
   docs_url: text,
 });
 
-/** What `presentPolicyFailure` answers. */
+/** The response of `presentPolicyFailure`. */
 const policyFailure = members({
   error: members(
     {
@@ -47,13 +47,13 @@ const policyFailure = members({
   ),
 });
 
-/** What the document says of the routes of videos. */
+/** OpenAPI documents of the video routes. */
 export const videoDocuments = {
   quote: {
     tags,
     operationId: 'quoteVideo',
-    summary: 'Ask what a video costs',
-    description: 'The price of a job with these inputs, now. Videos have no price list.',
+    summary: 'Quote a video',
+    description: 'The current price of a job with these inputs. Videos have no price list.',
     body: QuoteVideoRequest,
     examples: {
       made: { summary: 'Five seconds in 720p', value: { model: 'rife-4.6', duration: '5s', resolution: '720p' } },
@@ -68,8 +68,8 @@ export const videoDocuments = {
   queue: {
     tags,
     operationId: 'queueVideo',
-    summary: 'Have a video made',
-    description: 'Takes the job in and answers at once; `/video/retrieve` tells how it is doing.',
+    summary: 'Queue a video',
+    description: 'Queues the job and responds at once; `/video/retrieve` reports its progress.',
     body: QueueVideoRequest,
     examples: {
       between: {
@@ -83,7 +83,7 @@ export const videoDocuments = {
         },
       },
       words: {
-        summary: 'From words, with a model that can',
+        summary: 'From text, with a model that supports it',
         value: {
           model: 'animator',
           prompt: 'A boat drifts past a pier.',
@@ -98,9 +98,9 @@ export const videoDocuments = {
       },
     },
     responses: {
-      200: { description: 'The job is in.', json: VideoQueueResponse },
+      200: { description: 'The job is queued.', json: VideoQueueResponse },
       409: {
-        description: 'The model asks for confirmations (`consents`), or the first request with this key still runs.',
+        description: 'The model needs confirmations (`consents`), or the first request with this key still runs.',
         content: { 'application/json': { schema: neededConsent } },
       },
     },
@@ -109,18 +109,18 @@ export const videoDocuments = {
   retrieve: {
     tags,
     operationId: 'retrieveVideo',
-    summary: 'Ask for a video',
-    description: 'How the job is doing, or the video. Ask every 5 seconds or so.',
+    summary: 'Retrieve a video',
+    description: 'The progress of the job, or the video. Poll about every 5 seconds.',
     body: RetrieveVideoRequest,
     examples: { poll: { summary: 'Ask', value: poll } },
     responses: {
       200: {
-        description: 'JSON while it runs, and of models that deliver by link; else the video.',
+        description: 'JSON while it runs and for models that deliver by link, otherwise the video.',
         json: VideoStatusResponse,
         content: { 'video/mp4': binaryContent },
       },
       422: {
-        description: 'The job was refused for what it shows. It costs nothing.',
+        description: 'The job was refused for its content. It costs nothing.',
         content: { 'application/json': { schema: policyFailure } },
       },
     },
@@ -130,10 +130,10 @@ export const videoDocuments = {
     tags,
     operationId: 'completeVideo',
     summary: 'Delete a video',
-    description: 'Deletes the result of a job that has ended. A running job goes on, and the answer is false.',
+    description: 'Deletes the result of a job that has ended. A running job continues, and `success` is false.',
     body: CompleteVideoRequest,
     examples: { done: { summary: 'Delete', value: poll } },
-    responses: { 200: { description: 'Whether it is deleted.', json: VideoCompleteResponse } },
+    responses: { 200: { description: 'Whether it was deleted.', json: VideoCompleteResponse } },
     errors: [400, 401, 402, 403, 404, 429, 500, 503],
   },
 } satisfies Record<string, DocumentedRoute>;

@@ -3,18 +3,18 @@ import type { MediaInputReader, StoredImage } from '#gateway';
 import { probeVideo, type VideoProbe } from '#media';
 
 const imageLimits = { maxBytes: 25 * 1024 * 1024, timeoutMs: 30_000 };
-/** A data URL is bounded by its body; what we fetch may be larger. */
+/** The body limit applies to data URLs; a fetched video may be larger. */
 const videoLimits = { maxBytes: 512 * 1024 * 1024, timeoutMs: 180_000 };
 const maxFps = 120;
 
-/** The image at a URL or in a data URL. Rejects with what is wrong with it, by its field. */
+/** Reads the image at a URL or in a data URL. Rejects with what is wrong with it, naming the field. */
 export async function readFrame(reader: MediaInputReader, url: string, param: string): Promise<StoredImage> {
   return await reader.image(url, { ...imageLimits, param });
 }
 
 /**
- * The video at a URL or in a data URL. Rejects with `INVALID_VIDEO_FORMAT`, `VIDEO_DURATION_TOO_LONG`,
- * `PAYLOAD_TOO_LARGE`, and `SERVICE_UNAVAILABLE` where videos cannot be read.
+ * Reads the video at a URL or in a data URL. Rejects with `INVALID_VIDEO_FORMAT`, `VIDEO_DURATION_TOO_LONG`,
+ * `PAYLOAD_TOO_LARGE`, and `SERVICE_UNAVAILABLE` if the tools for videos are missing.
  */
 export async function readVideo(
   reader: MediaInputReader,

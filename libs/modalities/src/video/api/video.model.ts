@@ -1,41 +1,17 @@
 import { PlatformError } from '#common';
-import type { ModelManifest } from '#model-registry/manifest';
+import type { ModelManifest, VideoConsent, VideoConstraints, VideoMembers } from '#model-registry/manifest';
 
-/** `constraints` of a video model (contract 9.1); an empty list means that there is nothing to choose. */
-interface VideoConstraints {
-  aspect_ratios: string[];
-  resolutions: string[];
-  durations: string[];
-  audio: boolean;
-  audio_configurable: boolean;
-  prompt_character_limit?: number;
-}
+/** What clients confirm before they may use a model. */
+export type ConsentFlow = VideoConsent & { flow: 'seedance' };
 
-/** What callers confirm before a model works for them. */
-export interface ConsentFlow {
-  flow: 'seedance';
-  consent_version: string;
-  policy_text: string;
-  docs_url: string;
-}
-
-interface Members {
-  supported_inputs?: string[];
-  upscale_factors?: number[];
-  frame_rates?: number[];
-  max_source_seconds?: number;
-  private_delivery?: boolean;
-  consent?: ConsentFlow;
-}
-
-/** What a manifest of type `video` says of itself. */
+/** What a manifest of type `video` says. */
 export interface VideoModel {
   id: string;
-  /** What its family does with what it is given. */
+  /** What its family does with its inputs. */
   kind: 'interpolator' | 'upscaler' | 'generator';
   inputs: ReadonlySet<string>;
   aspectRatios: readonly string[];
-  /** The usual one first. */
+  /** The default first. */
   resolutions: readonly string[];
   durations: readonly string[];
   audioConfigurable: boolean;
@@ -43,9 +19,9 @@ export interface VideoModel {
   factors: readonly number[];
   frameRates: readonly number[];
   maxSourceSeconds: number;
-  /** Of generators: what both sides of a frame are multiples of. Even, as the encoder of videos wants it. */
+  /** Generators: both sides of a frame are multiples of this. Even, as the video encoder requires. */
   sizeDivisor: number;
-  /** Of generators: short side in pixels where they name no resolutions. */
+  /** Generators: short side in pixels without resolutions. */
   shortSide: number;
   privateDelivery: boolean;
   consent: ConsentFlow | null;
@@ -57,18 +33,18 @@ const kinds: Readonly<Record<string, VideoModel['kind']>> = {
   'text-to-video-sd': 'generator',
 };
 
-/** What videos of words can be told beside them, whatever a manifest says. */
+/** Optional fields of generators, whatever a manifest says. */
 const generatorInputs = ['negative_prompt', 'seed', 'fps'];
 
-/** Contract 8.2, where the model says nothing. */
+/** Defaults where the manifest says nothing. */
 const usualPromptCharacters = 2_500;
 const usualSourceSeconds = 300;
 const usualFrameRate = 24;
-/** What the reference pipeline's models were trained at. */
+/** The rate that the models of the reference pipeline were trained at. */
 const usualGeneratorRate = 8;
-/** What networks of four levels over latents of an eighth need. */
+/** Needed by networks of four levels over latents of an eighth. */
 const usualSizeDivisor = 64;
-/** What the first of them was trained at. */
+/** The size that the first of these models was trained at. */
 const usualShortSide = 256;
 
 /** Throws `INVALID_MODEL` for a family that makes no videos. */
@@ -77,7 +53,7 @@ export function videoModel({ id, family, familyOptions, constraints, kindMembers
   if (kind === undefined) throw new PlatformError('INVALID_MODEL', `The model ${id} makes no videos.`, 'model');
   const { aspect_ratios, resolutions, durations, audio_configurable, prompt_character_limit } =
     constraints as unknown as VideoConstraints;
-  const members = (kindMembers ?? {}) as Members;
+  const members = (kindMembers ?? {}) as Partial<VideoMembers>;
   const inputs = members.supported_inputs ?? [];
   const divisor = Number(familyOptions?.sizeDivisor ?? usualSizeDivisor);
   return {
@@ -95,6 +71,6 @@ export function videoModel({ id, family, familyOptions, constraints, kindMembers
     shortSide: Number(familyOptions?.shortSide ?? usualShortSide),
     sizeDivisor: divisor % 2 === 0 ? divisor : divisor * 2,
     privateDelivery: members.private_delivery ?? false,
-    consent: members.consent ?? null,
+    consent: (members.consent as ConsentFlow | undefined) ?? null,
   };
 }

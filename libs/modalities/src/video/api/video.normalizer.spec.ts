@@ -25,8 +25,8 @@ const model: VideoModel = {
 const wire = (more: Partial<QueueVideoRequest>): QueueVideoRequest => ({ model: 'm', duration: '2s', ...more });
 const both = { image_url: 'a', end_image_url: 'b' };
 
-describe('a request for a video between pictures', () => {
-  it('has its pictures in the order of their frames, keyframes counted at 24 a second', () => {
+describe('a request for a video between images', () => {
+  it('has its images in the order of their frames, with keyframes at 24 per second', () => {
     const keyframes = [{ image_url: 'k', frame_index: 24 }];
     expect(normalizeVideo(wire({ ...both, keyframes, fps: 12 }), model)).toMatchObject({
       operation: 'between',
@@ -42,7 +42,7 @@ describe('a request for a video between pictures', () => {
     });
   });
 
-  it('lasts five seconds where that is left open', () => {
+  it('lasts five seconds by default', () => {
     expect(normalizeVideo(wire({ ...both, duration: 'auto' }), model)).toMatchObject({ seconds: 5, frames: 120 });
   });
 
@@ -65,7 +65,7 @@ describe('a request for a video between pictures', () => {
 describe('a request for a larger video', () => {
   const upscaler: VideoModel = { ...model, kind: 'upscaler', inputs: new Set(['video_url']) };
 
-  it('takes the usual factor, any duration and an empty prompt', () => {
+  it('accepts the default factor, any duration and an empty prompt', () => {
     const plan = normalizeVideo(wire({ duration: '7s', video_url: 'v', prompt: '', audio: false }), upscaler);
     expect(plan).toEqual({ operation: 'upscale', audio: false, video: 'v', factor: 2 });
   });
@@ -81,7 +81,7 @@ describe('a request for a larger video', () => {
   });
 });
 
-describe('a request for a video of words', () => {
+describe('a request for a video from text', () => {
   const generator: VideoModel = {
     ...model,
     kind: 'generator',
@@ -95,7 +95,7 @@ describe('a request for a video of words', () => {
   };
   const words = { prompt: 'a boat at a pier' };
 
-  it('has the first of what the model names where nothing is chosen, and a seed of its own', () => {
+  it('uses the first values that the model lists and a random seed by default', () => {
     const plan = normalizeVideo(wire({ ...words, duration: 'auto' }), generator);
     expect(plan).toMatchObject({
       operation: 'from-text',
@@ -111,12 +111,12 @@ describe('a request for a video of words', () => {
     expect(normalizeVideo(wire({ ...words, duration: 'auto' }), generator)).not.toEqual(plan);
   });
 
-  it('has a prompt of so many characters, whatever they are', () => {
+  it('limits the characters of the prompt, whatever they are', () => {
     const prompt = '😀'.repeat(40);
     expect(normalizeVideo(wire({ prompt, duration: 'auto' }), generator)).toMatchObject({ prompt });
   });
 
-  it('has the shape, the size, the length and the seed that were chosen', () => {
+  it('has the requested shape, size, length and seed', () => {
     const chosen = {
       aspect_ratio: '9:16',
       resolution: '480p',
@@ -153,7 +153,7 @@ describe('a request for a video of words', () => {
   });
 });
 
-describe('the size of a video of words', () => {
+describe('the size of a video from text', () => {
   it.each([
     [16 / 9, '256p', 64, [448, 256]],
     [21 / 9, '4k', 64, [4_096, 1_728]],
@@ -172,7 +172,7 @@ describe('the size of a video', () => {
     [{ width: 100, height: 300 }, '256p', { width: 256, height: 768 }],
     [{ width: 10_000, height: 100 }, '480p', { width: 4_096, height: 40 }],
     [{ width: 301, height: 201 }, null, { width: 302, height: 202 }],
-  ])('has the shape of the picture %j in %s', (image, resolution, size) => {
+  ])('has the shape of the image %j in %s', (image, resolution, size) => {
     const made = sizeOf(image, resolution);
     expect(Math.abs(made.width - size.width)).toBeLessThanOrEqual(2);
     expect(Math.abs(made.height - size.height)).toBeLessThanOrEqual(2);

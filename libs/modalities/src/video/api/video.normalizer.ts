@@ -1,3 +1,4 @@
+import { checkOneOf } from '#gateway';
 import { fieldFault, isGiven } from '#platform/http';
 import { keyframeRate, type QueueVideoRequest, type VideoKeyframe } from '../contract/video.request.js';
 import type { VideoModel } from './video.model.js';
@@ -5,16 +6,16 @@ import { refuseForeignFields } from './video.refusals.js';
 import { openSecondsOf, secondsOf } from './video-seconds.js';
 import { planFromText, type WordsPlan } from './words-plan.js';
 
-/** A picture that one frame is to be. */
+/** An image for one frame. */
 export interface PlacedImage {
   url: string;
   /** Field to name in errors. */
   param: string;
-  /** Which frame, from 0. */
+  /** Index of the frame. */
   place: number;
 }
 
-/** What a request asks of a model that can do it; nothing was fetched yet. */
+/** What a request asks of its model; nothing was fetched yet. */
 export type VideoPlan = { audio: boolean } & (
   | WordsPlan
   | {
@@ -29,7 +30,7 @@ export type VideoPlan = { audio: boolean } & (
   | { operation: 'upscale'; video: string; factor: 1 | 2 | 4 }
 );
 
-/** Throws `INVALID_REQUEST` naming the field that the model does not take, or takes otherwise. */
+/** Throws `INVALID_REQUEST` naming the field that the model does not take, or whose value is invalid. */
 export function normalizeVideo(wire: QueueVideoRequest, model: VideoModel): VideoPlan {
   refuseForeignFields(wire, model);
   const audio = wire.audio ?? true;
@@ -39,31 +40,22 @@ export function normalizeVideo(wire: QueueVideoRequest, model: VideoModel): Vide
     return { operation: 'upscale', audio, video, factor: factorOf(wire.upscale_factor, model) };
   }
   const fps = wire.fps ?? model.frameRates[0] ?? keyframeRate;
-  if (!model.frameRates.includes(fps)) {
-    throw fieldFault(`fps must be one of: ${model.frameRates.join(', ')}`, 'fps', 'invalid_enum_value');
-  }
+  checkOneOf('fps', fps, model.frameRates);
   if (model.kind === 'generator') return { audio, ...planFromText(wire, model, fps) };
   const { video_url: video } = wire;
   if (isGiven(video)) return doubling(wire, video, audio);
   const seconds = secondsOf(wire.duration) ?? openSecondsOf(model);
   const frames = Math.max(2, Math.round(seconds * fps));
   const resolution = wire.resolution ?? model.resolutions[0] ?? null;
-  return {
-    operation: 'between',
-    audio,
-    images: placed(wire, { seconds, fps, frames }),
-    seconds,
-    fps,
-    frames,
-    resolution,
-  };
+  const images = placed(wire, { seconds, fps, frames });
+  return { operation: 'between', audio, images, seconds, fps, frames, resolution };
 }
 
-/** The factor a caller asks for, or the model's usual one. Throws `INVALID_REQUEST`. */
+/** Returns the requested factor or the model's default. Throws `INVALID_REQUEST`. */
 export function factorOf(wanted: number | null | undefined, { factors }: VideoModel): 1 | 2 | 4 {
   const factor = wanted ?? factors[0] ?? 2;
-  if (factors.includes(factor)) return factor as 1 | 2 | 4;
-  throw fieldFault(`upscale_factor must be one of: ${factors.join(', ')}`, 'upscale_factor', 'invalid_enum_value');
+  checkOneOf('upscale_factor', factor, factors);
+  return factor as 1 | 2 | 4;
 }
 
 function doubling(wire: QueueVideoRequest, video: string, audio: boolean): VideoPlan {
@@ -81,16 +73,13 @@ function placed(wire: QueueVideoRequest, video: { seconds: number; fps: number; 
   if (isGiven(last)) images.push({ url: last, param: 'end_image_url', place: video.frames - 1 });
   if (images.length < 2) {
     const missing = !isGiven(first) ? 'image_url' : 'end_image_url';
-    throw fieldFault(
-      'two pictures at least are needed: image_url and end_image_url, or keyframes',
-      missing,
-      'required',
-    );
+    const message = 'at least two images are needed: image_url and end_image_url, or keyframes';
+    throw fieldFault(message, missing, 'required');
   }
   const sorted = images.toSorted((left, right) => left.place - right.place);
   const twice = sorted.find(({ place }, index) => sorted[index - 1]?.place === place);
   if (twice === undefined) return sorted;
-  throw fieldFault(`${twice.param} and another picture are the same frame of the video`, twice.param, 'custom');
+  throw fieldFault(`${twice.param} and another image are the same frame of the video`, twice.param, 'custom');
 }
 
 function keyImage(

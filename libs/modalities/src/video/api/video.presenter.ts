@@ -5,7 +5,7 @@ import type { QueueVideoRequest } from '../contract/video.request.js';
 import type { VideoQueueResponse } from '../contract/video.response.js';
 import type { ConsentFlow } from './video.model.js';
 
-/** What each field may show of people, by the contract's names. */
+/** The API's name for each field that may show people. */
 const roles = {
   image_url: 'image',
   end_image_url: 'end_image',
@@ -14,14 +14,14 @@ const roles = {
   reference_video_urls: 'reference_video',
 } as const;
 
-/** The answer 409 to whoever has not confirmed what the model asks for (contract 8.2). */
+/** The 409 response to a client that has not confirmed what the model requires. */
 export function presentNeededConsent(wire: QueueVideoRequest, consent: ConsentFlow): object {
   const { flow, consent_version, policy_text, docs_url } = consent;
   const given = Object.entries(roles).filter(([field]) => isGiven(wire[field as keyof typeof roles]));
   return {
-    error: { code: 'needs_consent', message: `This model asks for confirmations: send consents.${flow}.` },
+    error: { code: 'needs_consent', message: `This model needs confirmations: send consents.${flow}.` },
     consent_flow: flow,
-    // Nobody looks for faces: every picture or video that was sent may show one.
+    // Faces are not detected, so every image or video sent may show one.
     face_media_roles: given.map(([, role]) => role),
     consent: { consent_version, policy_text },
     docs_url,
@@ -32,7 +32,7 @@ export function presentQueuedVideo({ modelId, queueId }: { modelId: string; queu
   return { model: modelId, queue_id: queueId };
 }
 
-/** The answer 422 of a job that was refused for what it shows; it was not charged. Other errors are thrown again. */
+/** The 422 response for a job that was refused for its content and not charged. Rethrows other errors. */
 export function presentPolicyFailure(error: unknown, reply: FastifyReply): object {
   if (!(error instanceof PlatformError) || error.code !== 'CONTENT_POLICY_VIOLATION') throw error;
   void reply.status(422).header('x-should-retry', 'false');

@@ -16,7 +16,7 @@ const families = {
   generator: { family: 'text-to-video-sd', kindMembers: {} },
 } as const;
 
-const source = { video_url: 'https://example.org/film.mp4' };
+const source = { video_url: 'https://example.org/video.mp4' };
 const price = { usd: 0.01, diem: 0.01 };
 const usualPricing = { per_second: price, upscale: { '2x': price } };
 
@@ -43,13 +43,13 @@ interface Circumstances {
   pricing: Pricing | null;
   offline?: boolean;
   limited?: boolean;
-  /** What was done: a request counted, a source fetched. */
+  /** What happened: a request counted, a source fetched. */
   done?: string[];
   /** Lifetimes of the reserved results. */
   lifetimes?: (number | undefined)[];
 }
 
-/** Runs one request through the pipeline; answers what was sent, or the error. */
+/** Runs one request through the pipeline. Returns what was sent, or the error. */
 async function run(
   { manifest, pricing, offline = false, limited = false, done = [], lifetimes = [] }: Circumstances,
   work: (videos: VideoService, http: Parameters<VideoService['quote']>[0]) => Promise<object>,
@@ -100,7 +100,7 @@ async function run(
   }
 }
 
-/** Asks for a quote; answers it, or the code and the field of what is wrong, and what had been done until then. */
+/** Requests a quote. Returns it, or the code and field of the error, and what happened before. */
 async function quote(
   kind: keyof typeof families,
   wire: object,
@@ -108,20 +108,20 @@ async function quote(
 ) {
   const done: string[] = [];
   const body = { model: 'm', duration: 'auto', ...wire };
-  const answer = await run({ manifest: manifestOf(kind), pricing, done, ...more }, async (videos, http) =>
+  const response = await run({ manifest: manifestOf(kind), pricing, done, ...more }, async (videos, http) =>
     videos.quote(http, validateWire(QuoteVideoRequest, body)),
   );
-  return { ...answer, done };
+  return { ...response, done };
 }
 
 describe('a quote', () => {
-  it('fetches a source once it counts as a job', async () => {
+  it('fetches a source after it counts as a job', async () => {
     const done = ['counted', 'fetched'];
     expect(await quote('upscaler', source)).toMatchObject({ code: 'PAYLOAD_TOO_LARGE', done });
     expect(await quote('interpolator', source)).toMatchObject({ code: 'PAYLOAD_TOO_LARGE', done });
   });
 
-  it('fetches nothing beyond the limit, and nothing for a model that is offline', async () => {
+  it('fetches nothing beyond the limit or for a model that is offline', async () => {
     const limited = await quote('upscaler', source, { limited: true });
     expect(limited).toMatchObject({ code: 'RATE_LIMIT_EXCEEDED', done: ['counted'] });
     expect(await quote('upscaler', source, { offline: true })).toMatchObject({ code: 'MODEL_OFFLINE', done: [] });
@@ -132,17 +132,17 @@ describe('a quote', () => {
     ['interpolator', { upscale_factor: 2 }, 'upscale_factor'],
     ['interpolator', { duration: '7s' }, 'duration'],
     ['upscaler', { upscale_factor: 4 }, 'upscale_factor'],
-  ] as const)('fetches nothing for a request that is refused: %s, %j', async (kind, more, param) => {
+  ] as const)('fetches nothing for an invalid request: %s, %j', async (kind, more, param) => {
     expect(await quote(kind, { ...source, ...more })).toEqual({ code: 'INVALID_REQUEST', param, done: [] });
   });
 
-  it('of a length that is named fetches and counts nothing, also while the model is offline', async () => {
+  it('fetches and counts nothing if the length is given, also while the model is offline', async () => {
     const named = { ...source, reference_video_total_duration: 10 };
     expect(await quote('upscaler', named, { offline: true })).toEqual({ quote: 0.1, done: [] });
     expect(await quote('interpolator', named)).toEqual({ quote: 0.1, done: [] });
   });
 
-  it('is for a day of source at most', async () => {
+  it('covers at most a day of source', async () => {
     const param = 'reference_video_total_duration';
     const named = (seconds: number) => quote('upscaler', { [param]: seconds });
     for (const seconds of [86_401, 1e306]) {
@@ -150,7 +150,7 @@ describe('a quote', () => {
     }
   });
 
-  it('is for as long a source as the model takes', async () => {
+  it('covers at most the source length that the model takes', async () => {
     const param = 'reference_video_total_duration';
     for (const kind of ['upscaler', 'interpolator'] as const) {
       expect(await quote(kind, { [param]: 300 })).toEqual({ quote: 3, done: [] });
@@ -158,7 +158,7 @@ describe('a quote', () => {
     }
   });
 
-  it('of a model that takes no video is for what it makes, whatever is said of a source', async () => {
+  it('covers what a model without video input makes, whatever the request says about a source', async () => {
     const wire = { duration: '5s', reference_video_total_duration: 1 };
     expect(await quote('generator', wire)).toEqual({ quote: 0.05, done: [] });
   });
@@ -167,11 +167,11 @@ describe('a quote', () => {
     ['interpolator', { ...source, resolution: '720p' }],
     ['interpolator', { reference_video_total_duration: 2, resolution: '720p' }],
     ['upscaler', { ...source, resolution: '720p' }],
-  ] as const)('for a source is for its own size: %s, %j', async (kind, wire) => {
+  ] as const)('covers the size of the source: %s, %j', async (kind, wire) => {
     expect(await quote(kind, wire)).toEqual({ code: 'INVALID_REQUEST', param: 'resolution', done: [] });
   });
 
-  it('is none where a model has prices, but not for this', async () => {
+  it('fails if the model has prices but none for this unit', async () => {
     const pricing = { resolutions: { '720p': price } };
     const refused = (param: string) => ({ code: 'INVALID_REQUEST', param, done: [] });
     const made = (resolution: string) => quote('interpolator', { duration: '5s', resolution }, { pricing });
@@ -188,25 +188,25 @@ describe('a quote', () => {
 });
 
 describe('a video that is delivered by link', () => {
-  /** Queues one; answers how long the place of its result is reserved, and the code of what was wrong. */
+  /** Queues one. Returns how long its result is reserved, and the code of an error. */
   async function queue(pricing: Pricing) {
     const lifetimes: (number | undefined)[] = [];
     const manifest = manifestOf('generator', { private_delivery: true });
     const body = { model: 'm', duration: '5s', resolution: '480p', prompt: 'A boat.' };
-    const answer = await run({ manifest, pricing, lifetimes }, async (videos, http) =>
+    const response = await run({ manifest, pricing, lifetimes }, async (videos, http) =>
       videos.queue(http, validateWire(QueueVideoRequest, body)),
     );
-    return { answer, lifetimes };
+    return { response, lifetimes };
   }
 
-  it('has all of its time left when it is done at the last moment', async () => {
-    const { answer, lifetimes } = await queue({ per_second: price });
-    expect(answer).toMatchObject({ model: 'm', download_url: 'https://example.org/api/v1/media/r1' });
+  it('keeps its full retention if the job ends at its deadline', async () => {
+    const { response, lifetimes } = await queue({ per_second: price });
+    expect(response).toMatchObject({ model: 'm', download_url: 'https://example.org/api/v1/media/r1' });
     expect(lifetimes).toEqual([6_000]);
   });
 
-  it('is not made for nothing where its model has prices, but not for this', async () => {
-    const { answer } = await queue({ resolutions: { '720p': price } });
-    expect(answer).toMatchObject({ code: 'INVALID_REQUEST', param: 'resolution' });
+  it('is rejected if its model has prices but none for this unit', async () => {
+    const { response } = await queue({ resolutions: { '720p': price } });
+    expect(response).toMatchObject({ code: 'INVALID_REQUEST', param: 'resolution' });
   });
 });

@@ -14,7 +14,7 @@ import { normalizeVideo } from './video.normalizer.js';
 import { videoPayload } from './video-payload.js';
 import { presentNeededConsent, presentQueuedVideo } from './video.presenter.js';
 
-/** How long after the deadline of its job an input is kept, in ms, should no process be left to delete it. */
+/** How long an input is stored after the deadline of its job, in ms, in case no process deletes it. */
 const marginMs = 600_000;
 
 /** Quotes and queues videos. */
@@ -45,7 +45,7 @@ export class VideoService {
       return presentNeededConsent(wire, model.consent);
     }
     opened.requireServed();
-    // Before anything is fetched for a result that could not be written.
+    // Checked before anything is fetched for a result that could not be written.
     this.tools.require();
     const limited = await opened.limit();
     const pricing = limited.price.pricing;
@@ -67,8 +67,8 @@ export class VideoService {
   }
 
   /**
-   * How long a video is, in seconds. Fetching one is unpaid work: it counts like a job of the model, which a quote without
-   * a source does not.
+   * Returns the length of a video in seconds. Fetching it is not charged, so it counts towards the limit like a job,
+   * unlike a quote without a source.
    */
   private async measure(opened: ModelRequest, model: VideoModel, url: string): Promise<number> {
     opened.requireServed();

@@ -5,7 +5,7 @@ import { madeSize, shapeOf, shortSideOf } from './made-size.js';
 import type { VideoModel } from './video.model.js';
 import { openSecondsOf, secondsOf } from './video-seconds.js';
 
-/** A video to be made from words. */
+/** A video to generate from text. */
 export interface WordsPlan {
   operation: 'from-text';
   prompt: string;
@@ -19,10 +19,10 @@ export interface WordsPlan {
   resolution: string | null;
 }
 
-/** Where neither caller nor model names a shape. */
+/** Default shape. */
 const openShape = 16 / 9;
 
-/** Throws `INVALID_REQUEST` naming the field that is missing; foreign ones were refused before. */
+/** Throws `INVALID_REQUEST` naming the missing field; unsupported ones were rejected before. */
 export function planFromText(wire: QueueVideoRequest, model: VideoModel, fps: number): WordsPlan {
   const { prompt } = wire;
   if (!isGiven(prompt) || prompt === '')
@@ -42,7 +42,7 @@ export function planFromText(wire: QueueVideoRequest, model: VideoModel, fps: nu
     seconds,
     fps,
     frames: Math.max(1, Math.round(seconds * fps)),
-    // Chosen here, so that a job that another worker begins anew brings the same video.
+    // Chosen here, so that a job that restarts on another worker makes the same video.
     seed: isGiven(wire.seed) ? wire.seed : randomInt(largestSeed),
     resolution,
   };
