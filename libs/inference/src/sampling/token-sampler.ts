@@ -7,11 +7,14 @@ import { candidateMass, drawFromBest, type DrawSettings, undecided } from './nar
 import { Penalties } from './penalties.js';
 import { Random } from './random.js';
 import { noRest, restFromLogSumExp, totalMass } from './rest-mass.js';
+import { type AllowedTokens, isAllowed, maskedLogits, type TokenConstraint } from './token-constraint.js';
 import { rowLogits } from './token-score.js';
 import { drawFromAll } from './wide-draw.js';
 
 /** Rows are sampled one after the other, so all of them share the room for candidates. */
 const scratch = newCandidates();
+
+const allowedScratch = newCandidates();
 
 /** How fast the guess of `fullChance` follows what was seen. */
 const smoothing = 0.2;
@@ -20,6 +23,7 @@ const smoothing = 0.2;
  * Chooses the tokens of one sequence. The order of operations is that of vLLM and of transformers' logits processors
  * and warpers (generation/utils.py), which the OpenAI-compatible world expects:
  *
+ * 0. tokens that a constraint does not allow leave the distribution, as if the vocabulary had none of them;
  * 1. repetition penalty, then frequency and presence penalties (`penalties.ts`);
  * 2. temperature, fixed or dynamic; 0 is greedy, the lowest id of equal logits;
  * 3. top_k; 4. top_p, the smallest set of best tokens that reaches it, of what top_k left;
@@ -35,9 +39,15 @@ export class TokenSampler {
   private readonly random: Random;
   /** The draw of a token that could not be decided yet. */
   private pendingUnit: number | null = null;
-  private missRate = 0;
+  private missRate: number;
 
-  constructor(sampling: SamplingOptions, promptIds: Int32Array) {
+  constructor(
+    sampling: SamplingOptions,
+    promptIds: Int32Array,
+    private readonly constraint: TokenConstraint | null = null,
+  ) {
+    // What a constraint asks for is often none of the best few, above all at the beginning.
+    this.missRate = constraint === null ? 0 : 1;
     this.settings = {
       temperature: sampling.temperature ?? 1,
       topK: sampling.topK ?? 0,
@@ -52,6 +62,7 @@ export class TokenSampler {
   /** How likely the next token needs all logits, 0 to 1, given what the graph's best few come with. */
   fullChance(given: { topSize: number; hasLogSumExp: boolean }): number {
     if (given.topSize === 0 || this.penalties || this.temperatureRange) return 1;
+    if (this.constraint !== null) return this.isGreedy || given.hasLogSumExp ? this.missRate : 1;
     if (this.isGreedy) return 0;
     const { topK } = this.settings;
     if (topK > 0) return topK <= given.topSize ? 0 : 1;
@@ -65,11 +76,13 @@ export class TokenSampler {
   sample(batch: LogitsBatch, index: number): number {
     const row = batch.rowIndexes[index] ?? 0;
     const logits = rowLogits(batch, row);
+    const allowed = this.constraint?.allowed() ?? null;
     if (!this.penalties && !this.temperatureRange) {
-      const token = this.sampleFromTop(batch, row);
+      const token =
+        allowed === null ? this.sampleFromTop(batch, row) : this.sampleAllowedFromTop(batch, row, allowed);
       if (token !== undecided) return token;
     }
-    return logits ? this.sampleFromAll(logits) : undecided;
+    return logits ? this.sampleFromAll(logits, allowed) : undecided;
   }
 
   /** Tells the penalties about a token that was kept. */
@@ -96,6 +109,43 @@ export class TokenSampler {
     return this.settle(place === undecided ? undecided : (best.ids[place] ?? undecided));
   }
 
+  /** The best few decide where the weight of all others, which may or may not be allowed, makes no difference. */
+  private sampleAllowedFromTop(batch: LogitsBatch, row: number, allowed: AllowedTokens): number {
+    const { topValues, topIds, topSize } = batch;
+    if (!topValues || !topIds || topSize === 0) return undecided;
+    const first = row * topSize;
+    if (!Number.isFinite(topValues[first])) throw notFinite();
+    const all = takeBest(topValues.subarray(first, first + topSize), topIds.subarray(first, first + topSize), scratch);
+    const best = keepAllowed(all, allowed, allowedScratch);
+    const token = this.drawAllowed(batch, row, { all, best });
+    this.missRate += smoothing * ((token === undecided ? 1 : 0) - this.missRate);
+    return this.settle(token);
+  }
+
+  private drawAllowed(batch: LogitsBatch, row: number, { all, best }: { all: Candidates; best: Candidates }): number {
+    if (best.count === 0) return undecided;
+    if (this.isGreedy) return best.ids[0] ?? undecided;
+    const { topK, temperature } = this.settings;
+    const unit = (this.pendingUnit ??= this.random.nextUnit());
+    const logSumExp = batch.logSumExp?.[row];
+    const isCutByCount = topK > 0 && topK <= best.count;
+    if (logSumExp === undefined && !isCutByCount) return undecided;
+    const bestAllowed = best.values[0] ?? 0;
+    const rest = isCutByCount
+      ? noRest
+      : restFromLogSumExp({
+          logSumExp: logSumExp ?? 0,
+          best: bestAllowed,
+          last: all.values[all.count - 1] ?? 0,
+          candidateMassAtOne: candidateMass(all, 1) * Math.exp((all.values[0] ?? 0) - bestAllowed),
+          temperature,
+          others: batch.vocabularySize - all.count,
+        });
+    if (!Number.isFinite(rest.high)) return undecided;
+    const place = drawFromBest(best, { low: 0, high: rest.high }, this.settings, unit);
+    return place === undecided ? undecided : (best.ids[place] ?? undecided);
+  }
+
   /** Null when nothing is known of the tokens outside and they matter. */
   private restOutside(best: Candidates, batch: LogitsBatch, row: number): { low: number; high: number } | null {
     const { topK, temperature } = this.settings;
@@ -119,17 +169,20 @@ export class TokenSampler {
     return restHigh / (restHigh + candidateMass(best, this.settings.temperature));
   }
 
-  private sampleFromAll(logits: Float32Array): number {
-    const plainBest = this.temperatureRange ? bestLogit(logits) : 0;
-    const temperature = this.temperatureRange
-      ? dynamicTemperature(logits, plainBest, this.temperatureRange)
-      : this.settings.temperature;
+  private sampleFromAll(logits: Float32Array, allowed: AllowedTokens | null): number {
+    const temperature = this.temperatureOf(logits, allowed);
     this.penalties?.apply(logits);
     try {
-      return this.settle(this.drawAt(logits, temperature));
+      return this.settle(this.drawAt(allowed === null ? logits : maskedLogits(logits, allowed), temperature));
     } finally {
       this.penalties?.restore(logits);
     }
+  }
+
+  private temperatureOf(logits: Float32Array, allowed: AllowedTokens | null): number {
+    if (!this.temperatureRange) return this.settings.temperature;
+    const possible = allowed === null ? logits : maskedLogits(logits, allowed);
+    return dynamicTemperature(possible, bestLogit(possible), this.temperatureRange);
   }
 
   private drawAt(logits: Float32Array, temperature: number): number {
@@ -154,6 +207,18 @@ export class TokenSampler {
     if (tokenId !== undecided) this.pendingUnit = null;
     return tokenId;
   }
+}
+
+/** The allowed ones of the candidates, in their order. */
+function keepAllowed(from: Candidates, allowed: AllowedTokens, into: Candidates): Candidates {
+  into.count = 0;
+  for (let index = 0; index < from.count; index++) {
+    const id = from.ids[index] as number;
+    if (!isAllowed(allowed, id)) continue;
+    into.ids[into.count] = id;
+    into.values[into.count++] = from.values[index] as number;
+  }
+  return into;
 }
 
 function bestLogit(logits: Float32Array): number {

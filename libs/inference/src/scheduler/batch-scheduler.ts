@@ -3,7 +3,7 @@ import { stepBounds } from '../engines/engine-stats.js';
 import type { TextEngineStats } from '../engines/text-generation.js';
 import type { LogitsBatch } from '../sampling/logits-batch.js';
 import { undecided } from '../sampling/narrow-draw.js';
-import { scoreToken } from '../sampling/token-score.js';
+import { scoreAllowedToken, scoreToken } from '../sampling/token-score.js';
 import type { CacheRow, Decoder, LogitsWanted } from './decoder.js';
 import { defaultChunkTokens } from './open-decoder.js';
 import { PrefillPlanner, waitsForOlder } from './prefill-planner.js';
@@ -17,7 +17,7 @@ import {
 } from './prefix-store.js';
 import { RunningSequence } from './running-sequence.js';
 import type { SchedulerOptions, SequenceScheduler } from './sequence-scheduler.js';
-import type { SequenceEnd, SequenceRequest } from './sequence.js';
+import type { SequenceEnd, SequenceRequest, TokenScore } from './sequence.js';
 
 /** A step fetches all logits when it is this likely that some row needs them: a repeated run costs a whole step. */
 const fullFetchChance = 0.1;
@@ -267,6 +267,7 @@ export class BatchScheduler implements SequenceScheduler {
 
   private scoresNeedAll({ request }: RunningSequence): boolean {
     if (request.topLogprobs === null) return false;
+    if (request.constraint) return true;
     return !this.decoder.hasLogSumExp || request.topLogprobs > this.decoder.topSize;
   }
 
@@ -298,14 +299,17 @@ export class BatchScheduler implements SequenceScheduler {
     this.totals.generated++;
     if (request.eosTokenIds.has(choice)) return this.end(sequence, 'eos');
     if (request.stopTokenIds.has(choice)) return this.end(sequence, 'stop-token');
-    const score = request.topLogprobs === null ? null : scoreToken(batch, index, choice, request.topLogprobs);
-    sequence.push(choice);
-    const answer = this.tell(sequence, () => request.listener.onToken(choice, score));
+    const answer = this.tell(sequence, () => {
+      const score = scoreOf(request, batch, index, choice);
+      sequence.push(choice);
+      return request.listener.onToken(choice, score);
+    });
     if (answer === 'stop') this.end(sequence, 'stopped');
+    else if (answer === 'continue' && this.tell(sequence, () => sequence.isFinished) === true) this.end(sequence, 'eos');
     else if (answer === 'continue' && sequence.generatedCount >= request.maxNewTokens) this.end(sequence, 'length');
   }
 
-  /** Calls a listener; one that throws ends its own sequence and no other. */
+  /** Calls a listener or a constraint; one that throws ends its own sequence and no other. */
   private tell<Answer>(sequence: RunningSequence, call: () => Answer): Answer | null {
     try {
       return call();
@@ -365,6 +369,18 @@ export class BatchScheduler implements SequenceScheduler {
 
 /** A token, `undecided` where all logits are needed, or why the row has none. */
 type Choice = number | Error;
+
+function scoreOf(
+  { topLogprobs, constraint }: SequenceRequest,
+  batch: LogitsBatch,
+  index: number,
+  tokenId: number,
+): TokenScore | null {
+  if (topLogprobs === null) return null;
+  if (!constraint) return scoreToken(batch, index, tokenId, topLogprobs);
+  const allowed = constraint.allowed();
+  return scoreAllowedToken(batch, index, { tokenId, alternatives: topLogprobs, allowed });
+}
 
 function choose(sequence: RunningSequence, batch: LogitsBatch, index: number): Choice {
   try {

@@ -1,6 +1,10 @@
 import type { SamplingOptions } from '../engines/text-generation.js';
+import type { TokenConstraint } from '../sampling/token-constraint.js';
 
-/** Log-probabilities of one sampled token: natural log, under the distribution before temperature and penalties. */
+/**
+ * Log-probabilities of one sampled token: natural log, under the distribution before temperature and penalties. Where a
+ * constraint holds, under that of the allowed tokens.
+ */
 export interface TokenScore {
   logprob: number;
   /** Best first; as many as asked for. */
@@ -32,5 +36,7 @@ export interface SequenceRequest {
   stopTokenIds: ReadonlySet<number>;
   /** Null: none; else alternatives per token. */
   topLogprobs: number | null;
+  /** What its text must keep to; absent: nothing. EOS tokens come only where it lets the text end. */
+  constraint?: TokenConstraint | null;
   listener: SequenceListener;
 }
