@@ -63,7 +63,9 @@ export class ConstraintCompiler {
       }
       return { newMatcher: (endings) => new TokenMatcher(automaton, masks, endings) };
     } catch (error) {
-      throw error instanceof ConstraintRefusal ? refusalFor(constraint, error) : error;
+      // The stack ended: a value or schema within thousands of others.
+      const reason = error instanceof RangeError ? new ConstraintRefusal('is nested too deeply') : error;
+      throw reason instanceof ConstraintRefusal ? refusalFor(constraint, reason) : reason;
     }
   }
 
@@ -97,7 +99,7 @@ export class ConstraintCompiler {
     // Behind the return of `compile`: the request must not wait in the turn that brought it.
     await setImmediate();
     const work = grammarOf(constraint);
-    for (let usedMs = 0; ; ) {
+    for (let usedMs = 0; ;) {
       const startedAt = performance.now();
       for (let sliceMs = 0; sliceMs < this.limits.sliceMs; sliceMs = performance.now() - startedAt) {
         const step = work.next();

@@ -1,17 +1,22 @@
 import { type Regex, RegexArena } from './regex.js';
 import { ConstraintRefusal } from './refusal.js';
 
-/** A part of a grammar. Nodes are made once and compared by identity. */
+/** A part of a grammar. Nodes are made once, children first, and compared by identity. */
 export type GrammarNode =
-  | { readonly id: number; readonly kind: 'lexeme'; readonly regex: Regex }
-  | { readonly id: number; readonly kind: 'sequence'; readonly items: readonly GrammarNode[] }
-  | { readonly id: number; readonly kind: 'choice'; readonly items: readonly GrammarNode[] }
-  | { readonly id: number; readonly kind: 'repeat'; readonly body: GrammarNode; readonly min: number; readonly max: number }
+  | (NodeBase & { readonly kind: 'lexeme'; readonly regex: Regex })
+  | (NodeBase & { readonly kind: 'sequence'; readonly items: readonly GrammarNode[] })
+  | (NodeBase & { readonly kind: 'choice'; readonly items: readonly GrammarNode[] })
+  | (NodeBase & { readonly kind: 'repeat'; readonly body: GrammarNode; readonly min: number; readonly max: number })
   | GrammarRule;
 
-/** A named place of the grammar, which may refer to itself. `body` is set once, behind its making. */
-export interface GrammarRule {
+interface NodeBase {
   readonly id: number;
+  /** Whether it may match the empty text. */
+  readonly nullable: boolean;
+}
+
+/** A named place of the grammar, which may refer to itself. `body` is set once, behind its making. */
+export interface GrammarRule extends NodeBase {
   readonly kind: 'rule';
   /** Where it comes from, for refusals. */
   readonly pointer: string;
@@ -27,7 +32,8 @@ export class Grammar {
   readonly nothing: GrammarNode;
   readonly epsilon: GrammarNode;
   readonly rules: GrammarRule[] = [];
-  private nodeCount = 0;
+  /** In the order of their making. */
+  private readonly nodes: GrammarNode[] = [];
   private readonly lexemes = new Map<Regex, GrammarNode>();
   private readonly repeats = new Map<string, GrammarNode>();
   private productive: ReadonlySet<GrammarRule> = new Set();
@@ -35,8 +41,8 @@ export class Grammar {
   private readonly answers = new Map<GrammarNode, boolean>();
 
   constructor() {
-    this.nothing = { id: this.nextId(), kind: 'choice', items: [] };
-    this.epsilon = { id: this.nextId(), kind: 'sequence', items: [] };
+    this.nothing = this.add({ id: 0, nullable: false, kind: 'choice', items: [] });
+    this.epsilon = this.add({ id: 1, nullable: true, kind: 'sequence', items: [] });
   }
 
   lexeme(regex: Regex): GrammarNode {
@@ -44,7 +50,7 @@ export class Grammar {
     if (regex === this.arena.epsilon) return this.epsilon;
     const known = this.lexemes.get(regex);
     if (known !== undefined) return known;
-    const node: GrammarNode = { id: this.nextId(), kind: 'lexeme', regex };
+    const node = this.add({ id: this.nodes.length, nullable: regex.nullable, kind: 'lexeme', regex });
     this.lexemes.set(regex, node);
     return node;
   }
@@ -57,13 +63,15 @@ export class Grammar {
     const kept = items.filter((item) => item !== this.epsilon);
     if (kept.includes(this.nothing)) return this.nothing;
     if (kept.length <= 1) return kept[0] ?? this.epsilon;
-    return { id: this.nextId(), kind: 'sequence', items: kept };
+    const nullable = kept.every((item) => item.nullable);
+    return this.add({ id: this.nodes.length, nullable, kind: 'sequence', items: kept });
   }
 
   choice(...items: readonly GrammarNode[]): GrammarNode {
     const kept = [...new Set(items)].filter((item) => item !== this.nothing);
     if (kept.length <= 1) return kept[0] ?? this.nothing;
-    return { id: this.nextId(), kind: 'choice', items: kept };
+    const nullable = kept.some((item) => item.nullable);
+    return this.add({ id: this.nodes.length, nullable, kind: 'choice', items: kept });
   }
 
   /** The body must not match the empty text. */
@@ -74,13 +82,13 @@ export class Grammar {
     const key = `${body.id},${min},${max}`;
     const known = this.repeats.get(key);
     if (known !== undefined) return known;
-    const node: GrammarNode = { id: this.nextId(), kind: 'repeat', body, min, max };
+    const node = this.add({ id: this.nodes.length, nullable: min === 0, kind: 'repeat', body, min, max });
     this.repeats.set(key, node);
     return node;
   }
 
   rule(pointer: string): GrammarRule {
-    const rule: GrammarRule = { id: this.nextId(), kind: 'rule', pointer, body: null };
+    const rule = this.add({ id: this.nodes.length, nullable: false, kind: 'rule', pointer, body: null });
     this.rules.push(rule);
     return rule;
   }
@@ -122,9 +130,11 @@ export class Grammar {
   private findProductive(): Set<GrammarRule> {
     const found = new Set<GrammarRule>();
     this.productive = found;
-    for (let before = -1; before !== found.size; ) {
+    for (let before = -1; before !== found.size;) {
       before = found.size;
       this.answers.clear();
+      // Children first, so that no answer needs another one that is deep below.
+      for (const node of this.nodes) if (node.kind !== 'rule') this.isProductive(node);
       // Rules are made from the outside in, and what is outside needs what is inside.
       for (const rule of [...this.rules].reverse()) {
         if (found.has(rule) || rule.body === null || !this.isProductive(rule.body)) continue;
@@ -135,9 +145,10 @@ export class Grammar {
     return found;
   }
 
-  private nextId(): number {
-    if (this.nodeCount >= maxNodes) throw new ConstraintRefusal('the grammar is too large');
-    return this.nodeCount++;
+  private add<Node extends GrammarNode>(node: Node): Node {
+    if (this.nodes.length >= maxNodes) throw new ConstraintRefusal('the grammar is too large');
+    this.nodes.push(node);
+    return node;
   }
 }
 
@@ -153,35 +164,21 @@ function refuseLeftRecursion(rules: readonly GrammarRule[]): void {
   for (const rule of rules) visit(rule);
 }
 
-/** Rules that a node may begin with. Only lexemes and repeats match the empty text. */
-function firstRules(node: GrammarNode): GrammarRule[] {
-  switch (node.kind) {
-    case 'lexeme':
-      return [];
-    case 'rule':
-      return [node];
-    case 'repeat':
-      return firstRules(node.body);
-    case 'choice':
-      return node.items.flatMap(firstRules);
-    case 'sequence': {
-      const end = node.items.findIndex((item) => !mayBeEmpty(item));
-      return node.items.slice(0, end < 0 ? node.items.length : end + 1).flatMap(firstRules);
+/** Rules that a node may begin with. */
+function firstRules(start: GrammarNode): GrammarRule[] {
+  const rules: GrammarRule[] = [];
+  const seen = new Set<GrammarNode>();
+  const open = [start];
+  for (let node = open.pop(); node !== undefined; node = open.pop()) {
+    if (seen.has(node)) continue;
+    seen.add(node);
+    if (node.kind === 'rule') rules.push(node);
+    else if (node.kind === 'repeat') open.push(node.body);
+    else if (node.kind === 'choice') open.push(...node.items);
+    else if (node.kind === 'sequence') {
+      const end = node.items.findIndex((item) => !item.nullable);
+      open.push(...node.items.slice(0, end < 0 ? node.items.length : end + 1));
     }
   }
-}
-
-function mayBeEmpty(node: GrammarNode): boolean {
-  switch (node.kind) {
-    case 'lexeme':
-      return node.regex.nullable;
-    case 'rule':
-      return false;
-    case 'repeat':
-      return node.min === 0;
-    case 'choice':
-      return node.items.some(mayBeEmpty);
-    case 'sequence':
-      return node.items.every(mayBeEmpty);
-  }
+  return rules;
 }

@@ -129,10 +129,7 @@ export class JsonGrammar {
    */
   private spaceOf(): Regex {
     const { arena } = this;
-    const indentation = arena.or(
-      arena.repeat(arena.text(' '), 0, 40),
-      arena.repeat(arena.text('\t'), 1, 20),
-    );
+    const indentation = arena.or(arena.repeat(arena.text(' '), 0, 40), arena.repeat(arena.text('\t'), 1, 20));
     const line = arena.concat(arena.optional(arena.text('\r')), arena.text('\n'), indentation);
     return arena.or(arena.epsilon, arena.text(' '), line);
   }

@@ -50,6 +50,7 @@ const controlEscapes: Readonly<Record<string, number>> = { n: 10, r: 13, t: 9, v
 
 const maxRepetition = 100_000;
 const maxDepth = 200;
+const maxPatternLength = 4_000;
 
 /**
  * An ECMA-262 regular expression as the texts in which it is found, written by `write`. Covers alternatives, groups,
@@ -57,8 +58,13 @@ const maxDepth = 200;
  * back references, word boundaries and `\p` are refused.
  */
 export function compilePattern(arena: RegexArena, pattern: string, write: CharacterWriter): Regex {
+  if (pattern.length > maxPatternLength) {
+    throw new ConstraintRefusal(`a pattern of more than ${maxPatternLength} characters is not supported`);
+  }
   const node = new PatternParser(pattern).parse();
-  return new PatternWriter(arena, write).found(node);
+  return new PatternWriter(arena, (made, set) =>
+    made.remembered(`${write.name} ${set.join()}`, () => write(made, set)),
+  ).found(node);
 }
 
 class PatternParser {
@@ -241,7 +247,8 @@ class PatternParser {
       return [[code, code]];
     }
     const [[high] = [0]] = this.hexadecimal(4);
-    const isPair = high >= 0xd800 && high <= 0xdbff && this.peek() === '\\' && this.characters[this.position + 1] === 'u';
+    const isPair =
+      high >= 0xd800 && high <= 0xdbff && this.peek() === '\\' && this.characters[this.position + 1] === 'u';
     if (!isPair) return [[high, high]];
     this.position += 2;
     const [[low] = [0]] = this.hexadecimal(4);

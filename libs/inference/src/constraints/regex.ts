@@ -48,6 +48,7 @@ export class RegexArena {
   /** How many expressions were made. */
   size = 0;
   private readonly known = new Map<string, Regex>();
+  private readonly named = new Map<string, Regex>();
   private readonly sets: Uint8Array[] = [];
   private byteClasses: ByteClasses | null = null;
   private readonly literalIds = new Map<Uint8Array, number>();
@@ -66,6 +67,13 @@ export class RegexArena {
   /** Bytes that every set of this arena treats alike. Made when first asked for, and again when sets were added. */
   get classes(): ByteClasses {
     return (this.byteClasses ??= byteClassesOf(this.sets));
+  }
+
+  /** What `make` gave for this key before, else now. */
+  remembered(key: string, make: () => Regex): Regex {
+    const known = this.named.get(key) ?? make();
+    this.named.set(key, known);
+    return known;
   }
 
   byteSet(includes: (byte: number) => boolean): Regex {
@@ -118,7 +126,12 @@ export class RegexArena {
   not(part: Regex): Regex {
     if (part === this.empty) return this.anything;
     if (part.kind === 'not') return part.children[0] ?? this.empty;
-    return this.intern(`n${part.id}`, () => ({ kind: 'not', nullable: !part.nullable, plain: false, children: [part] }));
+    return this.intern(`n${part.id}`, () => ({
+      kind: 'not',
+      nullable: !part.nullable,
+      plain: false,
+      children: [part],
+    }));
   }
 
   repeat(part: Regex, min: number, max: number): Regex {
@@ -175,8 +188,15 @@ export class RegexArena {
   }
 
   private clippedOf(regex: Regex, limit: number): Regex {
-    const [first = this.empty, second = this.epsilon] = regex.children;
-    if (regex.kind === 'concat') return this.concatTwo(this.clip(first, limit), this.clip(second, limit));
+    const [first = this.empty] = regex.children;
+    if (regex.kind === 'concat') {
+      // Without recursion along the chain, which is as long as a pattern.
+      const parts: Regex[] = [];
+      let rest = regex;
+      for (; rest.kind === 'concat'; rest = rest.children[1] ?? this.epsilon)
+        parts.push(rest.children[0] ?? this.epsilon);
+      return this.concat(...parts.map((part) => this.clip(part, limit)), this.clip(rest, limit));
+    }
     if (regex.kind === 'or') return this.or(...regex.children.map((child) => this.clip(child, limit)));
     if (regex.kind !== 'repeat') return regex;
     return this.repeat(this.clip(first, limit), Math.min(regex.min, limit), clipMax(regex.max, limit));

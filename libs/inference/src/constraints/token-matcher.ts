@@ -53,7 +53,7 @@ export class MaskCache {
     let isEmpty = true;
     let untilCheck = nodesPerCheck;
     path[0] = start;
-    for (let node = 0; node < bytes.length; ) {
+    for (let node = 0; node < bytes.length;) {
       if (--untilCheck === 0) {
         untilCheck = nodesPerCheck;
         if (performance.now() > deadline) throw tooSlow();
@@ -95,7 +95,10 @@ export class TokenMatcher implements TokenConstraint {
     const { mask, isEmpty } = this.masks.maskOf(this.automaton, this.state);
     const endings = this.state.isComplete ? this.endings : [];
     if (isEmpty && endings.length === 0) {
-      throw new PlatformError('INFERENCE_FAILED', 'No token of this model goes on with the text that the schema demands.');
+      throw new PlatformError(
+        'INFERENCE_FAILED',
+        'No token of this model goes on with the text that the schema demands.',
+      );
     }
     return { bits: mask, endings };
   }

@@ -220,7 +220,7 @@ export class SchedulerTextEngine implements TextGenerationEngine {
       eosTokenIds: generation.eosTokenIds,
       stopTokenIds: new Set(request.stopTokenIds),
       topLogprobs: request.topLogprobs,
-      constraint: constraint && constraint.newMatcher([...generation.eosTokenIds]),
+      constraint: constraint && constraint.newMatcher(this.endingsOf(request)),
       listener: {
         onPrompt: (cachedTokens) => this.promptReady(active, cachedTokens),
         onToken: (tokenId, score) => this.tokenCame(active, { index, writer, tokenId, score }),
@@ -228,6 +228,13 @@ export class SchedulerTextEngine implements TextGenerationEngine {
         onFailure: (error) => this.choiceFailed(active, error),
       },
     };
+  }
+
+  /** Special tokens at which the caller wants to stop end a text as EOS does; those with a text are part of it. */
+  private endingsOf({ stopTokenIds }: TextGenerationRequest): number[] {
+    const { tokenizer, generation } = this.options.text;
+    const bare = stopTokenIds.filter((id) => (tokenizer.tokenBytes?.[id]?.length ?? 0) === 0);
+    return [...new Set([...generation.eosTokenIds, ...bare])];
   }
 
   private promptReady(active: ActiveRequest, cachedTokens: number): void {

@@ -1,6 +1,6 @@
 import { PlatformError } from '#common';
 import type { SamplingOptions } from '../engines/text-generation.js';
-import { argmax, type Candidates, keepBest, newCandidates, takeBest } from './best-few.js';
+import { argmax, bestFewSize, type Candidates, keepBest, newCandidates, takeBest } from './best-few.js';
 import { dynamicTemperature } from './dynamic-temperature.js';
 import type { LogitsBatch } from './logits-batch.js';
 import { candidateMass, drawFromBest, type DrawSettings, undecided } from './narrow-draw.js';
@@ -78,8 +78,7 @@ export class TokenSampler {
     const logits = rowLogits(batch, row);
     const allowed = this.constraint?.allowed() ?? null;
     if (!this.penalties && !this.temperatureRange) {
-      const token =
-        allowed === null ? this.sampleFromTop(batch, row) : this.sampleAllowedFromTop(batch, row, allowed);
+      const token = allowed === null ? this.sampleFromTop(batch, row) : this.sampleAllowedFromTop(batch, row, allowed);
       if (token !== undecided) return token;
     }
     return logits ? this.sampleFromAll(logits, allowed) : undecided;
@@ -197,7 +196,9 @@ export class TokenSampler {
     const unit = (this.pendingUnit ??= this.random.nextUnit());
     const needsMass = settings.topK === 0 || settings.topK > best.count;
     const mass = needsMass ? totalMass(logits, best.values[0] ?? 0, temperature) : 0;
-    const outside = needsMass && best.count < logits.length ? Math.max(0, mass - candidateMass(best, temperature)) : 0;
+    // Fewer candidates than asked for are all that there are.
+    const hasOthers = best.count === bestFewSize && best.count < logits.length;
+    const outside = needsMass && hasOthers ? Math.max(0, mass - candidateMass(best, temperature)) : 0;
     const place = drawFromBest(best, { low: outside, high: outside }, settings, unit);
     if (place !== undecided) return best.ids[place] ?? 0;
     return drawFromAll(logits, best, mass, settings, unit);

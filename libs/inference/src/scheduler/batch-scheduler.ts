@@ -305,7 +305,8 @@ export class BatchScheduler implements SequenceScheduler {
       return request.listener.onToken(choice, score);
     });
     if (answer === 'stop') this.end(sequence, 'stopped');
-    else if (answer === 'continue' && this.tell(sequence, () => sequence.isFinished) === true) this.end(sequence, 'eos');
+    else if (answer === 'continue' && this.tell(sequence, () => sequence.isFinished) === true)
+      this.end(sequence, 'eos');
     else if (answer === 'continue' && sequence.generatedCount >= request.maxNewTokens) this.end(sequence, 'length');
   }
 

@@ -25,7 +25,9 @@ export interface FlatSchema {
 
 /** Equal for parts that say the same. */
 export function keyOf(parts: readonly SchemaPart[]): string {
-  const keys = parts.map((part) => (part.kind === 'group' ? `${part.keyword}${part.node.id}` : `${part.kind}${part.node.id}`));
+  const keys = parts.map((part) =>
+    part.kind === 'group' ? `${part.keyword}${part.node.id}` : `${part.kind}${part.node.id}`,
+  );
   return [...new Set(keys)].sort().join(' ');
 }
 

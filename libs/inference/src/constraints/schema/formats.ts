@@ -15,13 +15,18 @@ const octet = '(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])';
 const ipv4 = `${octet}(?:\\.${octet}){3}`;
 
 const group = '[0-9A-Fa-f]{1,4}';
+/** Groups with a colon behind them; a second one makes the gap. */
+function groupsBefore(count: number): string {
+  return count === 0 ? ':' : `${group}(?::${group}){${count - 1}}:`;
+}
+
 const ipv6 = [
   `(?:${group}:){7}${group}`,
   `(?:${group}:){6}${ipv4}`,
-  ...Array.from({ length: 7 }, (_, before) => {
-    const head = before === 0 ? ':' : `${group}(?::${group}){${before - 1}}:`;
-    const after = 6 - before;
-    return after === 0 ? `${head}:(?:${group})?` : `${head}(?::${group}){1,${after + 1}}|${head}:`;
+  ...Array.from({ length: 6 }, (_, before) => `${groupsBefore(before)}:(?:${group}:){0,${5 - before}}${ipv4}`),
+  ...Array.from({ length: 8 }, (_, before) => {
+    const head = groupsBefore(before);
+    return before === 7 ? `${head}:` : `${head}(?::${group}){1,${7 - before}}|${head}:`;
   }),
 ].join('|');
 

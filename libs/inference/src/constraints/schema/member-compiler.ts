@@ -55,7 +55,9 @@ export class MemberCompiler {
     const patterns = facts.members.flatMap(({ node, patterns: own }) =>
       own.map(({ pattern }) => ({ pattern, place: placeOfPattern(node, pattern) })),
     );
-    const distinct = new Map(patterns.map(({ pattern, place }) => [pattern, this.compiler.stringPattern(pattern, place)]));
+    const distinct = new Map(
+      patterns.map(({ pattern, place }) => [pattern, this.compiler.stringPattern(pattern, place)]),
+    );
     if (distinct.size > maxPatterns) {
       throw new ConstraintRefusal(`more than ${maxPatterns} patterns of names are not supported`, facts.pointer);
     }

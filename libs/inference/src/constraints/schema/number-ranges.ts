@@ -123,7 +123,8 @@ export class NumberRanges {
     const first = digits[0] ?? '0';
     const rest = digits.slice(1);
     const zeros = arena.repeat(arena.text('0'), 0, boundedFractionDigits);
-    const behind = rest === '' ? (isExclusive ? arena.empty : zeros) : arena.optional(this.digitsBelow(rest, isExclusive));
+    const behind =
+      rest === '' ? (isExclusive ? arena.empty : zeros) : arena.optional(this.digitsBelow(rest, isExclusive));
     const same = arena.concat(arena.text(first), behind);
     if (first === '0') return same;
     return arena.or(same, arena.concat(this.json.digit('0', previous(first)), this.moreDigits()));
@@ -160,6 +161,7 @@ export class NumberRanges {
     const [low, high] = [from[0], to[0]];
     if (low === undefined || high === undefined) return arena.epsilon;
     const [lowRest, highRest] = [from.slice(1), to.slice(1)];
+    if (/^0*$/.test(from) && /^9*$/.test(to)) return arena.repeat(this.json.digit(), from.length, from.length);
     if (low === high) return arena.concat(arena.text(low), this.between(lowRest, highRest));
     const nines = '9'.repeat(lowRest.length);
     const zeros = '0'.repeat(lowRest.length);

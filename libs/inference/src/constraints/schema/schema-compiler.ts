@@ -130,7 +130,9 @@ export class SchemaCompiler {
   private listed(values: readonly unknown[]): GrammarNode[] {
     const { grammar, json } = this;
     const scalars = values.filter((value) => typeof value !== 'object' || value === null);
-    const nodes = values.filter((value) => typeof value === 'object' && value !== null).map((value) => this.exact(value));
+    const nodes = values
+      .filter((value) => typeof value === 'object' && value !== null)
+      .map((value) => this.exact(value));
     if (scalars.length > 0) nodes.push(grammar.lexeme(json.oneOf(scalars.map((value) => JSON.stringify(value)))));
     return nodes;
   }

@@ -85,7 +85,8 @@ export class SchemaDocument {
     if (reference === undefined) return null;
     const place = `${node.pointer}/$ref`;
     if (typeof reference !== 'string') throw new ConstraintRefusal('must be a string', place);
-    if (!reference.startsWith('#')) throw new ConstraintRefusal('only references within the schema are followed', place);
+    if (!reference.startsWith('#'))
+      throw new ConstraintRefusal('only references within the schema are followed', place);
     const fragment = decoded(reference.slice(1), place);
     const pointer = fragment === '' || fragment.startsWith('/') ? fragment : this.anchor(fragment, place);
     let value: unknown = this.schema;
@@ -184,7 +185,8 @@ function checkKeywords(node: SchemaNode, schema: SchemaObject): void {
   }
   for (const keyword of lists) {
     const value = schema[keyword];
-    if (value !== undefined && !(Array.isArray(value) && value.length > 0)) refuse(keyword, 'must be a list of schemas');
+    if (value !== undefined && !(Array.isArray(value) && value.length > 0))
+      refuse(keyword, 'must be a list of schemas');
   }
   if (typeof schema.multipleOf === 'number' && schema.multipleOf <= 0) refuse('multipleOf', 'must be greater than 0');
   if (schema.enum !== undefined && !Array.isArray(schema.enum)) refuse('enum', 'must be a list');

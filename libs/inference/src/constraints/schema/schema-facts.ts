@@ -205,8 +205,12 @@ function refuseBesideList(facts: SchemaFacts, type: 'array' | 'object'): void {
   const isSaid =
     type === 'array'
       ? facts.items.length > 0 || facts.minItems > 0 || facts.maxItems < Infinity
-      : facts.members.length > 0 || facts.required.size > 0 || facts.minProperties > 0 || facts.maxProperties < Infinity;
-  if (isSaid) throw new ConstraintRefusal(`enum and const of an ${type} are not supported beside other keywords`, facts.pointer);
+      : facts.members.length > 0 ||
+        facts.required.size > 0 ||
+        facts.minProperties > 0 ||
+        facts.maxProperties < Infinity;
+  if (isSaid)
+    throw new ConstraintRefusal(`enum and const of an ${type} are not supported beside other keywords`, facts.pointer);
 }
 
 export function typeOf(value: unknown): JsonType {
