@@ -1,6 +1,6 @@
 /*
  * The walls of the house (STYLE, section 1). Imports point left only:
- *   common < platform < queue, accounts, model-registry, model-store, … < jobs, inference < modalities < apps
+ *   common < platform < queue, accounts, model-registry, model-store, … < jobs, inference < gateway < modalities < apps
  * `test/architecture/module-boundaries.spec.ts` plants an offence against each rule and expects the rule's name.
  */
 
@@ -13,16 +13,18 @@ const doors = [
   '^libs/(platform|modalities)/src/[^/]+/index[.]ts$',
   '^libs/modalities/src/catalog[.]ts$',
   '^libs/modalities/src/[^/]+/(contract|api|worker)/index[.]ts$',
-  `^libs/(common|${middle}|${upper})/src/index[.]ts$`,
-  '^libs/(accounts|billing|jobs|model-registry|rate-limit)/src/api/index[.]ts$',
+  `^libs/(common|${middle}|${upper}|gateway)/src/index[.]ts$`,
+  '^libs/(accounts|billing|model-registry|rate-limit)/src/api/index[.]ts$',
+  '^libs/[^/]+/src/nest/index[.]ts$',
+  '^libs/queue/src/nest/job-results/index[.]ts$',
   '^libs/model-registry/src/manifest/index[.]ts$',
-  '^libs/inference/src/host/index[.]ts$',
+  '^libs/inference/src/(host|tasks)/index[.]ts$',
 ];
 
 /** The pure half of model-registry: manifests are data that its siblings of the middle layer may read too. */
 const manifestDoor = '^libs/model-registry/src/manifest/';
 
-const apiSide = '^(apps/(api|ops)/|libs/modalities/src/[^/]+/(api|contract)/)';
+const apiSide = '^(apps/(api|ops)/|libs/gateway/|libs/modalities/src/[^/]+/(api|contract)/)';
 const workerSide = '^(apps/worker/|libs/modalities/src/[^/]+/worker/|libs/inference/)';
 const prisma = ['(^|/)node_modules/(@prisma|[.]prisma)/', '^@prisma/', '^libs/platform/src/prisma/'];
 
@@ -82,6 +84,13 @@ module.exports = {
       comment: 'jobs and inference know the layers below, and not each other.',
       from: { path: `^libs/(${upper})/`, pathNot: tests },
       to: { path: '^(apps|libs)/', pathNot: [`^libs/(common|platform|${middle})/`, '^libs/$1/'] },
+    },
+    {
+      name: 'layer-gateway',
+      severity: 'error',
+      comment: 'gateway knows jobs and the libraries below it, no slice and no app.',
+      from: { path: '^libs/gateway/', pathNot: tests },
+      to: { path: '^(apps|libs)/', pathNot: [`^libs/(common|platform|${middle}|jobs|gateway)/`] },
     },
     {
       name: 'layer-modalities',
@@ -156,9 +165,47 @@ module.exports = {
         'Controllers and their documents bring the whole framework, which the other processes would load at each start.',
       from: { path: ['^apps/(ops|worker|cli|local)/', '^libs/modalities/src/catalog[.]ts$'], pathNot: tests },
       to: {
-        path: ['^libs/[^/]+/src/api/', '^libs/modalities/src/[^/]+/api/', '^libs/platform/src/http/'],
+        path: ['^libs/[^/]+/src/api/', '^libs/modalities/src/[^/]+/api/', '^libs/platform/src/http/', '^libs/gateway/'],
         reachable: true,
       },
+    },
+    {
+      name: 'jobs-knows-no-http',
+      severity: 'error',
+      comment: 'Every process uses jobs. HTTP belongs to gateway; only a Nest module of jobs may import the framework.',
+      from: { path: '^libs/jobs/', pathNot: ['[.]module[.]ts$', tests] },
+      to: { path: [...package_('fastify|@fastify|@nestjs'), '^libs/platform/src/http/'] },
+    },
+    {
+      name: 'modules-in-api-and-ops',
+      severity: 'error',
+      comment: 'Modules load the framework (about 400 ms), which the other processes would pay for at each start.',
+      from: { path: ['^apps/(worker|cli|local)/', '^libs/modalities/src/catalog[.]ts$'], pathNot: tests },
+      to: { path: '^libs/[^/]+/src/nest/', reachable: true },
+    },
+    {
+      name: 'nest-behind-its-entries',
+      severity: 'error',
+      comment:
+        'Classes that every process loads take their decorators from #platform/injection (docs/decisions/nest-modules.md).',
+      from: {
+        path: '^libs/',
+        pathNot: [
+          '^libs/[^/]+/src/(nest|api)/',
+          '^libs/modalities/src/[^/]+/(api|contract)/',
+          '^libs/gateway/',
+          '^libs/platform/src/(http|injection)/',
+          tests,
+        ],
+      },
+      to: { path: package_('@nestjs/[^/]+'), dependencyTypesNot: ['type-only'] },
+    },
+    {
+      name: 'slices-admit-through-the-pipeline',
+      severity: 'error',
+      comment: 'The request pipeline of gateway admits jobs after their limits; a slice has no other way to one.',
+      from: { path: '^libs/modalities/src/[^/]+/api/', pathNot: tests },
+      to: { path: '^libs/(jobs|rate-limit|queue)/', dependencyTypesNot: ['type-only'] },
     },
     {
       name: 'worker-side-never-reaches-prisma',
@@ -172,7 +219,7 @@ module.exports = {
       severity: 'error',
       comment: 'The parent of model hosts never loads the runtime: its calls would block the loop that renews locks.',
       from: {
-        path: '^(apps/worker/|libs/inference/src/host/index[.]ts$)',
+        path: '^(apps/worker/|libs/inference/src/(host|tasks)/index[.]ts$)',
         pathNot: [tests, '^apps/worker/src/model-host'],
       },
       to: { path: package_('onnxruntime-node|onnxruntime-common'), reachable: true },
@@ -180,14 +227,23 @@ module.exports = {
     {
       name: 'queries-in-repositories',
       severity: 'error',
-      comment: 'Prisma is used in *.repository.ts; modules and mains hand it out, and others may name its type.',
+      comment:
+        'Prisma is used in *.repository.ts; modules and mains hand it out, services are injected with it for their ' +
+        'repository (test/architecture/queries.spec.ts keeps queries out of them), and others may name its type.',
       from: {
         path: '^(apps|libs)/',
-        pathNot: ['[.]repository[.]ts$', '^libs/platform/src/', '[.]module[.]ts$', '(^|/)main[.]ts$', '^apps/', tests],
+        pathNot: [
+          '[.](repository|service)[.]ts$',
+          '^libs/platform/src/',
+          '[.]module[.]ts$',
+          '(^|/)main[.]ts$',
+          '^apps/',
+          tests,
+        ],
       },
       to: { path: prisma, dependencyTypesNot: ['type-only'] },
     },
-    oneOwner('bullmq-in-queue', 'bullmq', '^libs/queue/'),
+    oneOwner('bullmq-in-queue', 'bullmq|@nestjs/bullmq', '^libs/queue/'),
     oneOwner('onnxruntime-in-runtime', 'onnxruntime-node|onnxruntime-common', '^libs/inference/src/runtime/'),
     oneOwner('sharp-in-media', 'sharp', '^libs/media/'),
     oneOwner('aws-sdk-in-storage', '@aws-sdk|@smithy', '^libs/storage/'),
@@ -216,7 +272,8 @@ module.exports = {
     doNotFollow: { path: '(^|/)(node_modules|generated)/' },
     exclude: { path: '(^|/)dist/' },
     tsPreCompilationDeps: true,
-    tsConfig: { fileName: 'tsconfig.json' },
+    // Without `paths`, so that a library counts as entered by its #name in package.json.
+    tsConfig: { fileName: 'tsconfig.build.json' },
     enhancedResolveOptions: {
       exportsFields: ['exports'],
       conditionNames: ['sluice-source', 'import', 'node', 'default', 'types'],

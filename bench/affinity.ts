@@ -8,9 +8,8 @@ import { benchOptions, homeOption, jsonOption, roundsOption } from './settings.j
 const options = benchOptions(
   `node dist/bench/affinity.js [options]
 
-Conversations of several turns over several workers, with affinity (chats are kept for the worker that holds their
-beginning) and without, interleaved: replicas of the api in front of the same workers, all but one with
-SLUICE_AFFINITY_MS.`,
+Conversations of several turns over several workers, with affinity (chats prefer the worker that holds their beginning)
+and without, interleaved: replicas of the api in front of the same workers, the first with SLUICE_AFFINITY_MS=0.`,
   {
     model: { value: 'ID', about: 'what writes', default: 'minimind2-small' },
     home: homeOption,
@@ -22,7 +21,7 @@ SLUICE_AFFINITY_MS.`,
     instructions: { value: 'N', about: 'characters that each conversation begins with', default: 1_000 },
     tokens: { value: 'N', about: 'tokens of an answer', default: 6 },
     lanes: { value: 'N', about: 'requests at once', default: 8 },
-    keep: { value: 'MS', about: 'SLUICE_AFFINITY_MS', default: 400 },
+    delay: { value: 'MS', about: 'SLUICE_AFFINITY_MS', default: 400 },
     json: jsonOption,
   },
 );
@@ -43,20 +42,23 @@ const platform = await startPlatform({
   manifests,
   replicas: { api: 1 + affine.length, worker: workers },
   env: { SLUICE_THREADS: '1', SLUICE_PROVIDERS: 'cpu', SLUICE_RATE_LIMITS: 'false' },
-  processEnv: Object.fromEntries(affine.map((name) => [name, { SLUICE_AFFINITY_MS: String(options.keep) }])),
+  processEnv: {
+    api: { SLUICE_AFFINITY_MS: '0' },
+    ...Object.fromEntries(affine.map((name) => [name, { SLUICE_AFFINITY_MS: String(options.delay) }])),
+  },
 });
 try {
   await untilAllWork();
   const without = subject('shared queue', platform.origins.slice(0, 1), 1);
-  const kept = subject('affinity', platform.origins.slice(1), 2);
+  const sticky = subject('affinity', platform.origins.slice(1), 2);
   const ratioOf = (
     results: readonly BenchSubjectResult[],
     figure: string,
     aim: number | null,
     isLimit = false,
   ): Ratio => ({
-    name: `${kept.name} / ${without.name}, ${figure}`,
-    value: medianOf(results, kept.name, figure) / medianOf(results, without.name, figure),
+    name: `${sticky.name} / ${without.name}, ${figure}`,
+    value: medianOf(results, sticky.name, figure) / medianOf(results, without.name, figure),
     aim,
     isLimit,
   });
@@ -73,18 +75,18 @@ try {
     replicas: affine.length,
     rounds,
     ...plan,
-    stickyMs: options.keep,
+    stickyMs: options.delay,
     queue,
   };
   await runBench({
     name: 'affinity',
     settings,
-    subjects: [without, kept],
+    subjects: [without, sticky],
     rounds,
     ratiosOf,
     json: options.json,
   });
-  process.stdout.write(`\n${await endsOfSticky()}\n`);
+  process.stdout.write(`\n${await reportSticky()}\n`);
 } finally {
   await platform.stop();
 }
@@ -113,12 +115,12 @@ async function untilAllWork(): Promise<void> {
   for (const origin of platform.origins) {
     while (!ready.test(await metricsOf(origin))) await new Promise((resolve) => setTimeout(resolve, 250));
   }
-  // A worker tells that it comes for kept jobs with a heartbeat of its own.
+  // The next heartbeat of each worker offers to claim sticky jobs.
   await new Promise((resolve) => setTimeout(resolve, 2_500));
 }
 
-/** What the workers say became of the jobs that were kept. */
-async function endsOfSticky(): Promise<string> {
+/** What became of the sticky jobs, as the workers report it. */
+async function reportSticky(): Promise<string> {
   const ends = new Map<string, number>();
   for (const name of workerNames()) {
     const found = (await metricsOf(platform.operationsUrl(name))).matchAll(
@@ -126,5 +128,5 @@ async function endsOfSticky(): Promise<string> {
     );
     for (const [, end = '', count] of found) ends.set(end, (ends.get(end) ?? 0) + Number(count));
   }
-  return `kept jobs: ${[...ends].map(([end, count]) => `${count} ${end}`).join(', ') || 'none'}`;
+  return `sticky jobs: ${[...ends].map(([end, count]) => `${count} ${end}`).join(', ') || 'none'}`;
 }

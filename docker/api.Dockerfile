@@ -1,14 +1,14 @@
-# api, ops and the command line: one image, three entry points.
+# One image with three entry points: api, ops and the command line.
 #   docker build -f docker/api.Dockerfile -t sluice-api:0.1.0 .
 #
-# The stages are the same in all three files; what differs is what the last one keeps.
+# All three Dockerfiles have the same stages. They differ in what the last stage keeps.
 ARG NODE_IMAGE=docker.io/library/node:22.21.1-bookworm-slim
 ARG BASE_IMAGE=docker.io/library/debian:bookworm-slim
 
 FROM ${NODE_IMAGE} AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
-# No package needs a script of its own (package.json, allowScripts); what is built here comes from the lockfile alone.
+# No package needs its install scripts (package.json, allowScripts). The lockfile alone determines what is installed.
 RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY . .
 RUN node scripts/build.mjs
@@ -28,9 +28,10 @@ LABEL org.opencontainers.image.title="sluice-api" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}" \
       org.opencontainers.image.licenses="Apache-2.0"
-# The api judges sound and video by ffmpeg before it takes them in. FFMPEG= leaves it out: those routes answer 503 then.
+# The api validates audio and video inputs with ffmpeg. `--build-arg FFMPEG=` leaves it out: those routes then return 503.
 ARG FFMPEG=ffmpeg
-# Of what ffmpeg brings, the drivers of screens and their compiler are a third and of no use here; it must run without.
+# A third of ffmpeg's dependencies are display drivers and their compiler (LLVM). They are removed, and ffmpeg is run once
+# to check that it works without them.
 RUN apt-get update \
  && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends ca-certificates libstdc++6 tini ${FFMPEG} \
  && rm -rf /var/lib/apt/lists/* /var/log/* \

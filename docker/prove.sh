@@ -1,20 +1,20 @@
 #!/usr/bin/env bash
-# Proves the Dockerfiles where no engine and no registry of images can be had: builds them with buildah (chroot isolation) on
-# bases that debootstrap makes, then runs what they hold as a cluster would, as user 10001 on a root that cannot be written:
-# migrate, sync, pull, api, ops and a worker, on a PostgreSQL and a Redis of this machine, and asks one question.
+# Tests the Dockerfiles on a machine without a container engine or an image registry. Builds them with buildah (chroot
+# isolation) on base images made by debootstrap. Then runs the images the way a cluster does, as user 10001 with a read-only
+# root: migrate, sync, pull, api, ops and a worker, with the PostgreSQL and Redis of this machine, and one chat completion.
 #
-#   apt-get install buildah debootstrap redis-server      and initdb, pg_ctl of a PostgreSQL on the PATH
-#   docker/prove.sh [folder to work in] [steps]            as root; 20 GB, on two idle cores some 15 minutes
+#   apt-get install buildah debootstrap redis-server      needs initdb and pg_ctl of PostgreSQL on the PATH, too
+#   docker/prove.sh [work folder] [steps]                  as root; needs 20 GB and about 15 minutes on two idle cores
 #   steps, default all: "bases api worker sizes run cuda"
 #
-# What it stands in for: the base images (Debian by debootstrap; Node and npm of this machine) and the CUDA base and libraries,
-# which come from elsewhere: worker-cuda is built with empty files in their place, so its layers are proven and its GPU is not.
+# Substitutes: the base images (Debian from debootstrap; Node and npm from this machine) and the CUDA base image and libraries.
+# worker-cuda is built with empty files instead of the libraries, which tests its layers but not its GPU support.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 work=${1:-$(mktemp -d /var/tmp/sluice-images.XXXXXX)}
 mkdir -p "$work"
-# Not exported before: npm in the containers must not inherit any of it.
+# Nothing is exported above this line: npm in the containers must not inherit it.
 export BUILDAH_ISOLATION=chroot STORAGE_DRIVER=${STORAGE_DRIVER:-overlay}
 storage=(--root "$work/storage" --runroot "$work/run")
 b() { command buildah "${storage[@]}" "$@"; }
@@ -26,7 +26,7 @@ bases() {
   say 'base images'
   [ -d "$work/debian" ] || debootstrap --variant=minbase bookworm "$work/debian" >"$work/debootstrap.log"
   local debian node
-  # What images of Debian leave out, these leave out too: sizes are then comparable.
+  # Leave out what the official Debian slim images leave out, so that sizes are comparable.
   printf 'path-exclude %s\n' '/usr/share/doc/*' '/usr/share/man/*' '/usr/share/locale/*' '/usr/share/info/*' \
     >"$work/debian/etc/dpkg/dpkg.cfg.d/slim"
   printf 'path-include /usr/share/doc/*/copyright\n' >>"$work/debian/etc/dpkg/dpkg.cfg.d/slim"
@@ -39,7 +39,7 @@ bases() {
   node=$(b from localhost/sluice-debian)
   b copy -q "$node" "$(readlink -f "$(command -v node)")" /usr/local/bin/node
   b copy -q "$node" "$(dirname "$(readlink -f "$(command -v npm)")")/.." /usr/local/lib/node_modules/npm
-  # The registry of this machine may be signed by a CA of its own.
+  # The npm registry of this machine may use a private CA.
   b copy -q "$node" /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt
   b run "$node" -- ln -s ../lib/node_modules/npm/bin/npm-cli.js /usr/local/bin/npm
   b config --env NODE_EXTRA_CA_CERTS=/etc/ssl/certs/ca-certificates.crt "$node"
@@ -56,7 +56,7 @@ build() {
     >"$work/build-$name.log" 2>&1 || { tail -30 "$work/build-$name.log"; return 1; }
 }
 
-# Runs a program of an image: its root read-only, user 10001, no capability, the variables given and nothing else.
+# Runs a program of an image as user 10001 with a read-only root, no capabilities and only the given variables.
 #   inside <image> <folder for /var/lib/sluice> <NAME=value…> -- <arguments of node…>
 inside() {
   local root=${roots[$1]} home=$2 variables=()
@@ -66,7 +66,7 @@ inside() {
     shift
   done
   shift
-  # EXEC=exec in a background shell: its number is then that of the process, and signals reach it.
+  # A background shell sets EXEC=exec: the process then replaces the shell, so `$!` is its id and signals reach it.
   ${EXEC:-} unshare --mount --propagation private -- bash -c '
     root=$1 home=$2; shift 2
     mount --bind "$root" "$root" && mount -o remount,bind,ro "$root"
@@ -88,7 +88,7 @@ stop_all() {
   pids=()
 }
 
-# Resolves when a process is ready; fails after two minutes.
+# Waits until a process is ready; fails after two minutes.
 until_ready() {
   local name=$1 url=$2
   for _ in $(seq 240); do
@@ -123,14 +123,14 @@ run() {
   cp /etc/ssl/certs/ca-certificates.crt "$work/etc/"
   cp -L /etc/resolv.conf "$work/resolv.conf"
   for name in api worker; do
-    # Left mounted only while this runs.
+    # Mounted only while this step runs.
     roots[$name]=$(b mount "$(b from --pull-never "localhost/sluice-$name")")
     mkdir -p "${roots[$name]}/etc/ssl/certs" && touch "${roots[$name]}/etc/resolv.conf"
   done
   trap 'stop_stores; b rm --all >/dev/null' EXIT
   stores
 
-  # Secrets as an orchestrator hands them out.
+  # Secrets as files, the way an orchestrator mounts them.
   for name in api ops worker; do
     mkdir -p "$work/$name/secrets"
     printf 'redis://127.0.0.1:56379\n' >"$work/$name/secrets/redis-url"
@@ -167,33 +167,33 @@ run() {
   until_ready api http://127.0.0.1:53000/health/ready
   until_ready ops http://127.0.0.1:53002/health/ready
   until_ready worker http://127.0.0.1:53001/health/ready
-  # The health check of the image, in the image.
+  # Runs the image's own health check inside the image.
   inside api "$work/api" -- docker/healthcheck.mjs 53000
 
-  say 'an account, a key, a question'
+  say 'an account, a key, a chat completion'
   inside api "$work/api" "$database" -- bin/sluice.mjs accounts create me
   inside api "$work/api" "$database" -- bin/sluice.mjs credits grant 1
-  local caller answer
-  caller=$(inside api "$work/api" "$database" -- bin/sluice.mjs keys create --json | grep -o 'slk_[A-Za-z0-9_-]*' | head -1)
+  local api_key response
+  api_key=$(inside api "$work/api" "$database" -- bin/sluice.mjs keys create --json | grep -o 'slk_[A-Za-z0-9_-]*' | head -1)
   for _ in $(seq 60); do
-    answer=$(curl --silent http://127.0.0.1:53000/api/v1/chat/completions -H "authorization: Bearer $caller" \
+    response=$(curl --silent http://127.0.0.1:53000/api/v1/chat/completions -H "authorization: Bearer $api_key" \
       -H 'content-type: application/json' \
       -d '{"model":"stories-15m","max_completion_tokens":24,"messages":[{"role":"user","content":"Once upon a time"}]}')
-    if grep -q '"choices"' <<<"$answer"; then break; fi
+    if grep -q '"choices"' <<<"$response"; then break; fi
     sleep 1
   done
-  echo "$answer"
-  grep -q '"choices"' <<<"$answer"
+  echo "$response"
+  grep -q '"choices"' <<<"$response"
 
-  say 'who they are, and what they can write'
+  say 'users, capabilities and write access'
   for name in api ops worker; do
     local pid=${!name}
-    # tini is the process; what it started is the program.
+    # $pid is tini; the program is its child.
     local child
     child=$(pgrep -P "$pid" | head -1)
     grep -E '^(Uid|CapEff|CapPrm)' "/proc/$child/status" | tr '\n' ' '
     if nsenter --target "$child" --mount --root setpriv --reuid=10001 --clear-groups sh -c ': > /app/written' 2>/dev/null; then
-      echo "$name wrote into its own program"
+      echo "$name was able to write to /app"
       return 1
     fi
     echo "$name: cannot write to /app"
@@ -202,7 +202,7 @@ run() {
   say 'SIGTERM'
   for name in api ops worker; do
     kill -TERM "${!name}"
-    wait "${!name}" && echo "$name ended with 0"
+    wait "${!name}" && echo "$name exited with 0"
   done
   stop_stores
   trap - EXIT
@@ -223,7 +223,7 @@ sizes() {
 
 cuda() {
   local libraries=docker/cuda-libraries
-  # Empty files in their place: the layers are proven by them, the provider is not.
+  # Empty files instead of the libraries: this tests the layers, not the CUDA provider.
   trap 'rm -f docker/cuda-libraries/*.so' EXIT
   touch $libraries/libonnxruntime_providers_{shared,cuda}.so
   build worker-cuda --build-arg CUDA_LIBRARIES=folder
@@ -235,7 +235,7 @@ for step in ${2:-bases api worker sizes run cuda}; do
   case $step in
     bases | sizes | run | cuda) "$step" ;;
     api | worker) build "$step" ;;
-    *) echo "There is no step $step." && exit 2 ;;
+    *) echo "Unknown step: $step" && exit 2 ;;
   esac
 done
 say 'done'

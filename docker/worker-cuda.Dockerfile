@@ -1,10 +1,11 @@
-# The worker on NVIDIA GPUs (linux/amd64): CUDA 12 and cuDNN 9 from the base image, and the CUDA libraries of ONNX Runtime.
+# The worker for NVIDIA GPUs (linux/amd64). CUDA 12 and cuDNN 9 come from the base image; the CUDA libraries of ONNX Runtime
+# are added here.
 #   docker build -f docker/worker-cuda.Dockerfile -t sluice-worker-cuda:0.1.0 .
 #
-# Those libraries are in no npm package: the install script of onnxruntime-node fetches its NuGet package
-# (Microsoft.ML.OnnxRuntime.Gpu.Linux, of its own version) from api.nuget.org and takes three files out of it. Where that
-# host is out of reach, lay libonnxruntime_providers_{shared,cuda}.so of the same version into docker/cuda-libraries/
-# (the wheel onnxruntime-gpu has them) and build with --build-arg CUDA_LIBRARIES=folder.
+# No npm package contains those libraries. The install script of onnxruntime-node downloads the NuGet package
+# Microsoft.ML.OnnxRuntime.Gpu.Linux of the same version from api.nuget.org and extracts three files. If that host is not
+# reachable, put libonnxruntime_providers_{shared,cuda}.so of the same version into docker/cuda-libraries/ (the wheel
+# onnxruntime-gpu contains them) and build with `--build-arg CUDA_LIBRARIES=folder`.
 ARG NODE_IMAGE=docker.io/library/node:22.21.1-bookworm-slim
 ARG BASE_IMAGE=docker.io/nvidia/cuda:12.9.1-cudnn-runtime-ubuntu24.04
 ARG CUDA_LIBRARIES=nuget
@@ -12,7 +13,7 @@ ARG CUDA_LIBRARIES=nuget
 FROM ${NODE_IMAGE} AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
-# No package needs a script of its own (package.json, allowScripts); what is built here comes from the lockfile alone.
+# No package needs its install scripts (package.json, allowScripts). The lockfile alone determines what is installed.
 RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY . .
 RUN node scripts/build.mjs
@@ -36,9 +37,11 @@ LABEL org.opencontainers.image.title="sluice-worker-cuda" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}" \
       org.opencontainers.image.licenses="Apache-2.0"
-# Sound and video are read and written by ffmpeg. FFMPEG= leaves it out: workers of text, embeddings and pictures need none.
+# ffmpeg decodes and encodes audio and video. `--build-arg FFMPEG=` leaves it out: workers that serve only text,
+# embeddings and images do not need it.
 ARG FFMPEG=ffmpeg
-# Of what ffmpeg brings, the drivers of screens and their compiler are a third and of no use here; it must run without.
+# A third of ffmpeg's dependencies are display drivers and their compiler (LLVM). They are removed, and ffmpeg is run once
+# to check that it works without them.
 RUN apt-get update \
  && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends ca-certificates libstdc++6 tini ${FFMPEG} \
  && rm -rf /var/lib/apt/lists/* /var/log/* \

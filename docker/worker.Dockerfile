@@ -1,4 +1,4 @@
-# The worker on processors. It holds no client of the database.
+# The worker for CPUs. The image contains no database client.
 #   docker build -f docker/worker.Dockerfile -t sluice-worker:0.1.0 .
 ARG NODE_IMAGE=docker.io/library/node:22.21.1-bookworm-slim
 ARG BASE_IMAGE=docker.io/library/debian:bookworm-slim
@@ -6,7 +6,7 @@ ARG BASE_IMAGE=docker.io/library/debian:bookworm-slim
 FROM ${NODE_IMAGE} AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
-# No package needs a script of its own (package.json, allowScripts); what is built here comes from the lockfile alone.
+# No package needs its install scripts (package.json, allowScripts). The lockfile alone determines what is installed.
 RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY . .
 RUN node scripts/build.mjs
@@ -22,13 +22,15 @@ FROM ${BASE_IMAGE}
 ARG VERSION=0.1.0
 ARG REVISION=unknown
 LABEL org.opencontainers.image.title="sluice-worker" \
-      org.opencontainers.image.description="Sluice: a worker that runs models on processors" \
+      org.opencontainers.image.description="Sluice: a worker that runs models on CPUs" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}" \
       org.opencontainers.image.licenses="Apache-2.0"
-# Sound and video are read and written by ffmpeg. FFMPEG= leaves it out: workers of text, embeddings and pictures need none.
+# ffmpeg decodes and encodes audio and video. `--build-arg FFMPEG=` leaves it out: workers that serve only text,
+# embeddings and images do not need it.
 ARG FFMPEG=ffmpeg
-# Of what ffmpeg brings, the drivers of screens and their compiler are a third and of no use here; it must run without.
+# A third of ffmpeg's dependencies are display drivers and their compiler (LLVM). They are removed, and ffmpeg is run once
+# to check that it works without them.
 RUN apt-get update \
  && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends ca-certificates libstdc++6 tini ${FFMPEG} \
  && rm -rf /var/lib/apt/lists/* /var/log/* \

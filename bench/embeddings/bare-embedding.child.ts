@@ -1,4 +1,4 @@
-import { embeddingTask } from '#inference/host';
+import { embeddingTask } from '#inference/tasks';
 import { serveTasks } from '../bare-tasks.js';
 import { runLanes } from '../text/contender.js';
 import type { EmbeddingPlan, EmbeddingTimes } from './embedders.js';

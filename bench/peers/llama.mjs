@@ -1,4 +1,4 @@
-// llama.cpp on the CPU through node-llama-cpp, with as many sequences as streams run at once.
+// Runs llama.cpp on the CPU through node-llama-cpp, with one sequence per concurrent stream.
 import { getLlama } from 'node-llama-cpp';
 import { nowMs, servePeer } from './peer-channel.mjs';
 
@@ -13,7 +13,7 @@ async function load({ file, threads }) {
   return null;
 }
 
-/** One context per number of sequences; the last one is kept. */
+/** Returns a context with this number of sequences. Only the latest context is kept. */
 async function contextFor(sequences, contextSize) {
   if (context?.totalSequences === sequences && context.contextSize >= contextSize) return context;
   await context?.dispose();

@@ -1,4 +1,4 @@
-// A graph in onnxruntime and nothing else: what a program that needs no platform would do with the same file.
+// Runs a graph in onnxruntime only: the baseline of a program that loads the same file without a platform.
 import { InferenceSession, Tensor } from 'onnxruntime-node';
 import { nowMs, servePeer } from './peer-channel.mjs';
 

@@ -1,4 +1,4 @@
-// A peer is a child process that answers `load` and `run` over its channel, one at a time.
+// A peer is a child process that handles `load` and `run` messages on its IPC channel, one at a time.
 export function servePeer({ load, run }) {
   process.on('message', async ({ type, options }) => {
     try {
@@ -12,5 +12,5 @@ export function servePeer({ load, run }) {
   process.send({ ok: true, value: 'hello' });
 }
 
-/** Milliseconds on a clock that all processes of a machine share. */
+/** Returns milliseconds on a clock that all processes of a machine share. */
 export const nowMs = () => performance.timeOrigin + performance.now();

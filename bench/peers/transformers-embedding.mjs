@@ -1,5 +1,5 @@
-// Sentence embeddings by transformers.js on the CPU with the same weights: one request after the other, the texts of each
-// in one padded batch.
+// Sentence embeddings with transformers.js on the CPU and the same weights. Requests run one after another; the texts of each
+// form one padded batch.
 import { basename, dirname } from 'node:path';
 import { env, pipeline } from '@huggingface/transformers';
 import { nowMs, servePeer } from './peer-channel.mjs';
@@ -22,9 +22,9 @@ async function run({ requests }) {
   const startMs = nowMs();
   const requestMs = [];
   for (const texts of requests) {
-    const askedMs = nowMs();
+    const requestStartMs = nowMs();
     await extract(texts, { pooling: 'mean', normalize: true });
-    requestMs.push(nowMs() - askedMs);
+    requestMs.push(nowMs() - requestStartMs);
   }
   return { ms: nowMs() - startMs, requestMs };
 }

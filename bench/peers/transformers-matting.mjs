@@ -1,13 +1,13 @@
-// MODNet by transformers.js on the CPU with the same graph, from pixels to matte.
+// MODNet with transformers.js on the CPU and the same graph, from pixels to matte.
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { env, pipeline, RawImage } from '@huggingface/transformers';
 import { nowMs, servePeer } from './peer-channel.mjs';
 
-let cutOut;
+let removeBackground;
 
-/** As the model's page has it. */
+/** The preprocessor configuration from the model's page. */
 const processor = {
   feature_extractor_type: 'ImageFeatureExtractor',
   do_normalize: true,
@@ -22,8 +22,8 @@ const processor = {
   size_divisibility: 32,
 };
 
-/** The layout that transformers.js expects, of links to the installed files. */
-async function asItsOwn(folder) {
+/** Creates the layout that transformers.js expects, with symbolic links to the installed files. */
+async function linkAsTransformersLayout(folder) {
   const copy = await mkdtemp(join(tmpdir(), 'bench-matting-'));
   await mkdir(join(copy, 'onnx'));
   await writeFile(join(copy, 'config.json'), JSON.stringify({ model_type: 'modnet', architectures: ['MODNet'] }));
@@ -33,10 +33,10 @@ async function asItsOwn(folder) {
 }
 
 async function load({ folder, threads }) {
-  const copy = await asItsOwn(folder);
+  const copy = await linkAsTransformersLayout(folder);
   env.allowRemoteModels = false;
   env.localModelPath = dirname(copy);
-  cutOut = await pipeline('background-removal', basename(copy), {
+  removeBackground = await pipeline('background-removal', basename(copy), {
     dtype: 'fp32',
     device: 'cpu',
     session_options: { intraOpNumThreads: threads, interOpNumThreads: 1 },
@@ -46,9 +46,9 @@ async function load({ folder, threads }) {
 }
 
 async function run({ width, height, data }) {
-  const picture = new RawImage(new Uint8ClampedArray(data), width, height, 3);
+  const image = new RawImage(new Uint8ClampedArray(data), width, height, 3);
   const startMs = nowMs();
-  await cutOut(picture);
+  await removeBackground(image);
   return { ms: nowMs() - startMs };
 }
 

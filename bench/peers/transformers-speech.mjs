@@ -1,4 +1,4 @@
-// Whisper by transformers.js on the CPU with the same weights. Long recordings go through its own windows of 30 s.
+// Whisper with transformers.js on the CPU and the same weights. transformers.js splits long recordings into windows of 30 s.
 import { basename, dirname } from 'node:path';
 import { env, pipeline } from '@huggingface/transformers';
 import { nowMs, servePeer } from './peer-channel.mjs';

@@ -1,5 +1,5 @@
-// Kokoro by transformers.js on the CPU with the same weights, as kokoro-js runs it; the symbols come from the bench, since
-// kokoro-js finds them with a library under the GPL.
+// Kokoro with transformers.js on the CPU and the same weights, as kokoro-js runs it. The benchmark supplies the phonemes,
+// because kokoro-js computes them with a library under the GPL.
 import { mkdtemp, rm, symlink, writeFile, mkdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
@@ -8,8 +8,8 @@ import { nowMs, servePeer } from './peer-channel.mjs';
 
 let model;
 
-/** The layout that transformers.js expects, of links to the installed files. */
-async function asItsOwn(folder) {
+/** Creates the layout that transformers.js expects, with symbolic links to the installed files. */
+async function linkAsTransformersLayout(folder) {
   const copy = await mkdtemp(join(tmpdir(), 'bench-voice-'));
   await mkdir(join(copy, 'onnx'));
   await writeFile(join(copy, 'config.json'), JSON.stringify({ model_type: 'style_text_to_speech_2' }));
@@ -18,7 +18,7 @@ async function asItsOwn(folder) {
 }
 
 async function load({ folder, threads }) {
-  const copy = await asItsOwn(folder);
+  const copy = await linkAsTransformersLayout(folder);
   env.allowRemoteModels = false;
   env.localModelPath = dirname(copy);
   model = await StyleTextToSpeech2Model.from_pretrained(basename(copy), {

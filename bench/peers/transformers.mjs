@@ -1,4 +1,4 @@
-// transformers.js on the CPU with the same weights, one request at a time or in padded batches.
+// Text generation with transformers.js on the CPU and the same weights, one request at a time or in padded batches.
 import { AutoModelForCausalLM, AutoTokenizer, BaseStreamer, env, Tensor } from '@huggingface/transformers';
 import { dirname, basename } from 'node:path';
 import { nowMs, servePeer } from './peer-channel.mjs';
@@ -22,7 +22,7 @@ async function load({ folder, threads, externalData }) {
   return null;
 }
 
-/** Ids of a prompt as a chat sees it: through the model's template, or as plain text where there is none. */
+/** Returns the token ids of a prompt: with the model's chat template, or as plain text if there is none. */
 function encode(prompt) {
   if (!tokenizer.chat_template) return tokenizer.encode(prompt);
   const messages = [{ role: 'user', content: prompt }];
@@ -62,7 +62,7 @@ async function generate(requests, startMs) {
     do_sample: false,
     streamer,
   });
-  // A padded batch runs on for its longest row; what a row did not ask for is not counted.
+  // A padded batch runs until its longest row ends. Tokens beyond what a row requested are not counted.
   return requests.map(({ maxTokens }, index) => ({
     startMs,
     pieceMs: streamer.steps.slice(0, maxTokens),

@@ -1,4 +1,4 @@
-import { type SpeakInput, type SpeakOutput, speakTask, splitSentences } from '#inference/host';
+import { type SpeakInput, type SpeakOutput, speakTask, splitSentences } from '#inference/tasks';
 import { serveTasks } from '../bare-tasks.js';
 
 interface VoiceRun {

@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { resolve } from 'node:path';
-import { splitSentences } from '#inference/host';
+import { splitSentences } from '#inference/tasks';
 import type { InstalledModel } from '#model-store';
 import type { Platform } from '#test/platform';
 import { bareLoad } from '../models.js';

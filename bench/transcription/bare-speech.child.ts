@@ -4,7 +4,7 @@ import {
   type RecognitionOutput,
   recognitionSampleRate,
   recognitionTask,
-} from '#inference/host';
+} from '#inference/tasks';
 import { serveTasks } from '../bare-tasks.js';
 
 const blockSamples = recognitionBlockSeconds * recognitionSampleRate;

@@ -75,14 +75,24 @@ describe('a modality', () => {
     expect(specs.filter((path) => readText(path).includes(slice))).not.toEqual([]);
   });
 
-  it.each(slices)('%s holds its requests to the limits of their model', (slice) => {
-    const files = repositoryFiles.filter((path) => path.startsWith(`libs/modalities/src/${slice}/api/`));
-    const text = files
-      .filter((path) => !path.endsWith('spec.ts'))
-      .map(readText)
-      .join('\n');
-    expect(text).toContain('@LimitedByModel()');
-    expect(text).toMatch(/\.limit\(\s*\{ request, reply \}/);
+  // A job exists after `LimitedModelRequest` alone, which only `ModelRequest.limit` makes: its class is not exported, and
+  // the rule `slices-admit-through-the-pipeline` keeps every other way to a job out of the slices.
+  it.each(slices)('%s declares each of its routes that run a model as one that is held to its limits', (slice) => {
+    const controllers = repositoryFiles.filter((path) =>
+      new RegExp(`^libs/modalities/src/${slice}/api/[^/]*[.]controller[.]ts$`).test(path),
+    );
+    const routes = controllers.flatMap((path) => readText(path).match(/@Post\('[^']*'\)(?:\n +@\w+\(.*\))*/g) ?? []);
+    expect(routes).not.toEqual([]);
+    const unlimited = routes.filter((route) => !route.includes('@ModelRoute('));
+    expect(unlimited.filter((route) => !route.startsWith("@Post('quote')"))).toEqual([]);
+  });
+
+  it('reaches a job through the pipeline alone', () => {
+    const exported = /export \{[^}]*\} from '.\/pipeline\/model-request.js';/.exec(
+      readText('libs/gateway/src/index.ts'),
+    );
+    expect(exported?.[0]).toMatch(/\btype LimitedModelRequest\b/);
+    expect(exported?.[0]).toMatch(/\btype ModelRequest\b/);
   });
 
   it.each(slices)('%s stands in the catalog', (slice) => {

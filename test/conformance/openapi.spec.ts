@@ -1,13 +1,16 @@
 import { readFileSync } from 'node:fs';
-import { NestFactory } from '@nestjs/core';
+import { tmpdir } from 'node:os';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
+import { Test } from '@nestjs/testing';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { ApiModule } from '../../apps/api/src/api.module.js';
-import type { ApiServices } from '../../apps/api/src/api-services.js';
 import { buildDocument } from '../../apps/api/src/documentation.js';
-import { Drain } from '../../apps/api/src/http/drain.js';
+import { MediaTools } from '#media';
+import { ApiConfig } from '#platform/config';
+import { createLogger } from '#platform/logging';
 import { Metrics } from '#platform/metrics';
+import { QueueTransport } from '#queue';
 import { differencesOf, safetyClassifier, type KnownDifference } from './openapi-differences.js';
 import type { OpenapiDocument } from './openapi-facts.js';
 
@@ -22,9 +25,24 @@ let published: OpenapiDocument;
 
 beforeAll(async () => {
   // The document is made of the routes and DTOs alone; nothing behind them is asked.
-  const metrics = new Metrics('api', { processMetrics: false });
-  const services = { drain: new Drain(), config: {}, metrics } as unknown as ApiServices;
-  const app = await NestFactory.create(ApiModule.of(services), new FastifyAdapter(), { logger: false });
+  const config = Object.assign(new ApiConfig(), {
+    databaseUrl: 'postgresql://nobody@127.0.0.1:9/none',
+    homePath: tmpdir(),
+    secretKey: '5c'.repeat(32),
+    abuseFailures: 0,
+  });
+  const transport = { membership: { onChange: () => () => undefined }, close: () => Promise.resolve() };
+  const module = await Test.createTestingModule({
+    imports: [ApiModule.forRoot(config, createLogger('api', { level: 'silent' }))],
+  })
+    .overrideProvider(QueueTransport)
+    .useValue(transport)
+    .overrideProvider(MediaTools)
+    .useValue({})
+    .overrideProvider(Metrics)
+    .useValue(new Metrics('api', { processMetrics: false }))
+    .compile();
+  const app = module.createNestApplication(new FastifyAdapter(), { logger: false });
   published = buildDocument(app) as unknown as OpenapiDocument;
   await app.close();
 });

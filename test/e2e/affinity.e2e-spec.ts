@@ -3,7 +3,7 @@ import { type Platform, startPlatform } from '#test/platform';
 import { redisAvailable } from '#test/redis';
 import { stopAudio } from '#test/stop-audio';
 
-/* Two replicas of the api and two workers: a conversation stays where its beginning is held. */
+/* Two replicas of the api and two workers, affinity as it is by default: a conversation stays with the worker that has its beginning. */
 
 interface Message {
   role: 'system' | 'user' | 'assistant';
@@ -16,13 +16,12 @@ beforeAll(async () => {
   platform = await startPlatform({
     transport: redisAvailable ? 'redis' : 'postgres',
     replicas: { api: 2, worker: 2 },
-    env: { SLUICE_AFFINITY_MS: '1000' },
   });
   for (const replica of [0, 1]) {
-    await until('both workers come for what is kept for them', async () => {
-      const before = await decisions(replica, 'kept');
+    await until('both workers claim sticky jobs', async () => {
+      const before = await decisions(replica, 'sticky');
       await ask(replica, [{ role: 'user', content: 'Hello' }], { prompt_cache_key: 'probe' });
-      return (await decisions(replica, 'kept')) > before;
+      return (await decisions(replica, 'sticky')) > before;
     });
   }
 });
@@ -97,19 +96,19 @@ describe('chats with two workers', () => {
     expect(pids.size).toBe(1);
   });
 
-  it('that are short and have no key are kept for nobody', async () => {
-    const before = await decisions(0, 'kept');
+  it('that are short and have no key prefer no worker', async () => {
+    const before = await decisions(0, 'sticky');
     await ask(0, [{ role: 'user', content: 'Hi' }]);
-    expect(await decisions(0, 'kept')).toBe(before);
+    expect(await decisions(0, 'sticky')).toBe(before);
   });
 
-  it('are counted: as many claimed by workers as were kept', async () => {
-    const kept = (await decisions(0, 'kept')) + (await decisions(1, 'kept'));
-    expect(kept).toBeGreaterThan(20);
+  it('are counted: workers took as many sticky jobs as the api assigned', async () => {
+    const sticky = (await decisions(0, 'sticky')) + (await decisions(1, 'sticky'));
+    expect(sticky).toBeGreaterThan(20);
     const urls = (['worker', 'worker-2'] as const).map((name) => platform.operationsUrl(name));
     const ends = await Promise.all(urls.map((url) => sum(url, 'sluice_affinity_jobs_total', 'end="claimed"')));
     const others = await Promise.all(urls.map((url) => sum(url, 'sluice_affinity_jobs_total', 'end="taken-over"')));
-    expect([...ends, ...others].reduce((total, count) => total + count, 0)).toBe(kept);
+    expect([...ends, ...others].reduce((total, count) => total + count, 0)).toBe(sticky);
   });
 
   it('go on with the other worker when theirs stops', async () => {

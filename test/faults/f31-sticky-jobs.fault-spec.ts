@@ -4,12 +4,12 @@ import { askWhole, type WholeResponse } from './chat-caller.js';
 import { amount, describeFault, eventually, pause } from './fault-scene.js';
 import { ledgerOf, chatCostNano } from './job-ledger.js';
 
-/* F31: a worker is killed while jobs are kept for it (`SLUICE_AFFINITY_MS`). */
+/* F31: a worker is killed while sticky jobs wait for it (`SLUICE_AFFINITY_MS`). */
 
 const kills = amount({ full: 10, quick: 1 });
 const requestsPerKill = 8;
 const stickyMs = 500;
-/** Beside the time they are kept: for admission and pickup on a machine that does other things as well. */
+/** On top of the delay: for admission and pickup on a busy machine. */
 const slackMs = 2_000;
 const workers: PlatformProcess[] = ['worker', 'worker-2'];
 
@@ -17,7 +17,7 @@ function askWithKey(platform: Platform, key: string, text: string): Promise<Whol
   return askWhole(platform, { directives: 'tokens=5 delay=5', text, body: { prompt_cache_key: key } });
 }
 
-/** The worker that jobs with this key are kept for. */
+/** The worker that jobs with this key prefer. */
 async function workerOf(platform: Platform, key: string): Promise<PlatformProcess> {
   const { requestId } = await askWithKey(platform, key, 'Who are you?');
   const [run] = await platform.journal.runsOf(requestId);
@@ -32,14 +32,14 @@ async function metricOf(platform: Platform, name: PlatformProcess, series: RegEx
 }
 
 const stickyJobs = (platform: Platform) =>
-  metricOf(platform, 'api', /^sluice_affinity_decisions_total\{[^}]*decision="kept"[^}]*\} (\d+)$/m);
+  metricOf(platform, 'api', /^sluice_affinity_decisions_total\{[^}]*decision="sticky"[^}]*\} (\d+)$/m);
 const readyWorkers = (platform: Platform) =>
   metricOf(platform, 'api', /^sluice_model_workers\{[^}]*state="ready"[^}]*\} (\d+)$/m);
 
-/** Jobs are kept again: both workers have said that they come for theirs. */
+/** Jobs are sticky again: both workers offer to claim theirs. */
 async function untilSticky(platform: Platform): Promise<void> {
   await eventually('both workers are ready', async () => (await readyWorkers(platform)) === 2);
-  await eventually('jobs are kept', async () => {
+  await eventually('jobs are sticky', async () => {
     const before = await stickyJobs(platform);
     await askWithKey(platform, 'probe', 'Anybody?');
     return (await stickyJobs(platform)) > before;
@@ -50,7 +50,7 @@ describeFault(
   'F31',
   { transports: ['redis', 'postgres'], replicas: { worker: 2 }, env: { SLUICE_AFFINITY_MS: String(stickyMs) } },
   (running) => {
-    it(`a worker killed with jobs kept for it costs none of them more than their time: ${kills} kills`, async () => {
+    it(`killing a worker costs the sticky jobs that wait for it no more than their delay: ${kills} kills`, async () => {
       const platform = running();
       for (let round = 1; round <= kills; round += 1) {
         await untilSticky(platform);

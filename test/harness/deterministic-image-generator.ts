@@ -1,13 +1,6 @@
 import { createHash } from 'node:crypto';
-import type {
-  EngineSink,
-  EngineStats,
-  GenerateInput,
-  InterpolateInput,
-  RgbPixels,
-  TaskEngine,
-  TaskRequest,
-} from '#inference/host';
+import type { EngineSink, EngineStats, TaskEngine, TaskRequest } from '#inference/host';
+import type { GenerateInput, InterpolateInput, RgbPixels } from '#inference/tasks';
 
 /*
  * A test double of a model of pictures: one colour, drawn from a hash of prompt and seed, or the first of two frames.

@@ -1,6 +1,7 @@
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { EngineSink, SpeakInput, TaskEngine, TaskRequest } from '#inference/host';
+import type { EngineSink, TaskEngine, TaskRequest } from '#inference/host';
+import type { SpeakInput } from '#inference/tasks';
 import type { EngineStats } from '#inference/host';
 
 /*

@@ -1,4 +1,5 @@
-import type { EmbeddingOutput, EmbeddingPart, TaskEngine, TaskEvent } from '#inference/host';
+import type { TaskEngine, TaskEvent } from '#inference/host';
+import type { EmbeddingOutput, EmbeddingPart } from '#inference/tasks';
 
 export interface EmbeddedTexts {
   /** In the order of the texts; of a cancelled task only those that came. */

@@ -1,13 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { afterAll, describe, expect, it } from 'vitest';
 import { type EngineEvent, loadFamilyEngine, type TaskEngine } from '#inference';
-import {
-  type ClassifyOutput,
-  hostLoadOptions,
-  type MatteOutput,
-  type ImageOutput,
-  type RgbPixels,
-} from '#inference/host';
+import { hostLoadOptions } from '#inference/host';
+import type { ClassifyOutput, MatteOutput, ImageOutput, RgbPixels } from '#inference/tasks';
 import { decodeImage, resizePixels } from '#media';
 import { installedWeights } from './starter-weights.js';
 

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import OpenAI, { toFile } from 'openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadFamilyEngine } from '#inference';
-import type { RecognitionOutput } from '#inference/host';
+import type { RecognitionOutput } from '#inference/tasks';
 import type { InstalledModel } from '#model-store';
 import { jfkRecording, jfkWords } from '#test/jfk-recording';
 import { type Platform, startPlatform } from '#test/platform';

@@ -1,7 +1,7 @@
 import { JobQuote, type ModelPrice, ReservationRefused, ReservationStep, SettlementStep } from '#billing';
 import { PlatformError } from '#common';
 import { AdmissionService, JobCloser, JobsRepository, JobsService, PayloadCipher, AbandonedAdmissions } from '#jobs';
-import { JobStream } from '#jobs/api';
+import { JobStream } from '#gateway';
 import { meterJob } from '#modalities';
 import { simChatJob } from './sim-job.js';
 import { silentLogger } from './silent-logger.js';

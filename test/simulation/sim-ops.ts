@@ -41,7 +41,7 @@ export class SimOps {
     const jobs = plant?.jobs?.(repository) ?? repository;
     const settlement = new SettlementStep(meterJob);
     const closer = new JobCloser(jobs, [plant?.settlement?.(settlement) ?? settlement], [platform.hearClosing]);
-    this.results = new JobResultProcessor({ transport, closer, logger: silentLogger });
+    this.results = new JobResultProcessor({ closer, logger: silentLogger });
     const flow = new ResultBacklog(transport.results, { clock: world });
     const resultBacklog = () => flow.flows();
     const definitions = new Map([[simChatJob.modality, simChatJob]]);

@@ -1,5 +1,5 @@
-"""Makes libs/inference/src/diffusion/__fixtures__/schedulers.json: what the schedulers of diffusers do step by step, with
-a made-up network and made-up noise that the tests compute too.
+"""Writes libs/inference/src/diffusion/__fixtures__/schedulers.json: every step of the diffusers schedulers, with a synthetic
+network and synthetic noise that the tests compute as well.
 
     python3 -m venv /tmp/reference && /tmp/reference/bin/pip install diffusers==0.42.1 torch==2.15.0 transformers==5.23.0
     /tmp/reference/bin/python tools/reference/diffusion_schedulers.py > schedulers.json
@@ -19,7 +19,7 @@ calls = 0
 
 
 def noise(*_, **__):
-    """The noise of the n-th draw."""
+    """Returns the noise of the n-th call."""
     global calls
     calls += 1
     return torch.tensor([[math.sin(7 * calls + 3 * i) for i in range(SIZE)]], dtype=torch.float64)
@@ -38,7 +38,7 @@ for module in (
 
 
 def network(sample, timestep):
-    """Stands for the UNet."""
+    """A substitute for the UNet."""
     wave = torch.tensor([[math.cos(i + float(timestep) / 100) for i in range(SIZE)]], dtype=torch.float64)
     return 0.3 * torch.tanh(sample) + 0.5 * wave
 
@@ -53,11 +53,11 @@ def run(kind, config, steps, start=0):
     if start == 0:
         sample = initial * scheduler.init_noise_sigma
     else:
-        # From a picture, as image-to-image does.
-        picture = torch.tensor([[0.2 * i - 0.5 for i in range(SIZE)]], dtype=torch.float64)
+        # Starts from an image, as image-to-image does.
+        image = torch.tensor([[0.2 * i - 0.5 for i in range(SIZE)]], dtype=torch.float64)
         if hasattr(scheduler, "set_begin_index"):
             scheduler.set_begin_index(start)
-        sample = scheduler.add_noise(picture, initial, timesteps[:1])
+        sample = scheduler.add_noise(image, initial, timesteps[:1])
     samples = [sample[0].tolist()]
     for timestep in timesteps:
         scaled = scheduler.scale_model_input(sample, timestep)

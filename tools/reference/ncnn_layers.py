@@ -1,5 +1,5 @@
-"""Makes libs/model-store/src/convert/ncnn/__fixtures__/tiny-flow.json: a tiny ncnn network with the layers of a RIFE flow
-network (but for its warp, which ncnn does not have), random weights in half precision, inputs and ncnn's answer.
+"""Writes libs/model-store/src/convert/ncnn/__fixtures__/tiny-flow.json: a tiny ncnn network with the layers of a RIFE flow
+network (except its warp layer, which ncnn lacks), random weights in half precision, inputs and ncnn's outputs.
 
     python3 -m venv /tmp/reference && /tmp/reference/bin/pip install ncnn==1.0.20261020 numpy==2.4.6
     /tmp/reference/bin/python tools/reference/ncnn_layers.py > tiny-flow.json

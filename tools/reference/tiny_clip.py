@@ -1,4 +1,4 @@
-"""What the tiny diffusion models share: our noise, and a tiny CLIP with random weights."""
+"""Shared by the tiny diffusion models: the noise of this project and a tiny CLIP with random weights."""
 
 import json
 import math
@@ -13,7 +13,7 @@ MASK = (1 << 64) - 1
 
 
 def noise(seed, count):
-    """The draws of `NormalNoise`: xoshiro128++ filled by SplitMix64, then Box and Muller."""
+    """Returns the numbers of `NormalNoise`: xoshiro128++ seeded by SplitMix64, then the Box-Muller transform."""
 
     def split(n):
         z = (seed + n * 0x9E3779B97F4A7C15) & MASK
@@ -41,7 +41,7 @@ def noise(seed, count):
 
 
 def clip_tokenizer(folder):
-    """A vocabulary of the kind that CLIP has, learned from a few words, written into the folder."""
+    """Trains a CLIP-style vocabulary on a few words and writes it into the folder."""
     corpus = ["a red bird sits on a branch in the rain", "the bird's nest is old, 42 years", "painting of a river"]
     learner = Tokenizer(models.BPE(unk_token="<|endoftext|>", end_of_word_suffix="</w>"))
     learner.normalizer = normalizers.Sequence([normalizers.NFC(), normalizers.Lowercase()])

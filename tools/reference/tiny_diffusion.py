@@ -1,5 +1,5 @@
-"""Makes libs/inference/src/families/stable-diffusion/__fixtures__/: a tiny Stable Diffusion with random weights, exported in
-the layout of published models, and the pictures that diffusers makes with it from our own noise.
+"""Writes libs/inference/src/families/stable-diffusion/__fixtures__/: a tiny Stable Diffusion with random weights, exported in
+the layout of published models, and the images that diffusers generates with it from the noise of this project.
 
     python3 -m venv /tmp/reference
     /tmp/reference/bin/pip install diffusers==0.42.1 torch==2.15.0 transformers==5.23.0 onnx==1.23.2 onnxscript==0.7.2
@@ -94,12 +94,12 @@ cases = []
 for seed, guidance, width, height, steps in [(7, 7.5, 16, 16, 5), (11, 1.0, 24, 16, 3)]:
     pipeline = StableDiffusionPipeline(**parts, requires_safety_checker=False)
     latents = torch.from_numpy(noise(seed, 4 * (height // 2) * (width // 2))).reshape(1, 4, height // 2, width // 2)
-    picture = pipeline(
+    image = pipeline(
         PROMPT, negative_prompt=NEGATIVE, latents=latents, guidance_scale=guidance, width=width, height=height,
         num_inference_steps=steps, output_type="np",
     ).images[0]
     cases.append({"seed": seed, "guidance": guidance, "width": width, "height": height, "steps": steps, "picture": None,
-                  "samples": (picture * 255).round().astype(int).ravel().tolist()})
+                  "samples": (image * 255).round().astype(int).ravel().tolist()})
 
 start = np.array([[[(x * 16) % 256, (y * 16) % 256, (x * y) % 256] for x in range(16)] for y in range(16)], dtype=np.uint8)
 pipeline = StableDiffusionImg2ImgPipeline(**parts, requires_safety_checker=False)
@@ -107,9 +107,9 @@ drawn = torch.from_numpy(noise(3, 4 * 8 * 8)).reshape(1, 4, 8, 8)
 module = sys.modules["diffusers.pipelines.stable_diffusion.pipeline_stable_diffusion_img2img"]
 module.randn_tensor = lambda *_, **__: drawn
 module.retrieve_latents = lambda output, *_, **__: output.latent_dist.mode()
-picture = pipeline(PROMPT, negative_prompt=NEGATIVE, image=Image.fromarray(start), strength=0.6, guidance_scale=4.0, num_inference_steps=5, output_type="np").images[0]
+image = pipeline(PROMPT, negative_prompt=NEGATIVE, image=Image.fromarray(start), strength=0.6, guidance_scale=4.0, num_inference_steps=5, output_type="np").images[0]
 cases.append({"seed": 3, "guidance": 4.0, "width": 16, "height": 16, "steps": 5, "strength": 0.6, "picture": start.ravel().tolist(),
-              "samples": (picture * 255).round().astype(int).ravel().tolist()})
+              "samples": (image * 255).round().astype(int).ravel().tolist()})
 
 texts = ["", PROMPT, "THE bird's  nest\n&  old\u00e9 \u6c34", "rain " * 40]
 encoded = [{"text": text, "ids": tokenizer(text, padding="max_length", truncation=True, max_length=LENGTH).input_ids} for text in texts]

@@ -1,5 +1,6 @@
-"""Makes libs/inference/src/families/stable-diffusion/__fixtures__/tiny-xl and tiny-diffusion-xl.json: a tiny SDXL with random
-weights and two text encoders, in the layout of published exports, and the pictures that diffusers makes with it from our noise.
+"""Writes libs/inference/src/families/stable-diffusion/__fixtures__/tiny-xl and tiny-diffusion-xl.json: a tiny SDXL with random
+weights and two text encoders in the layout of published exports, and the images that diffusers generates with it from the
+noise of this project.
 
     python3 -m venv /tmp/reference
     /tmp/reference/bin/pip install diffusers==0.42.1 torch==2.15.0 transformers==5.23.0 onnx==1.23.2 onnxscript==0.7.2
@@ -25,7 +26,7 @@ torch.manual_seed(8)
 
 tokenizer, vocabulary = clip_tokenizer(os.path.join(model, "tokenizer"))
 encoder = clip_encoder(vocabulary)
-# As the published one: the second tokenizer has the same words and fills up with "!", which is no end.
+# As in published models, the second tokenizer has the same vocabulary but pads with "!", which is not an end token.
 shutil.copytree(os.path.join(model, "tokenizer"), os.path.join(model, "tokenizer_2"))
 settings = os.path.join(model, "tokenizer_2", "tokenizer_config.json")
 with open(settings) as file:
@@ -119,13 +120,13 @@ PROMPT = "A red bird,  painting of 42 rivers!"
 cases = []
 for seed, negative, guidance, width, height, steps in [(7, "rain", 7.5, 16, 16, 5), (9, "", 4.0, 16, 24, 4), (11, "", 1.0, 24, 16, 3)]:
     latents = torch.from_numpy(noise(seed, 4 * (height // 2) * (width // 2))).reshape(1, 4, height // 2, width // 2)
-    # Nothing said against it is None here: an empty text would be encoded.
-    picture = pipeline(
+    # No negative prompt is None here, because diffusers would encode an empty string.
+    image = pipeline(
         PROMPT, negative_prompt=negative or None, latents=latents, guidance_scale=guidance, width=width, height=height,
         num_inference_steps=steps, output_type="np",
     ).images[0]
     cases.append({"seed": seed, "negative": negative, "guidance": guidance, "width": width, "height": height, "steps": steps,
-                  "samples": (picture * 255).round().astype(int).ravel().tolist()})
+                  "samples": (image * 255).round().astype(int).ravel().tolist()})
 padded = second_tokenizer(PROMPT, padding="max_length", truncation=True, max_length=LENGTH).input_ids
 with open(os.path.join(target, "tiny-diffusion-xl.json"), "w") as file:
     json.dump({"madeWith": "diffusers " + diffusers.__version__, "prompt": PROMPT, "secondIds": padded, "cases": cases}, file)

@@ -1,5 +1,5 @@
-"""Makes libs/inference/src/families/musicgen/__fixtures__/: a tiny MusicGen with random weights, exported by the tool that the
-published ONNX models were exported with, and the codes and samples that transformers makes with it.
+"""Writes libs/inference/src/families/musicgen/__fixtures__/: a tiny MusicGen with random weights, exported by the same tool as
+the published ONNX models, and the codes and samples that transformers generates with it.
 
     python3 -m venv /tmp/reference
     /tmp/reference/bin/pip install optimum-onnx==0.1.0 transformers==4.57.6 torch==2.9.1 onnx==1.23.2 onnxruntime==1.23.2
@@ -35,7 +35,7 @@ shutil.rmtree(target, ignore_errors=True)
 os.makedirs(os.path.join(folder, "onnx"))
 torch.manual_seed(11)
 
-# A vocabulary of the kind that T5 has, learned from a few words.
+# A T5-style vocabulary, trained on a few words.
 corpus = ["slow jazz with a soft piano and brushes on the drums", "a happy pop song, 120 bpm, with guitars", "rain and wind"]
 learner = Tokenizer(models.Unigram())
 learner.normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Replace(" {2,}", " ")])
@@ -49,8 +49,8 @@ tokenizer = PreTrainedTokenizerFast(
     tokenizer_object=learner, pad_token="<pad>", eos_token="</s>", unk_token="<unk>", model_max_length=512
 )
 
-# The proportions of the published models in miniature: 4 codebooks, 50 frames of 640 samples a second, an encoder of
-# another width than the decoder.
+# Scaled down from the published models: 4 codebooks, 50 frames of 640 samples per second, and different widths of encoder
+# and decoder.
 CODES = 64
 config = MusicgenConfig.from_sub_models_config(
     T5Config(
@@ -69,7 +69,7 @@ config = MusicgenConfig.from_sub_models_config(
 )
 model = MusicgenForConditionalGeneration(config).eval()
 with torch.no_grad():
-    # Far enough apart that no code is a matter of rounding.
+    # Larger weights separate the logits, so that rounding cannot change a code.
     for weights in [*model.decoder.parameters(), *model.enc_to_dec_proj.parameters()]:
         if weights.dim() > 1:
             weights.normal_(0, 0.4)
@@ -116,7 +116,7 @@ for prompt, frames, guidance in [
     ("a happy pop song", 6, 1.0),
 ]:
     inputs = tokenizer(prompt, return_tensors="pt")
-    # The last of the four streams begins three steps late.
+    # The last of the four code streams starts three steps late.
     audio = model.generate(
         input_ids=inputs.input_ids, attention_mask=inputs.attention_mask, do_sample=False, guidance_scale=guidance,
         max_new_tokens=frames + 3,

@@ -1,5 +1,5 @@
-"""Makes libs/inference/src/families/text-to-video-sd/__fixtures__/: a tiny TextToVideoSDPipeline with random weights, exported
-in the layout of the published models, and the frames that diffusers makes with it from our own noise.
+"""Writes libs/inference/src/families/text-to-video-sd/__fixtures__/: a tiny TextToVideoSDPipeline with random weights, exported
+in the layout of the published models, and the frames that diffusers generates with it from the noise of this project.
 
     python3 -m venv /tmp/reference
     /tmp/reference/bin/pip install diffusers==0.35.2 torch==2.9.1 transformers==4.57.6 onnx==1.23.2
@@ -32,7 +32,7 @@ unet = UNet3DConditionModel(
     cross_attention_dim=16, attention_head_dim=4,
 ).eval()
 with torch.no_grad():
-    # The layers across frames begin as nothing; here they shall matter.
+    # The temporal layers are initialized to zero. Random weights make them affect the result.
     for name, weights in unet.named_parameters():
         if "temp_convs" in name and "conv4" in name:
             weights.normal_(0, 0.2)
@@ -112,14 +112,14 @@ for seed, guidance, width, height, frames, steps, solver in [
     pipeline = TextToVideoSDPipeline(vae=vae, text_encoder=encoder, tokenizer=tokenizer, unet=unet, scheduler=used)
     shape = (1, 4, frames, height // 2, width // 2)
     latents = torch.from_numpy(noise(seed, 4 * frames * shape[3] * shape[4])).reshape(shape)
-    film = pipeline(
+    video = pipeline(
         PROMPT, negative_prompt=NEGATIVE, latents=latents, guidance_scale=guidance, width=width, height=height,
         num_frames=frames, num_inference_steps=steps, output_type="np",
     ).frames[0]
-    assert film.shape == (frames, height, width, 3), film.shape
+    assert video.shape == (frames, height, width, 3), video.shape
     cases.append({
         "seed": seed, "guidance": guidance, "width": width, "height": height, "frames": frames, "steps": steps,
-        "scheduler": solver, "samples": [(frame * 255).round().astype(int).ravel().tolist() for frame in film],
+        "scheduler": solver, "samples": [(frame * 255).round().astype(int).ravel().tolist() for frame in video],
     })
 with open(os.path.join(target, "tiny-text-to-video.json"), "w") as file:
     json.dump({"madeWith": "diffusers " + diffusers.__version__, "prompt": PROMPT, "negative": NEGATIVE, "cases": cases}, file)

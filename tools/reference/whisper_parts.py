@@ -1,5 +1,5 @@
-"""Makes libs/inference/src/families/whisper/__fixtures__/parts.json: what the reference implementation of Whisper and the
-feature extractor of transformers make of sound, logits, attention and words that both sides can compute.
+"""Writes libs/inference/src/families/whisper/__fixtures__/parts.json: the results of the reference implementation of Whisper
+and of the feature extractor of transformers for audio, logits, attention and words that the tests compute as well.
 
     python3 -m venv /tmp/reference
     /tmp/reference/bin/pip install openai-whisper==20250625 transformers==4.57.6 torch==2.15.0 numpy==2.4.6
@@ -24,7 +24,7 @@ from whisper.utils import compression_ratio
 
 
 def lcg(seed):
-    """Numbers in [0, 1) that any language makes alike."""
+    """Yields numbers in [0, 1) that are the same in every programming language."""
     state = seed
     while True:
         state = (state * 1664525 + 1013904223) % 2**32
@@ -35,7 +35,7 @@ def rounded(values, digits=6):
     return [round(float(value), digits) for value in np.asarray(values).ravel()]
 
 
-def sound(seconds=1.5, rate=16000):
+def audio(seconds=1.5, rate=16000):
     noise = lcg(7)
     return np.array(
         [0.4 * math.sin(2 * math.pi * (200 * t + 600 * t * t)) + 0.05 * (next(noise) - 0.5) for t in (i / rate for i in range(int(seconds * rate)))],
@@ -44,7 +44,7 @@ def sound(seconds=1.5, rate=16000):
 
 
 def mel_part():
-    samples = sound()
+    samples = audio()
     extracted = WhisperFeatureExtractor(feature_size=80)(samples, sampling_rate=16000, return_tensors="np").input_features[0]
     padded = np.pad(samples, (0, 480000 - len(samples)))
     reference = log_mel_spectrogram(torch.from_numpy(padded), n_mels=80).numpy()
@@ -54,7 +54,7 @@ def mel_part():
         "frames": frames,
         "transformers": [rounded(extracted[:, frame]) for frame in frames],
         "whisper": [rounded(reference[:, frame]) for frame in frames],
-        # Sum and centre of each triangle say where it lies and how much it weighs.
+        # The sum and the centre of each triangle give its weight and its position.
         "filters128": {"sums": rounded(filters.sum(axis=1), 8), "centres": rounded((filters * np.arange(201)).sum(axis=1) / filters.sum(axis=1))},
     }
 
@@ -91,7 +91,7 @@ def alignment_part():
 
 
 def words_part():
-    """Words of two segments, the way `find_alignment` would give them, through all that follows."""
+    """Runs the words of two segments, in the form that `find_alignment` returns, through all later steps."""
 
     def word(text, count, start, end):
         return timing.WordTiming(word=text, tokens=list(range(count)), start=start, end=end, probability=0.5)

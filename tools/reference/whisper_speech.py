@@ -1,6 +1,6 @@
-"""Makes test/models/__fixtures__/jfk.json: what the reference implementation of Whisper writes of a recording with the very
-weights that `models/whisper-tiny.yaml` installs (their graphs stand in for its network), with the times of segments and
-words, and the probabilities that Silero's graph gives frame by frame.
+"""Writes test/models/__fixtures__/jfk.json: the transcript that the reference implementation of Whisper produces with the
+weights of `models/whisper-tiny.yaml` (its ONNX graphs replace the network), the timestamps of segments and words, and the
+speech probability of Silero's graph for each frame.
 
     python3 -m venv /tmp/reference
     /tmp/reference/bin/pip install openai-whisper==20250625 torch==2.15.0 numpy==2.4.6 onnxruntime==1.31.1
@@ -40,7 +40,7 @@ class Encoder:
 
 
 class Attention:
-    """What the reference hooks into for its alignment; `key` and `value` are only counted."""
+    """The module that the reference hooks into for its alignment, which never calls `key` and `value`."""
 
     def __init__(self):
         self.key = self.value = None
@@ -52,7 +52,7 @@ class Attention:
 
 
 class Decoder:
-    """The merged decoder with its own cache, run with the same tokens per run as ours: dynamic quantization looks at all."""
+    """The merged decoder with its own cache. Runs the same tokens per run as the engine: dynamic quantization depends on them."""
 
     def __init__(self):
         self.session = open_session("onnx/decoder_model_merged_quantized.onnx")
@@ -71,7 +71,7 @@ class Decoder:
                 kv_cache[name] = value
         for block, weights in zip(self.blocks, rest[len(names):]):
             if block.cross_attn.hook is not None:
-                # The reference expects values before the softmax; the logarithm of what comes after it serves.
+                # The reference expects values before the softmax. The logarithm of the softmax output is equivalent.
                 block.cross_attn.hook(None, None, [torch.log(torch.from_numpy(weights))])
         return torch.from_numpy(logits)
 
@@ -135,7 +135,7 @@ def splits():
 
 
 samples = read_samples()
-# The checkpoint's own bound of the first time stands in its generation_config.json.
+# generation_config.json has the limit for the first timestamp.
 bound = 0.02 * generation["max_initial_timestamp_index"]
 result = whisper.transcribe(Model(), torch.from_numpy(samples), word_timestamps=True, fp16=False, max_initial_timestamp=bound)
 plain = whisper.transcribe(Model(), torch.from_numpy(samples), fp16=False, max_initial_timestamp=bound)

@@ -1,62 +1,54 @@
-import type { AdmissionDecision } from '#jobs';
-import type { ModelRegistryService } from '#model-registry';
+import { Inject, Injectable } from '@nestjs/common';
+import { ModelRegistryService } from '#model-registry';
 import { modalitiesOf } from '#modalities';
-import { type Readiness, registerReadinessGauges } from '#platform/health';
-import { type Metrics, registerBusLag, registerQueueFailures, registerQueueGauges } from '#platform/metrics';
-import type { AffinityDecision, QueueTransport } from '#queue';
-
-interface ApiMetricsDependencies {
-  registry: ModelRegistryService;
-  transport: QueueTransport;
-  readiness: Readiness;
-}
+import { Readiness, registerReadinessGauges } from '#platform/health';
+import { Metrics, registerBusLag, registerQueueFailures, registerQueueGauges } from '#platform/metrics';
+import { type AffinityDecision, QueueTransport } from '#queue';
 
 /**
  * What every replica of the api tells of the whole fleet, beside its own figures. Queues of models that no worker holds
  * are among them: a pool at zero is started by them.
  */
-export function registerApiMetrics(metrics: Metrics, { registry, transport, readiness }: ApiMetricsDependencies): void {
-  registerReadinessGauges(metrics, readiness);
-  registerBusLag(metrics, () => transport.membership.lagMs);
-  registerQueueFailures(metrics, () => transport.failedCalls);
-  registerQueueGauges(metrics, async () => {
-    const models = await registry.inventory();
-    const queues = models.flatMap(({ manifest }) =>
-      modalitiesOf(manifest).map((modality) => ({ modality, modelId: manifest.id })),
-    );
-    return await Promise.all(
-      queues.map(async ({ modality, modelId }) => {
-        return { modality, modelId, counts: await transport.producer.counts(modality, modelId) };
-      }),
-    );
-  });
-  metrics.observedGauge({
-    name: 'sluice_model_workers',
-    help: 'Workers that hold a model, by state, as this process hears of them.',
-    labelNames: ['model', 'state'],
-    read: async (observe) => {
-      for (const { manifest } of await registry.inventory()) {
-        if (modalitiesOf(manifest).length > 0) observeReplicas(manifest.id, transport, observe);
-      }
-    },
-  });
+@Injectable()
+export class ApiMetrics {
+  constructor(
+    @Inject(Metrics) metrics: Metrics,
+    @Inject(ModelRegistryService) registry: ModelRegistryService,
+    @Inject(QueueTransport) transport: QueueTransport,
+    @Inject(Readiness) readiness: Readiness,
+  ) {
+    registerReadinessGauges(metrics, readiness);
+    registerBusLag(metrics, () => transport.membership.lagMs);
+    registerQueueFailures(metrics, () => transport.failedCalls);
+    registerQueueGauges(metrics, async () => {
+      const models = await registry.inventory();
+      const queues = models.flatMap(({ manifest }) =>
+        modalitiesOf(manifest).map((modality) => ({ modality, modelId: manifest.id })),
+      );
+      return await Promise.all(
+        queues.map(async ({ modality, modelId }) => {
+          return { modality, modelId, counts: await transport.producer.counts(modality, modelId) };
+        }),
+      );
+    });
+    metrics.observedGauge({
+      name: 'sluice_model_workers',
+      help: 'Workers that hold a model, by state, as this process hears of them.',
+      labelNames: ['model', 'state'],
+      read: async (observe) => {
+        for (const { manifest } of await registry.inventory()) {
+          if (modalitiesOf(manifest).length > 0) observeReplicas(manifest.id, transport, observe);
+        }
+      },
+    });
+  }
 }
 
-/** `sluice_admission_decisions_total`: what comes of requests that are valid and within their limits. */
-export function countDecisions(metrics: Metrics): (decision: AdmissionDecision) => void {
-  const decisions = metrics.counter(
-    'sluice_admission_decisions_total',
-    'Requests let in (`admitted`) or refused (the code) by admission: balance, capacity, stores.',
-    ['modality', 'model', 'reason'],
-  );
-  return ({ modality, modelId, reason }) => decisions.inc({ modality, model: modelId, reason });
-}
-
-/** `sluice_affinity_decisions_total`: whether chats are kept for the worker that holds their beginning. */
+/** `sluice_affinity_decisions_total`: whether chats prefer the worker that served their earlier turns. */
 export function countAffinity(metrics: Metrics): (decision: AffinityDecision) => void {
   const decisions = metrics.counter(
     'sluice_affinity_decisions_total',
-    'Jobs kept for a worker (`kept`), or not: one worker at most is there (`alone`), or none has room (`full`).',
+    'Jobs that prefer a worker (`sticky`), or do not: fewer than two serve the model (`alone`), or none has room (`full`).',
     ['modality', 'model', 'decision'],
   );
   return ({ modality, modelId, decision }) => decisions.inc({ modality, model: modelId, decision });

@@ -11,8 +11,14 @@ const here = () => Promise.resolve();
 /** The checks, where nothing but the database and the limits is away. */
 async function checksOf(config: { queueUrl: string; limitsRedisUrl: string | null; rateLimits?: boolean }) {
   const logger = createLogger('api', { stream: new Writable({ write: (_chunk, _encoding, done) => done() }) });
-  const sources = { prisma: { ping: here }, transport: { ping: here }, artifacts: { ping: here }, logger };
-  const settings = { databaseUrl, rateLimits: true, ...config };
+  const sources = {
+    prisma: { ping: here },
+    migrations: { check: away },
+    transport: { ping: here },
+    artifacts: { ping: here },
+    logger,
+  };
+  const settings = { rateLimits: true, ...config };
   return (await readinessOf(settings, { ...sources, limitStore: { ping: away } }).report()).checks;
 }
 

@@ -1,7 +1,7 @@
 import type { ApiConfig } from '#platform/config';
 import { logReadiness, Readiness, type ReadinessCheck } from '#platform/health';
 import type { Logger } from '#platform/logging';
-import { MigrationCheck } from '#platform/migrations';
+import type { MigrationCheck } from '#platform/migrations';
 import type { PrismaService } from '#platform/prisma';
 import type { QueueTransport } from '#queue';
 import type { LimitStore } from '#rate-limit';
@@ -10,18 +10,18 @@ import type { ArtifactStore } from '#storage';
 /** What the api asks. */
 export interface ReadinessDependencies {
   prisma: Pick<PrismaService, 'ping'>;
+  migrations: Pick<MigrationCheck, 'check'>;
   transport: Pick<QueueTransport, 'ping'>;
   limitStore: Pick<LimitStore, 'ping'>;
   artifacts: Pick<ArtifactStore, 'ping'>;
   logger: Logger;
 }
 
-type ReadinessConfig = Pick<ApiConfig, 'databaseUrl' | 'queueUrl' | 'limitsRedisUrl' | 'rateLimits'>;
+type ReadinessConfig = Pick<ApiConfig, 'queueUrl' | 'limitsRedisUrl' | 'rateLimits'>;
 
 /** What the api, or some of its routes, cannot do without. */
 export function readinessOf(config: ReadinessConfig, sources: ReadinessDependencies): Readiness {
-  const { prisma, transport, limitStore, artifacts, logger } = sources;
-  const migrations = new MigrationCheck({ url: config.databaseUrl });
+  const { prisma, migrations, transport, limitStore, artifacts, logger } = sources;
   // Routes without models go on without that store.
   const limits: ReadinessCheck = { name: 'limits', check: () => limitStore.ping(), isPartial: true };
   return new Readiness(

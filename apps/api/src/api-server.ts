@@ -3,38 +3,22 @@ import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { newRequestId } from '#common';
+import { bodyLimitBytes, RequestHooks } from '#gateway';
 import type { ApiConfig } from '#platform/config';
-import { NestLogger } from '#platform/logging';
+import type { Logger } from '#platform/logging';
 import { ApiModule } from './api.module.js';
-import type { ApiServices } from './api-services.js';
 import { addDocumentation, buildDocument } from './documentation.js';
-import { addAuthGuard } from './http/auth.guard.js';
-import { addBodyLimits, bodyLimitBytes } from './http/body-limits.js';
 import { sendClientError, sendFrameworkError } from './http/client-error.js';
 import { addCompression } from './http/compression.js';
 import { corsOptions } from './http/cors.js';
-import { ErrorFilter } from './http/error.filter.js';
 import { addFramingGuard } from './http/framing.guard.js';
-import { addIdempotency } from './http/idempotency.js';
 import { addJsonParser } from './http/json.parser.js';
 import { addMultipartParser } from './http/multipart.parser.js';
-import { addRateLimits, limitReplay, refuseUnauthenticated } from './http/rate-limit.guard.js';
-import { addRequestTracking } from './http/request-tracking.js';
-import { addResponseHeaders } from './http/response-headers.js';
-import { RouteTable } from './http/route-table.js';
 import { serviceVersion } from './http/service-version.js';
 import { addSlowClientGuard } from './http/slow-client.guard.js';
 
 /** How long a request may take to arrive, in ms; 35 MB at 1 Mbit/s. */
 const requestTimeoutMs = 300_000;
-
-/** A server that has not been opened yet. */
-export interface ApiServer {
-  /** Answers the base URL. Rejects when the port is taken. */
-  listen(port: number, host: string): Promise<string>;
-  /** Closes the port and every connection that is left. */
-  close(): Promise<void>;
-}
 
 function adapterFor({ site, trustedProxies }: ApiConfig, version: string): FastifyAdapter {
   return new FastifyAdapter({
@@ -53,51 +37,26 @@ function adapterFor({ site, trustedProxies }: ApiConfig, version: string): Fasti
   });
 }
 
-/** Builds the application: hooks from the outermost in, routes, documentation. */
-export async function createApplication(services: ApiServices): Promise<NestFastifyApplication> {
+/** Builds the application: hooks from the outermost in, routes, documentation. Rejects when a store does not answer. */
+export async function createApplication(config: ApiConfig, logger: Logger): Promise<NestFastifyApplication> {
   const version = serviceVersion();
-  const { config, logger } = services;
   const adapter = adapterFor(config, version);
-  const app = await NestFactory.create<NestFastifyApplication>(ApiModule.of(services), adapter, {
+  const app = await NestFactory.create<NestFastifyApplication>(ApiModule.forRoot(config, logger), adapter, {
     bodyParser: false,
-    logger: new NestLogger(logger),
+    // Nest's own logger comes later: whoever started the process reports why it could not start.
+    logger: false,
     abortOnError: false,
   });
   const server: FastifyInstance = adapter.getInstance();
-  const routes = new RouteTable();
-  routes.attach(server);
-  addBodyLimits(server);
-  addResponseHeaders(server, version);
-  addRequestTracking(server, services);
+  const hooks = app.get(RequestHooks, { strict: false });
+  hooks.addTracking(server, version);
   addFramingGuard(server);
   addSlowClientGuard(server, config.stalledMs);
-  addAuthGuard(server, services, refuseUnauthenticated(services.limits.limiter));
-  const { limits, balances, budgets } = services;
-  const limited = { limiter: limits.limiter, balances, budgets };
-  addRateLimits(server, limited);
-  const { idempotency } = services;
-  addIdempotency(server, {
-    idempotency,
-    budgets,
-    limitReplay: (request, reply) => limitReplay(limited, request, reply),
-  });
+  hooks.addAdmission(server);
   addJsonParser(server);
   addMultipartParser(server);
   await addCompression(server);
-  const errors = services.metrics.counter('sluice_http_errors_total', 'Errors answered, by code.', ['code']);
-  app.useGlobalFilters(new ErrorFilter(routes, logger, (code) => errors.inc({ code })));
   if (config.corsOrigins.length > 0) app.enableCors(corsOptions(config.corsOrigins));
   addDocumentation(server, () => buildDocument(app));
   return app;
-}
-
-export async function createServer(services: ApiServices): Promise<ApiServer> {
-  const app = await createApplication(services);
-  return {
-    listen: async (port, host) => {
-      await app.listen(port, host);
-      return await app.getUrl();
-    },
-    close: () => app.close(),
-  };
 }

@@ -1,46 +1,100 @@
-import { type DynamicModule, Module } from '@nestjs/common';
+import { type DynamicModule, Global, Module } from '@nestjs/common';
 import { RouterModule } from '@nestjs/core';
-import { ModelRegistryService } from '#model-registry';
-import { DownloadService } from '#jobs';
-import { inferenceServices } from '#jobs/api';
+import { KeyUsageReader } from '#accounts';
+import { AccountsModule } from '#accounts/nest';
+import { KeyUsageRepository } from '#billing';
+import { BillingModule, JobMeter } from '#billing/nest';
+import { GatewayModule, TextRewriter } from '#gateway';
+import { meterJob } from '#modalities';
+import { MembershipOnlineModels, OnlineModels } from '#model-registry';
+import { ModelRegistryModule } from '#model-registry/nest';
+import { ApiConfig } from '#platform/config';
 import { Readiness } from '#platform/health';
+import { Logger } from '#platform/logging';
 import { Metrics } from '#platform/metrics';
-import { accountProviders } from './account-services.js';
-import { VoicesService } from '#modalities/speech/api';
-import type { ApiServices } from './api-services.js';
-import { apiControllers } from './controllers.js';
-import { inferenceServicesOf } from './inference-services.js';
-import { limitProviders } from './limit-services.js';
+import { MigrationCheck } from '#platform/migrations';
+import { PlatformModule } from '#platform/nest';
+import { PrismaService } from '#platform/prisma';
+import { QueueTransport } from '#queue';
+import { QueueModule } from '#queue/nest';
+import { LimitStore } from '#rate-limit';
+import { LimitFacts } from '#rate-limit/api';
+import { LimitStoreModule } from '#rate-limit/nest';
+import { ArtifactStore } from '#storage';
+import { StorageModule } from '#storage/nest';
+import { AccountLimitFacts } from './account-limit-facts.js';
+import { ApiLifecycle } from './api-lifecycle.js';
+import { ApiMetrics, countAffinity } from './api-metrics.js';
+import { readinessOf } from './api-readiness.js';
+import { ChatTextRewriter } from './chat-text-rewriter.js';
 import { OperationsController } from './operations.controller.js';
+import { routeModules } from './route-modules.js';
 
-/** The routes under `/api/v1`. */
-@Module({})
-class ApiRoutesModule {}
+/** How long the database may take to answer; its connection is then given up. */
+const queryTimeoutMs = 10_000;
+
+/** Tells libraries what others know, which they may not import: abstract classes and their implementations. */
+@Global()
+@Module({
+  imports: [BillingModule, AccountsModule, ModelRegistryModule, GatewayModule],
+  providers: [
+    { provide: JobMeter, useValue: meterJob },
+    { provide: KeyUsageReader, useExisting: KeyUsageRepository },
+    { provide: LimitFacts, useClass: AccountLimitFacts },
+    { provide: TextRewriter, useClass: ChatTextRewriter },
+    {
+      provide: OnlineModels,
+      inject: [QueueTransport],
+      useFactory: ({ membership }: QueueTransport) => new MembershipOnlineModels(() => membership.list()),
+    },
+  ],
+  exports: [JobMeter, KeyUsageReader, LimitFacts, TextRewriter, OnlineModels],
+})
+class BindingsModule {}
 
 /** The root: the operations routes, and everything under the base path. */
 @Module({})
 export class ApiModule {
-  static of(services: ApiServices): DynamicModule {
-    const routes: DynamicModule = {
-      module: ApiRoutesModule,
-      controllers: apiControllers,
-      providers: [
-        { provide: ModelRegistryService, useValue: services.registry },
-        ...accountProviders(services),
-        ...limitProviders(services),
-        { provide: DownloadService, useValue: services.downloads },
-        { provide: VoicesService, useValue: services.voices },
-        { provide: inferenceServices, useValue: inferenceServicesOf(services) },
-      ],
-    };
+  static forRoot(config: ApiConfig, logger: Logger): DynamicModule {
     return {
       module: ApiModule,
-      imports: [routes, RouterModule.register([{ path: 'api/v1', module: ApiRoutesModule }])],
+      imports: [
+        PlatformModule.forRoot({ app: 'api', config, logger, database: { poolSize: 20, queryTimeoutMs } }),
+        QueueModule.forRootAsync({ inject: [ApiConfig, Metrics], useFactory: transportOptions }),
+        BindingsModule,
+        ModelRegistryModule,
+        LimitStoreModule,
+        StorageModule,
+        ...routeModules,
+        RouterModule.register(routeModules.map((module) => ({ path: 'api/v1', module }))),
+      ],
       controllers: [OperationsController],
       providers: [
-        { provide: Readiness, useValue: services.readiness },
-        { provide: Metrics, useValue: services.metrics },
+        ApiLifecycle,
+        ApiMetrics,
+        {
+          provide: Readiness,
+          inject: [ApiConfig, PrismaService, MigrationCheck, QueueTransport, LimitStore, ArtifactStore, Logger],
+          useFactory: (
+            settings: ApiConfig,
+            prisma: PrismaService,
+            migrations: MigrationCheck,
+            transport: QueueTransport,
+            limitStore: LimitStore,
+            artifacts: ArtifactStore,
+            log: Logger,
+          ) => readinessOf(settings, { prisma, migrations, transport, limitStore, artifacts, logger: log }),
+        },
       ],
     };
   }
+}
+
+function transportOptions({ queueUrl: url, namespace, affinityMs: stickyMs }: ApiConfig, metrics: Metrics) {
+  return {
+    url,
+    namespace,
+    clientName: 'api',
+    ...(stickyMs > 0 && { affinity: { stickyMs, onDecision: countAffinity(metrics) } }),
+  };
 }

@@ -49,8 +49,8 @@ export class JobTimings {
   readonly requests = new Map<string, Histogram>();
   readonly inputTokens = new Histogram(tokenBounds);
   readonly outputTokens = new Histogram(tokenBounds);
-  /** Jobs that were kept for a worker, by what became of them. */
-  readonly kept = new Map<StickyJobEnd, number>();
+  /** Sticky jobs, by what became of them. */
+  readonly stickyJobs = new Map<StickyJobEnd, number>();
   running = 0;
   usedAtMs = -Infinity;
 
@@ -78,7 +78,7 @@ export class JobTimings {
   }
 
   countSticky(end: StickyJobEnd): void {
-    this.kept.set(end, (this.kept.get(end) ?? 0) + 1);
+    this.stickyJobs.set(end, (this.stickyJobs.get(end) ?? 0) + 1);
   }
 
   private countTokens({ promptTokens, completionTokens }: JobUsage): void {

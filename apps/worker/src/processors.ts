@@ -50,6 +50,7 @@ export const processors = {
 } satisfies ProcessorsOf<(parts: ProcessorDependencies) => JobProcessor<never>>;
 
 export interface ModelConsumerOptions extends ProcessorDependencies {
+  transport: QueueTransport;
   modality: ModalityName;
   concurrency: number;
   /** As in `ConsumerOptions`. */
@@ -60,8 +61,8 @@ export interface ModelConsumerOptions extends ProcessorDependencies {
 }
 
 /** Starts taking the jobs of one modality and model. */
-export function openConsumer(transport: QueueTransport, options: ModelConsumerOptions): Promise<JobConsumer> {
-  const { modality, manifest, concurrency, pickupTimeoutMs, runner } = options;
+export function openConsumer(options: ModelConsumerOptions): Promise<JobConsumer> {
+  const { transport, modality, manifest, concurrency, pickupTimeoutMs, runner } = options;
   const timings = options.timings.of(modality);
   const timed = { ...options, runner: new TimedRunner(runner, options.timings) };
   const processor: JobProcessor<never> = processors[modality](timed);

@@ -113,8 +113,8 @@ export class ServedModel {
   }
 
   /** How often a consumer had to be connected anew because it heard nothing. */
-  get rebuilds(): number {
-    return [...this.consumers.values()].reduce((sum, { rebuilds }) => sum + rebuilds, 0);
+  get restarts(): number {
+    return [...this.consumers.values()].reduce((sum, { restarts }) => sum + restarts, 0);
   }
 
   /** True when a consumer hears nothing although it was connected anew. */
@@ -195,26 +195,19 @@ export class ServedModel {
 
   /** Jobs are taken only once the model can run them. */
   private async openConsumers(slots: number): Promise<void> {
-    const { transport, modalities, model, artifacts, media, helper, tracing, logger, pickupTimeoutMs } = this.options;
     // A few more than fit: the next prompt waits in the host, not behind a round trip, when a slot is free.
     const concurrency = slots + Math.ceil(slots / 4);
     try {
-      for (const modality of modalities) {
+      for (const modality of this.options.modalities) {
         if (this.consumers.has(modality)) continue;
-        const options = {
+        const consumer = await openConsumer({
+          ...this.options,
+          manifest: this.options.model.manifest,
           modality,
-          manifest: model.manifest,
-          runner: this.supervisor,
           concurrency,
-          pickupTimeoutMs,
-          artifacts,
-          media,
-          helper,
+          runner: this.supervisor,
           timings: this.timings,
-          tracing,
-          logger,
-        };
-        const consumer = await openConsumer(transport, options);
+        });
         this.consumers.set(modality, consumer);
         // The host may have gone meanwhile, and stayed away.
         if (this.downtime.isAway) consumer.pause();

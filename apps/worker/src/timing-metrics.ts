@@ -55,11 +55,11 @@ export function registerTimings(metrics: Metrics, models: () => readonly TimedMo
   });
   metrics.observedCounter({
     name: 'sluice_affinity_jobs_total',
-    help: 'Jobs that were kept for a worker, by what became of them here.',
+    help: 'Sticky jobs that this worker took or was told to claim, by what became of them.',
     labelNames: ['modality', 'model', 'end'],
     read: (observe) => {
       for (const { id, jobs } of timedJobs(models())) {
-        for (const [end, count] of jobs.kept) observe({ modality: jobs.modality, model: id, end }, count);
+        for (const [end, count] of jobs.stickyJobs) observe({ modality: jobs.modality, model: id, end }, count);
       }
     },
   });

@@ -133,7 +133,7 @@ const hostFigures: { name: string; help: string; kind: Kind; pick: (model: Serve
     name: 'sluice_queue_consumer_restarts_total',
     kind: 'observedCounter',
     help: 'Connections to the queue of the model opened anew because jobs waited and none was heard of.',
-    pick: (model) => model.rebuilds,
+    pick: (model) => model.restarts,
   },
   {
     name: 'sluice_queue_consumer_stalled',

@@ -40,6 +40,7 @@ export class AccountsRepository {
   constructor(private readonly prisma: PrismaService) {}
 
   async findKey(keyHash: Uint8Array<ArrayBuffer>): Promise<KeyLookup | null> {
+    // SQL: every request authenticates by this one statement, and the database's clock decides what has expired.
     const rows = await this.prisma.$queryRaw<LookupRow[]>`
       SELECT k.id, k.account_id, k.kind::text AS kind, a.tier::text AS tier, k.model_privacy::text AS model_privacy,
              k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now()) AS active,
@@ -60,6 +61,7 @@ export class AccountsRepository {
 
   /** Notes the use of a key to the minute; more often would write a row per request. */
   async touchKey(id: string): Promise<void> {
+    // SQL: the database's clock dates the use, whichever replica served it.
     await this.prisma.$executeRaw`
       UPDATE api_keys SET last_used_at = now()
        WHERE id = ${id}::uuid AND (last_used_at IS NULL OR last_used_at < now() - interval '1 minute')`;
@@ -77,8 +79,8 @@ export class AccountsRepository {
   /** False when there is no such key, or it was revoked before. */
   async revokeKey(id: string): Promise<boolean> {
     if (!isUuid(id)) return false;
-    const count = await this.prisma.$executeRaw`
-      UPDATE api_keys SET revoked_at = now() WHERE id = ${id}::uuid AND revoked_at IS NULL`;
+    const where = { id, revokedAt: null };
+    const { count } = await this.prisma.apiKey.updateMany({ where, data: { revokedAt: new Date() } });
     return count > 0;
   }
 
@@ -93,22 +95,20 @@ export class AccountsRepository {
   /** Null when there is no such account. */
   async findAccount(id: string): Promise<Account | null> {
     if (!isUuid(id)) return null;
-    const [account] = await this.prisma.$queryRaw<Account[]>`
-      SELECT id::text AS id, name, tier::text AS tier, created_at AS "createdAt" FROM accounts WHERE id = ${id}::uuid`;
-    return account ?? null;
+    return this.prisma.account.findUnique({ where: { id }, select: accountColumns });
   }
 
   /** False when there is no such account. */
   async setTier(id: string, tier: AccountTier): Promise<boolean> {
     if (!isUuid(id)) return false;
-    const count = await this.prisma.$executeRaw`
-      UPDATE accounts SET tier = ${tier}::account_tier WHERE id = ${id}::uuid`;
+    const { count } = await this.prisma.account.updateMany({ where: { id }, data: { tier } });
     return count > 0;
   }
 
   /** Makes the first account with its keys, unless there is any account; resolves to its id, or null. */
   async insertFirstAccount(name: string, keys: Omit<NewKey, 'accountId'>[]): Promise<string | null> {
     return this.prisma.$transaction(async (transaction) => {
+      // SQL: Prisma has no advisory locks.
       await transaction.$executeRaw`SELECT pg_advisory_xact_lock(${bootstrapLock})`;
       if (await transaction.account.findFirst({ select: { id: true } })) return null;
       const account = await transaction.account.create({ data: { name } });

@@ -1,5 +1,6 @@
 import { type Clock, PlatformError, systemClock } from '#common';
-import type { PrismaService } from '#platform/prisma';
+import { Injectable, Optional } from '#platform/injection';
+import { PrismaService } from '#platform/prisma';
 import { AccountsRepository, type KeyLookup } from './accounts.repository.js';
 import {
   type Account,
@@ -39,11 +40,12 @@ export interface BootstrapKeys {
 }
 
 /** Accounts and API keys. */
+@Injectable()
 export class AccountsService {
   private readonly repository: AccountsRepository;
   private readonly keys: KeyCache;
 
-  constructor(prisma: PrismaService, clock: Clock = systemClock) {
+  constructor(prisma: PrismaService, @Optional() clock: Clock = systemClock) {
     this.repository = new AccountsRepository(prisma);
     this.keys = new KeyCache((keyHash) => this.readKey(keyHash), clock);
   }

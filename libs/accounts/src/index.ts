@@ -1,19 +1,16 @@
-export * from './accounts.service.js';
+export { AccountsService, type BootstrapKeys, type Caller } from './accounts.service.js';
 export {
-  type Account,
   type AccountTier,
   type ApiKeyKind,
   type ApiKeyRecord,
-  defaultKeySettings,
-  type KeySettings,
   largestLimit,
   type LimitPeriod,
   type ModelPrivacy,
   storedLimit,
 } from './api-key.js';
-export * from './keys/api-keys.service.js';
+export { ApiKeysService } from './keys/api-keys.service.js';
 export { expiryMoment } from './keys/expiry-moment.js';
-export type { KeyUsage, KeyUsageReader } from './keys/key-usage.js';
+export { type KeyUsage, KeyUsageReader } from './keys/key-usage.js';
 export { OnchainStakeVerifier, type StakeContract } from './web3/onchain-stake-verifier.js';
-export { AllowListedStakes, type StakeVerifier } from './web3/stake-verifier.js';
+export { AllowListedStakes, StakeVerifier } from './web3/stake-verifier.js';
 export { type Web3KeyRequest, Web3KeysService } from './web3/web3-keys.service.js';

@@ -1,7 +1,7 @@
 import { type ErrorCode, errorEntry, type JobUsage } from '#common';
 import type { RawQueries } from '#platform/prisma';
-import type { Meter } from './charge-line.js';
-import type { Pricing } from './pricing.js';
+import type { Pricing } from '#model-registry/manifest';
+import type { Meter } from './meter.js';
 import { type Closed, type ReservationClosing, LedgerRepository } from './ledger.repository.js';
 import type { MoneyMetrics } from './money.metrics.js';
 
@@ -42,8 +42,8 @@ export class SettlementStep {
     const results = await new LedgerRepository(transaction.last ?? transaction).close(
       jobs.map((job) => this.closingOf(job, pricings)),
     );
-    for (const [place, job] of jobs.entries()) {
-      const closed = results[place];
+    for (const [position, job] of jobs.entries()) {
+      const closed = results[position];
       if (closed !== undefined) this.closed.set(job, closed);
     }
   }

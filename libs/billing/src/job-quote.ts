@@ -1,5 +1,5 @@
 import { type ErrorCode, type NanoUsd, PlatformError } from '#common';
-import type { ModelPrice } from './pricing.js';
+import type { ModelPrice } from './model-price.js';
 
 /** What a reservation must know of its job. */
 export interface ReservableJob {

@@ -1,8 +1,7 @@
 import { type Currency, isUuid, type NanoUsd } from '#common';
 import type { RawQueries } from '#platform/prisma';
-import type { ChargeLine } from './charge-line.js';
+import type { ChargeLine, Pricing } from '#model-registry/manifest';
 import type { BalanceBefore, JobQuote, RefusedResult, ReservableJob } from './job-quote.js';
-import type { Pricing } from './pricing.js';
 import { verifyStatement } from './verify.sql.repository.js';
 
 export type CreditKind = 'top_up' | 'grant' | 'revoke';
@@ -121,14 +120,15 @@ interface ClosedRow {
 
 /** The ledger's functions, one statement each. What they promise stands in the migration that makes them. */
 export class LedgerRepository {
+  // SQL: each call is one function of the database, which locks, checks and posts in one statement.
   constructor(private readonly queries: RawQueries) {}
 
   /**
    * Reserves for each job what its quote says, in the order of their accounts: two groups never wait for each other. The
    * answers are in the order of the jobs.
    */
-  async reserve(wishes: readonly { job: ReservableJob; quote: JobQuote }[]): Promise<Reserved[]> {
-    const given = inAccountOrder(wishes.map(({ job, quote }) => ({ ...job, ...amountsOf(quote) })));
+  async reserve(requests: readonly { job: ReservableJob; quote: JobQuote }[]): Promise<Reserved[]> {
+    const given = inAccountOrder(requests.map(({ job, quote }) => ({ ...job, ...amountsOf(quote) })));
     const rows = await this.queries.$queryRaw<ReservedRow[]>`
       SELECT g."requestId" AS request_id, r.outcome AS result, r.grantable_nano, r.diem_before_nano, r.usd_before_nano
         FROM jsonb_to_recordset(${JSON.stringify(given)}::jsonb)
@@ -137,7 +137,7 @@ export class LedgerRepository {
         LATERAL ledger_reserve(g."requestId", g."accountId", g."apiKeyId", g."modelId", g."amountNano", g."priceId",
                                g.price) r`;
     const answers = new Map(rows.map((row) => [row.request_id, row]));
-    return wishes.map(({ job }) => reservedOf(one(answers.get(job.requestId))));
+    return requests.map(({ job }) => reservedOf(one(answers.get(job.requestId))));
   }
 
   /** Settles the holds that come with lines, and releases the others, in the order of their accounts. */

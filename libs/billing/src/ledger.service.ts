@@ -1,5 +1,6 @@
 import { type Currency, formatNanos, type NanoUsd, PlatformError } from '#common';
-import type { PrismaService } from '#platform/prisma';
+import { Injectable } from '#platform/injection';
+import { PrismaService } from '#platform/prisma';
 import { type AccountBalance, type CreditKind, type LedgerLine, LedgerRepository } from './ledger.repository.js';
 import type { OpenReservations, VerifyReport } from './ledger.repository.js';
 
@@ -14,6 +15,7 @@ export interface Credit {
 }
 
 /** What operators and other libraries do with the ledger, beside the steps that every job takes. */
+@Injectable()
 export class LedgerService {
   private readonly repository: LedgerRepository;
 

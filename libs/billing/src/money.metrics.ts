@@ -1,5 +1,6 @@
 import { type NanoUsd, nanosPerUsd } from '#common';
-import type { Metrics } from '#platform/metrics';
+import { Injectable } from '#platform/injection';
+import { Metrics } from '#platform/metrics';
 import { JobQuote } from './job-quote.js';
 import type { Closed } from './ledger.repository.js';
 
@@ -7,6 +8,7 @@ import type { Closed } from './ledger.repository.js';
  * What this process has posted, in USD, since it started: figures for graphs, added after the transaction. The truth is
  * the ledger.
  */
+@Injectable()
 export class MoneyMetrics {
   private readonly reservedUsd;
   private readonly settledUsd;

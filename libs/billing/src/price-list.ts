@@ -1,7 +1,7 @@
 import { type Clock, PlatformError, systemClock } from '#common';
 import type { PrismaService } from '#platform/prisma';
 import { PriceRepository } from './price.repository.js';
-import type { ModelPrice } from './pricing.js';
+import type { ModelPrice } from './model-price.js';
 
 const reuseMs = 5_000;
 

@@ -1,5 +1,5 @@
 import type { PrismaService } from '#platform/prisma';
-import type { ModelPrice } from './pricing.js';
+import type { ModelPrice } from './model-price.js';
 
 /** Dated prices. A trigger writes a row whenever the registry takes a manifest with another price. */
 export class PriceRepository {
@@ -7,6 +7,7 @@ export class PriceRepository {
 
   /** The price of every model now, by the database's clock. */
   async current(): Promise<ModelPrice[]> {
+    // SQL: DISTINCT ON, by the database's clock.
     return this.prisma.$queryRaw<ModelPrice[]>`
       SELECT DISTINCT ON (model_id) id, model_id AS "modelId", pricing
         FROM prices WHERE effective_at <= now()

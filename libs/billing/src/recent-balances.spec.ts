@@ -7,10 +7,12 @@ function setUp() {
   const reads: string[] = [];
   const state = { usdNano: 5n, away: false };
   const balances = new RecentBalances(
-    (accountId) => {
-      reads.push(accountId);
-      if (state.away) return Promise.reject(new Error('away'));
-      return Promise.resolve({ diemNano: 1n, bundledNano: 2n, usdNano: state.usdNano } as AccountBalance);
+    {
+      balance: (accountId) => {
+        reads.push(accountId);
+        if (state.away) return Promise.reject(new Error('away'));
+        return Promise.resolve({ diemNano: 1n, bundledNano: 2n, usdNano: state.usdNano } as AccountBalance);
+      },
     },
     { nowMs: () => nowMs, monotonicMs: () => nowMs },
   );

@@ -1,6 +1,7 @@
 import { type Clock, systemClock } from '#common';
+import { Inject, Injectable, Optional } from '#platform/injection';
 import type { BalanceBefore } from './job-quote.js';
-import type { AccountBalance } from './ledger.repository.js';
+import { LedgerService } from './ledger.service.js';
 
 /** How old a balance may be, in ms. */
 const cacheMs = 5_000;
@@ -17,12 +18,13 @@ interface Entry {
  * What accounts could spend a moment ago, for answers that reserve nothing: one read serves an account for 5 s. Never
  * base a decision about money on it.
  */
+@Injectable()
 export class RecentBalances {
   private readonly entries = new Map<string, Entry>();
 
   constructor(
-    private readonly read: (accountId: string) => Promise<AccountBalance>,
-    private readonly clock: Clock = systemClock,
+    @Inject(LedgerService) private readonly ledger: Pick<LedgerService, 'balance'>,
+    @Optional() private readonly clock: Clock = systemClock,
   ) {}
 
   /** Null when it cannot be read at the moment. */
@@ -30,7 +32,7 @@ export class RecentBalances {
     const nowMs = this.clock.monotonicMs();
     const known = this.entries.get(accountId);
     if (known !== undefined && known.untilMs > nowMs) return await known.balance;
-    const balance = this.read(accountId).then(
+    const balance = this.ledger.balance(accountId).then(
       ({ diemNano, bundledNano, usdNano }) => ({ diemNano, usdNano: usdNano + bundledNano }),
       () => null,
     );

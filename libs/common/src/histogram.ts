@@ -20,9 +20,9 @@ export class Histogram implements HistogramReading {
   }
 
   add(value: number): void {
-    let place = 0;
-    while (place < this.bounds.length && value > (this.bounds[place] ?? Infinity)) place++;
-    this.counts[place] = (this.counts[place] ?? 0) + 1;
+    let position = 0;
+    while (position < this.bounds.length && value > (this.bounds[position] ?? Infinity)) position++;
+    this.counts[position] = (this.counts[position] ?? 0) + 1;
     this.sum += value;
   }
 

@@ -75,7 +75,7 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
   let caller: Caller;
   let transport: QueueTransport;
   let consumers: JobConsumer[];
-  let processors: JobResultProcessor[];
+  let processors: { close(): Promise<void> }[];
 
   beforeAll(async () => {
     database = await createMigratedDatabase();
@@ -162,15 +162,8 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     closing: ClosingStep[] = [],
     heard: (result: JobResult) => void = () => undefined,
   ): Promise<JobResultProcessor> {
-    const results: QueueTransport['results'] = {
-      report: (each) => transport.results.report(each),
-      pending: () => transport.results.pending(),
-      process: (handler) => transport.results.process((each) => (heard(each), handler(each))),
-    };
-    const over = Object.create(transport, { results: { value: results } }) as QueueTransport;
-    const processor = new JobResultProcessor({ transport: over, closer: new JobCloser(jobs, closing), logger });
-    await processor.start();
-    processors.push(processor);
+    const processor = new JobResultProcessor({ closer: new JobCloser(jobs, closing), logger });
+    processors.push(await transport.results.process((each) => (heard(each), processor.process(each))));
     return processor;
   }
 
@@ -187,7 +180,7 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
   });
 
   const processor = (closing: ClosingStep[] = []) =>
-    new JobResultProcessor({ transport, closer: new JobCloser(jobs, closing), logger });
+    new JobResultProcessor({ closer: new JobCloser(jobs, closing), logger });
 
   const requeue = (wishes: Partial<RequeueLostOptions> = {}) =>
     new RequeueLostSweep({

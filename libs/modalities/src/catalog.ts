@@ -1,17 +1,20 @@
 import type { JobDefinition } from '#queue';
 import type { JobUsage } from '#common';
-import type { ModelManifest, ModelType, TextPricing } from '#model-registry/manifest';
-import { audioChargeLines, audioJob, type AudioPricing } from '#modalities/audio/contract';
-import { chatChargeLines, chatJob } from '#modalities/chat/contract';
-import { embeddingChargeLines, embeddingJob, type EmbeddingPricing } from '#modalities/embedding/contract';
-import { imageJob, imageChargeLines, type ImageJobPricing } from '#modalities/image/contract';
-import { speechChargeLines, speechJob, type SpeechPricing } from '#modalities/speech/contract';
 import {
-  transcriptionChargeLines,
-  transcriptionJob,
-  type TranscriptionPricing,
-} from '#modalities/transcription/contract';
-import { videoChargeLines, videoJob, type VideoPricing } from '#modalities/video/contract';
+  type BillableUnit,
+  type ChargeLine,
+  chargeLines,
+  type ModelManifest,
+  type ModelType,
+  type Pricing,
+} from '#model-registry/manifest';
+import { audioJob, audioUnits } from '#modalities/audio/contract';
+import { chatJob, chatUnits } from '#modalities/chat/contract';
+import { embeddingJob, embeddingUnits } from '#modalities/embedding/contract';
+import { imageJob, imageUnits } from '#modalities/image/contract';
+import { speechJob, speechUnits } from '#modalities/speech/contract';
+import { transcriptionJob, transcriptionUnits } from '#modalities/transcription/contract';
+import { videoJob, videoUnits } from '#modalities/video/contract';
 
 /**
  * Every kind of work the house does. A new slice is a folder and a line here; the compiler then asks both sides for
@@ -36,29 +39,24 @@ interface MeteredUsage {
   modality: string;
   modelId: string;
   usage: JobUsage;
-  pricing: object | null;
+  pricing: Pricing | null;
 }
 
-const meters = {
-  audio: ({ modelId, usage, pricing }: MeteredUsage) =>
-    audioChargeLines(modelId, usage, pricing as AudioPricing | null),
-  chat: ({ modelId, usage, pricing }: MeteredUsage) => chatChargeLines(modelId, usage, pricing as TextPricing | null),
-  embedding: ({ modelId, usage, pricing }: MeteredUsage) =>
-    embeddingChargeLines(modelId, usage, pricing as EmbeddingPricing | null),
-  image: ({ modelId, usage, pricing }: MeteredUsage) =>
-    imageChargeLines(modelId, usage, pricing as ImageJobPricing | null),
-  speech: ({ modelId, usage, pricing }: MeteredUsage) =>
-    speechChargeLines(modelId, usage, pricing as SpeechPricing | null),
-  transcription: ({ modelId, usage, pricing }: MeteredUsage) =>
-    transcriptionChargeLines(modelId, usage, pricing as TranscriptionPricing | null),
-  video: ({ modelId, usage, pricing }: MeteredUsage) =>
-    videoChargeLines(modelId, usage, pricing as VideoPricing | null),
-} satisfies Record<ModalityName, (job: MeteredUsage) => object[]>;
+/** A slice only names the units that a job used; `chargeLines` prices them. */
+const meters: Record<ModalityName, (usage: JobUsage, pricing: Pricing | null) => BillableUnit[]> = {
+  audio: audioUnits,
+  chat: chatUnits,
+  embedding: embeddingUnits,
+  image: imageUnits,
+  speech: speechUnits,
+  transcription: transcriptionUnits,
+  video: videoUnits,
+};
 
 /** The positions a job is charged for, by the meter of its slice. */
-export function meterJob(job: MeteredUsage): ReturnType<(typeof meters)[ModalityName]> {
+export function meterJob({ modality, modelId, usage, pricing }: MeteredUsage): ChargeLine[] {
   // A row of a slice that is gone can be closed, but nobody knows its prices.
-  return isModality(job.modality) ? meters[job.modality](job) : [];
+  return isModality(modality) ? chargeLines(modelId, meters[modality](usage, pricing), pricing) : [];
 }
 
 /** What a worker must have: something for each slice, and nothing else. */

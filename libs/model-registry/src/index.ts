@@ -1,9 +1,7 @@
-export * from './placement/placement.js';
-export * from './placement/placement-publisher.js';
+export type { ModelPlacement, WorkerState } from './placement/placement.js';
+export { PlacementPublisher } from './placement/placement-publisher.js';
 export { PlacementRepository } from './placement/placement.repository.js';
-export * from './placement/placement.service.js';
-export { parseModelName } from './registry/model-name.js';
-export * from './registry/deprecation.js';
-export * from './registry/model-registry.service.js';
-export * from './registry/online-models.js';
+export { PlacementService } from './placement/placement.service.js';
+export { ModelRegistryService } from './registry/model-registry.service.js';
+export { MembershipOnlineModels, noOnlineModels, OnlineModels } from './registry/online-models.js';
 export type { ResolvedModel, ResolveRequest } from './registry/resolve-model.js';

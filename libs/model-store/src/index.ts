@@ -1,13 +1,22 @@
-export * from './layout.js';
-export * from './pull/progress.js';
-export * from './pull/pull-models.js';
-export * from './source/source-settings.js';
-export * from './convert/decoder/index.js';
-export * from './convert/index.js';
-export { bytesOf, GraphBuilder, writeOnnxModel, type OnnxGraph, type WriteModelOptions } from './onnx/index.js';
-export * from './installed-models.js';
-export * from './pull/progress-reporter.js';
+export { type InstalledRecord, modelFolder, modelsFolder } from './layout.js';
+export { type ProgressReporter, silentReporter } from './pull/progress.js';
+export { pullModels, type PullOutcome } from './pull/pull-models.js';
+export type { SourceSettings } from './source/source-settings.js';
+export {
+  type DecoderOptions,
+  type DecoderShape,
+  emitConcatDecoder,
+  emitGroupQueryDecoder,
+  emitSplitDecoder,
+  type LayerPart,
+  type LinearFormat,
+  weightNames,
+  type WeightSource,
+} from './convert/decoder/index.js';
+export { convertModel } from './convert/index.js';
+export { bytesOf, GraphBuilder, type OnnxGraph, writeOnnxModel } from './onnx/index.js';
+export { type InstalledModel, listInstalledModels, readInstalledModel } from './installed-models.js';
+export { createProgressReporter, formatBytes } from './pull/progress-reporter.js';
 export { type FileLockOptions, withFileLock } from './pull/file-lock.js';
-export { parseSourceUri } from './source/source-uri.js';
-export { draftManifest, type DraftOptions } from './draft-manifest.js';
+export { draftManifest } from './draft-manifest.js';
 export { removeInstalledModel } from './pull/remove-model.js';

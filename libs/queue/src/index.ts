@@ -1,7 +1,37 @@
-export * from './backends/create-transport.js';
-export * from './jobs/delivery-checks.js';
-export * from './heartbeats/desired-placements.js';
-export * from './jobs/job-definition.js';
-export * from './jobs/job-delivery.js';
-export * from './heartbeats/heartbeat.js';
-export * from './transport.js';
+export { createTransport } from './backends/create-transport.js';
+export type {
+  DesiredPlacements,
+  Placement,
+  PlacementBus,
+  PlacementListeners,
+} from './heartbeats/desired-placements.js';
+export type {
+  ClusterMembership,
+  Heartbeat,
+  ModelWithoutReplica,
+  ServedModelState,
+  WorkerHeartbeat,
+} from './heartbeats/heartbeat.js';
+export { refusalOf } from './jobs/delivery-checks.js';
+export { type JobDefinition, type JobEnvelope, defineJob, toolTimeMs } from './jobs/job-definition.js';
+export { JobResultHandler } from './jobs/job-result-handler.js';
+export { type DeliveredJob, JobDelivery, cancelledByCaller, deadlinePassed } from './jobs/job-delivery.js';
+export {
+  type AffinityDecision,
+  type JobConsumer,
+  type JobFailedEvent,
+  type JobFinishedEvent,
+  type JobProducer,
+  type JobReport,
+  type JobResult,
+  type JobResultQueue,
+  type JobStartedEvent,
+  type PendingResults,
+  type QueueCounts,
+  QueueTransport,
+  type ReplyEvent,
+  type ReplyStream,
+  type ReplyWriter,
+  type RunningJob,
+  type StickyJobEnd,
+} from './transport.js';

@@ -51,12 +51,12 @@ if (redisAvailable) {
     it('carries a stream over a FLUSHALL', async () => {
       const transport = await open();
       await transport.replies.start();
-      const slot = transport.replies.open('stream');
+      const replyStream = transport.replies.open('stream');
       const writer = transport.replies.writer(transport.replies.address, 'stream');
       writer.send({ type: 'one' });
       const events: ReplyEvent[] = [];
       const reading = (async () => {
-        for await (const event of slot) events.push(event);
+        for await (const event of replyStream) events.push(event);
       })();
       await sleep(50);
       await admin.flushall();

@@ -23,43 +23,44 @@ export interface TransportOptions {
   /** How long a process may stand still before another one takes over its outcomes, in ms; 10 s when absent, tests shorten it. */
   resultLockMs?: number;
   /** Bytes one mailbox slot holds for a slow reader; 4 MiB when absent. */
-  slotBytes?: number;
-  /** Of producers: keep jobs with a route key for the worker that had others with the same. Nothing is kept when absent. */
+  replyBufferBytes?: number;
+  /** For producers: jobs with equal route keys go to the same worker. No job is sticky when absent. */
   affinity?: AffinityOptions;
 }
 
 export interface AffinityOptions {
-  /** How long a job is kept for its worker, in ms, 1,000 at most; then whoever is free takes it. */
+  /** How long a job waits for its preferred worker, in ms, at most 1,000; then any worker may take it. */
   stickyMs: number;
   /** Told of every job with a route key. Must not throw. */
   onDecision?: (decision: AffinityDecision) => void;
 }
 
-/** `kept` for a worker, or why not: one worker at most is there (`alone`), or none has room below its share (`full`). */
+/** `sticky`, or why not: fewer than two workers serve the model (`alone`), or none has room below its share (`full`). */
 export interface AffinityDecision {
   modality: string;
   modelId: string;
-  decision: 'kept' | 'alone' | 'full';
+  decision: 'sticky' | 'alone' | 'full';
 }
 
-export interface QueueTransport {
-  readonly kind: 'redis' | 'postgres';
-  readonly producer: JobProducer;
-  readonly replies: ReplyChannel;
-  readonly cancelBus: CancelBus;
-  readonly membership: ClusterMembership;
-  readonly progress: ProgressBus;
-  readonly placements: PlacementBus;
-  readonly results: JobResultQueue;
+/** Abstract class and not interface: it is also the injection token. */
+export abstract class QueueTransport {
+  abstract readonly kind: 'redis' | 'postgres';
+  abstract readonly producer: JobProducer;
+  abstract readonly replies: ReplyChannel;
+  abstract readonly cancelBus: CancelBus;
+  abstract readonly membership: ClusterMembership;
+  abstract readonly progress: ProgressBus;
+  abstract readonly placements: PlacementBus;
+  abstract readonly results: JobResultQueue;
   /** Operations on queues that failed since the start, or were not tried because the store is away. */
-  readonly failedCalls: number;
+  abstract readonly failedCalls: number;
   /** Starts taking jobs of one model. `handler` rejects with a `PlatformError` to fail the job. */
-  consume<Payload extends object, Result extends object>(
+  abstract consume<Payload extends object, Result extends object>(
     options: ConsumerOptions<Payload, Result>,
   ): Promise<JobConsumer>;
   /** Resolves when the store answers and takes work; rejects with its error, a `PlatformError` where it says why. For readiness. */
-  ping(): Promise<void>;
-  close(): Promise<void>;
+  abstract ping(): Promise<void>;
+  abstract close(): Promise<void>;
 }
 
 export interface JobProducer {
@@ -87,7 +88,7 @@ export interface EnqueueOptions {
 }
 
 export interface QueueCounts {
-  /** Those that are kept for a worker are among them. */
+  /** Includes sticky jobs that wait for their worker. */
   waiting: number;
   active: number;
   /** Not before the next second: those that are tried again later. */
@@ -108,13 +109,13 @@ export interface ConsumerOptions<Payload extends object, Result extends object> 
    * if that does not help, `isDeaf` says so. Absent: nobody watches.
    */
   pickupTimeoutMs?: number;
-  /** Told what becomes of each job that was kept for a worker, this one or another. Must not throw. */
+  /** Called with what became of each sticky job that this process took or was told to claim. Must not throw. */
   onSticky?: (end: StickyJobEnd) => void;
 }
 
 /**
- * `claimed` by the worker it was kept for. `given-back` by it, for want of room or because it stops. `too-late`: it was
- * gone when its worker came for it. `taken-over` by whoever was free, this worker or another, when its time was over.
+ * `claimed`: this process runs a job that prefers it. `taken-over`: it runs a job that prefers another worker. `given-back`: it
+ * released a job because it has no room or stops. `too-late`: the job was gone when it tried to claim it.
  */
 export type StickyJobEnd = 'claimed' | 'given-back' | 'too-late' | 'taken-over';
 
@@ -143,10 +144,10 @@ export interface JobReport {
 export interface JobConsumer {
   readonly modelId: string;
   /** How often its connections were opened anew because it took no job although it should have. */
-  readonly rebuilds: number;
+  readonly restarts: number;
   /** True when that did not help: only another process will. */
   readonly isStalled: boolean;
-  /** Takes no more jobs, and none that are kept for this worker, until `resume`; what runs goes on. Returns at once. */
+  /** Takes no more jobs, sticky ones included, until `resume`; running jobs continue. Returns at once. */
   pause(): void;
   /** Takes jobs again; of no effect on one that is not paused, or was closed. */
   resume(): void;

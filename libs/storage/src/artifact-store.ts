@@ -37,30 +37,33 @@ export interface OpenArtifact {
  * Every method rejects with `SERVICE_UNAVAILABLE` when the store does not answer. A missing, deleted or expired id is
  * `MEDIA_NOT_FOUND`, and so is what is no id.
  */
-export interface ArtifactStore {
+export abstract class ArtifactStore {
   /** Stores a new artifact; it exists wholly or not at all. Rejects with `STORAGE_FULL` where there is no room. */
-  put(content: ArtifactContent, options: NewArtifactOptions): Promise<ArtifactRecord>;
+  abstract put(content: ArtifactContent, options: NewArtifactOptions): Promise<ArtifactRecord>;
   /** An id to store under later, by this or another process: a download link can name it before there is a result. */
-  reserve(kind: ArtifactKind, lifetimeMs?: number): string;
+  abstract reserve(kind: ArtifactKind, lifetimeMs?: number): string;
   /** Stores under a reserved id; a second time replaces the first, as a retried job does. */
-  putReserved(id: string, content: ArtifactContent, options: PutOptions): Promise<ArtifactRecord>;
+  abstract putReserved(id: string, content: ArtifactContent, options: PutOptions): Promise<ArtifactRecord>;
   /** The record, or null when there is none (any more). */
-  find(id: string): Promise<ArtifactRecord | null>;
-  open(id: string, range?: ByteRange): Promise<OpenArtifact>;
+  abstract find(id: string): Promise<ArtifactRecord | null>;
+  abstract open(id: string, range?: ByteRange): Promise<OpenArtifact>;
   /** The whole content, its sha256 checked. Rejects with `PAYLOAD_TOO_LARGE` above `maxBytes`. */
-  read(id: string, maxBytes: number): Promise<{ record: ArtifactRecord; bytes: Buffer }>;
+  abstract read(id: string, maxBytes: number): Promise<{ record: ArtifactRecord; bytes: Buffer }>;
   /**
    * Lends the content as a file of this machine, for tools that must seek: the stored file itself or a copy that is
    * deleted afterwards. Never write to it, and do not keep the path.
    */
-  withFile<Result>(id: string, use: (path: string, record: ArtifactRecord) => Promise<Result>): Promise<Result>;
+  abstract withFile<Result>(
+    id: string,
+    use: (path: string, record: ArtifactRecord) => Promise<Result>,
+  ): Promise<Result>;
   /** The same content under a new id with a life of its own. Cheap: no bytes pass this process. */
-  copy(id: string, options: { kind: ArtifactKind; lifetimeMs?: number }): Promise<ArtifactRecord>;
+  abstract copy(id: string, options: { kind: ArtifactKind; lifetimeMs?: number }): Promise<ArtifactRecord>;
   /** True also when there was nothing to delete. */
-  delete(id: string): Promise<void>;
+  abstract delete(id: string): Promise<void>;
   /** Deletes what has expired, and what was left half-written over an hour ago. Answers how many artifacts went. */
-  sweep(): Promise<number>;
+  abstract sweep(): Promise<number>;
   /** Resolves when the store can be read and written; for readiness. */
-  ping(): Promise<void>;
-  close(): Promise<void>;
+  abstract ping(): Promise<void>;
+  abstract close(): Promise<void>;
 }

@@ -1,12 +1,5 @@
-import {
-  type EngineEvent,
-  type EngineLoader,
-  type LoadedEngine,
-  type RecognitionInput,
-  type RecognitionOutput,
-  recognitionTask,
-  type TaskEngine,
-} from '#inference/host';
+import type { EngineEvent, EngineLoader, LoadedEngine, TaskEngine } from '#inference/host';
+import { type RecognitionInput, type RecognitionOutput, recognitionTask } from '#inference/tasks';
 import type { ModelManifest } from '#model-registry/manifest';
 
 /** A loaded recogniser that answers blocks one promise each. */

@@ -2,8 +2,7 @@ import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { newRequestId, PlatformError } from '#common';
-import { errorResponse } from './error-envelope.js';
-import { securityHeaders } from './response-headers.js';
+import { errorResponse, securityHeaders } from '#gateway';
 
 interface ParserError extends Error {
   code?: string;

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { PlatformError } from '#common';
 import { noteBody, parseJsonBody } from '#platform/http';
-import { bodyLimitBytes } from './body-limits.js';
+import { bodyLimitBytes } from '#gateway';
 
 /** What can be read as UTF-8 without changing a character. */
 const readableCharsets = new Set(['utf-8', 'utf8', 'us-ascii']);

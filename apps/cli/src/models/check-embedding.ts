@@ -1,11 +1,6 @@
 import { PlatformError } from '#common';
-import {
-  type EmbeddingInput,
-  type EmbeddingOutput,
-  type EmbeddingPart,
-  embeddingTask,
-  type HostSupervisor,
-} from '#inference/host';
+import type { HostSupervisor } from '#inference/host';
+import { type EmbeddingInput, type EmbeddingOutput, type EmbeddingPart, embeddingTask } from '#inference/tasks';
 import type { InstalledModel } from '#model-store';
 import type { CliContext } from '../cli-context.js';
 import { type CheckOptions, withCheckHost } from './check-host.js';

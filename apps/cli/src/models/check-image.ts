@@ -1,14 +1,14 @@
 import { PlatformError } from '#common';
+import type { HostSupervisor } from '#inference/host';
 import type {
   GenerateInput,
-  HostSupervisor,
   InpaintInput,
   MatteInput,
   MatteOutput,
   ImageOutput,
   RgbPixels,
   UpscaleInput,
-} from '#inference/host';
+} from '#inference/tasks';
 import { encodeImage, type Pixels } from '#media';
 import type { InstalledModel } from '#model-store';
 import type { CliContext } from '../cli-context.js';

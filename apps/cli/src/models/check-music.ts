@@ -1,5 +1,6 @@
 import { PlatformError } from '#common';
-import { type ComposeInput, type ComposeOutput, composeTask, type HostSupervisor } from '#inference/host';
+import type { HostSupervisor } from '#inference/host';
+import { type ComposeInput, type ComposeOutput, composeTask } from '#inference/tasks';
 import { encodeWholeAudio, MediaTools } from '#media';
 import type { InstalledModel } from '#model-store';
 import type { CliContext } from '../cli-context.js';

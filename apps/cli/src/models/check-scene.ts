@@ -1,4 +1,4 @@
-import type { RgbPixels } from '#inference/host';
+import type { RgbPixels } from '#inference/tasks';
 
 const squarePixels = 8;
 

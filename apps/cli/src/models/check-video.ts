@@ -1,5 +1,6 @@
 import { PlatformError } from '#common';
-import type { AnimateInput, AnimateOutput, HostSupervisor, ImageOutput, TaskResult } from '#inference/host';
+import type { HostSupervisor, TaskResult } from '#inference/host';
+import type { AnimateInput, AnimateOutput, ImageOutput } from '#inference/tasks';
 import { encodeImage } from '#media';
 import type { InstalledModel } from '#model-store';
 import type { CliContext } from '../cli-context.js';

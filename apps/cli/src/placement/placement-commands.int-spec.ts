@@ -35,7 +35,7 @@ describe('sluice models placement', () => {
 
   it('shows what is wanted, what each worker holds, and why one does not hold a model', async () => {
     const reason = 'two is not loaded: it needs about 5.0 GB on cpu';
-    await new PlacementRepository(prisma).noteHoldings([
+    await new PlacementRepository(prisma).recordWorkers([
       {
         processId: 'worker-1',
         pools: ['text'],

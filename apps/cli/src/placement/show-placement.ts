@@ -1,4 +1,4 @@
-import type { ModelPlacement, WorkerHoldings } from '#model-registry';
+import type { ModelPlacement, WorkerState } from '#model-registry';
 import { formatBytes } from '#model-store';
 import type { CliContext } from '../cli-context.js';
 import { requirePlacements } from './require-placements.js';
@@ -32,13 +32,13 @@ export async function showPlacement(context: CliContext, { json }: { json?: bool
   for (const reason of reasons) context.output.line(reason);
 }
 
-function countsOf({ modelId, pool }: ModelPlacement, workers: readonly WorkerHoldings[]) {
+function countsOf({ modelId, pool }: ModelPlacement, workers: readonly WorkerState[]) {
   const there = workers.filter(({ pools }) => pools.includes(pool));
   const ready = there.filter(({ models }) => models.some((held) => held.modelId === modelId && held.state === 'ready'));
   return { workersOfPool: there.length, ready: ready.length };
 }
 
-function rowsOf({ processId, pools, budgets, models, withoutReplica }: WorkerHoldings): string[][] {
+function rowsOf({ processId, pools, budgets, models, withoutReplica }: WorkerState): string[][] {
   const name = [processId, pools.join(', ') || '–'];
   const held = models.map(({ modelId, state, memory }) => [modelId, state, bytesOf(memory), bytesOf(budgets)]);
   const absent = withoutReplica.map(({ modelId, cause }) => [modelId, cause.replace('-', ' '), '–', bytesOf(budgets)]);

@@ -1,2 +1,1 @@
-export { ApiKeysController } from './api-keys.controller.js';
-export { Web3KeysController } from './web3-keys.controller.js';
+export { AccountsApiModule } from './accounts-api.module.js';

@@ -17,10 +17,7 @@ beforeAll(async () => {
   database = await createMigratedDatabase();
   prisma = new PrismaService({ url: database.url, poolSize: 20 });
   accounts = new AccountsService(prisma);
-  keys = new ApiKeysService(prisma, {
-    usage: { usageOfKeys: () => Promise.resolve(new Map()) },
-    onChange: () => accounts.forgetKeys(),
-  });
+  keys = new ApiKeysService(prisma, { usageOfKeys: () => Promise.resolve(new Map()) }, accounts);
 });
 
 afterAll(async () => {

@@ -46,6 +46,7 @@ export class ApiKeysRepository {
 
   /** The last of the expired keys that are listed; undefined where all are. */
   private async lastListed(accountId: string): Promise<{ id: string; expiresAt: Date } | undefined> {
+    // SQL: the database's clock decides what has expired.
     const [last] = await this.prisma.$queryRaw<{ id: string; expiresAt: Date }[]>`
       SELECT id::text AS id, expires_at AS "expiresAt" FROM api_keys
        WHERE account_id = ${accountId}::uuid AND revoked_at IS NULL AND expires_at <= now()
@@ -63,11 +64,12 @@ export class ApiKeysRepository {
 
   /** Waits for others who make keys for the account: what is counted then holds until the transaction ends. */
   async lockAccount(transaction: Transaction, accountId: string): Promise<void> {
-    // Weaker than FOR UPDATE: requests of the account insert rows that refer to it meanwhile.
+    // SQL: Prisma has no row locks. Weaker than FOR UPDATE: requests of the account insert rows that refer to it meanwhile.
     await transaction.$queryRaw`SELECT 1 FROM accounts WHERE id = ${accountId}::uuid FOR NO KEY UPDATE`;
   }
 
   async count(transaction: Transaction, accountId: string, perMinute: number): Promise<KeyCounts> {
+    // SQL: both counts, by the database's clock, in one statement under the lock.
     const [counts] = await transaction.$queryRaw<[KeyCounts]>`
       SELECT GREATEST(0, ceil(60 - extract(epoch FROM clock_timestamp() - COALESCE(
                (SELECT created_at FROM api_keys WHERE account_id = ${accountId}::uuid
@@ -79,6 +81,7 @@ export class ApiKeysRepository {
 
   /** Null when the account has no such key. */
   async standing(transaction: Transaction, accountId: string, id: string): Promise<KeyStanding | null> {
+    // SQL: the database's clock decides what has expired.
     const [row] = await transaction.$queryRaw<KeyStanding[]>`
       SELECT expires_at IS NOT NULL AND expires_at <= now() AS expired,
              (SELECT count(*) FROM api_keys o WHERE o.account_id = k.account_id AND o.id <> k.id
@@ -105,9 +108,8 @@ export class ApiKeysRepository {
 
   /** False when the account has no such key. */
   async revoke(accountId: string, id: string): Promise<boolean> {
-    const count = await this.prisma.$executeRaw`
-      UPDATE api_keys SET revoked_at = now()
-       WHERE id = ${id}::uuid AND account_id = ${accountId}::uuid AND revoked_at IS NULL`;
+    const where = { id, accountId, revokedAt: null };
+    const { count } = await this.prisma.apiKey.updateMany({ where, data: { revokedAt: new Date() } });
     return count > 0;
   }
 }

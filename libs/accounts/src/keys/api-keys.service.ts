@@ -1,8 +1,10 @@
 import { isUuid, PlatformError } from '#common';
-import type { Prisma, PrismaService } from '#platform/prisma';
+import { Inject, Injectable } from '#platform/injection';
+import { type Prisma, PrismaService } from '#platform/prisma';
 import { type ApiKeyKind, type ApiKeyRecord, hashApiKey, type KeySettings, lastSixOf, newApiKey } from '../api-key.js';
+import { AccountsService } from '../accounts.service.js';
 import { ApiKeysRepository } from './api-keys.repository.js';
-import { type KeyUsage, type KeyUsageReader, unused } from './key-usage.js';
+import { type KeyUsage, KeyUsageReader, unused } from './key-usage.js';
 
 /** A key that was made; `key` is in this answer and nowhere else. */
 export interface CreatedKey {
@@ -15,22 +17,19 @@ export interface UsedKey {
   usage: KeyUsage;
 }
 
-export interface ApiKeysOptions {
-  usage: KeyUsageReader;
-  /** Called after every change, so that this process does not go by what it remembers of keys. */
-  onChange: () => void;
-}
-
 const maxPerMinute = 20;
 const maxActive = 500;
 
 /** What the owner of an account does with its keys. Keys of other accounts, and deleted ones, do not exist here. */
+@Injectable()
 export class ApiKeysService {
   private readonly repository: ApiKeysRepository;
 
   constructor(
     prisma: PrismaService,
-    private readonly options: ApiKeysOptions,
+    private readonly usage: KeyUsageReader,
+    /** Forgets cached keys after every change. */
+    @Inject(AccountsService) private readonly accounts: Pick<AccountsService, 'forgetKeys'>,
   ) {
     this.repository = new ApiKeysRepository(prisma);
   }
@@ -38,7 +37,7 @@ export class ApiKeysService {
   /** All active ones and the 500 that expired last, oldest first. */
   async list(accountId: string): Promise<UsedKey[]> {
     const records = await this.repository.list(accountId);
-    const usage = await this.options.usage.usageOfKeys(records.map(({ id }) => id));
+    const usage = await this.usage.usageOfKeys(records.map(({ id }) => id));
     return records.map((record) => ({ record, usage: usage.get(record.id) ?? unused }));
   }
 
@@ -46,7 +45,7 @@ export class ApiKeysService {
   async find(accountId: string, id: string): Promise<UsedKey> {
     const record = isUuid(id) ? await this.repository.find(accountId, id) : null;
     if (record === null) throw new PlatformError('NOT_FOUND', 'There is no API key with this id.', 'id');
-    const usage = await this.options.usage.usageOfKeys([record.id]);
+    const usage = await this.usage.usageOfKeys([record.id]);
     return { record, usage: usage.get(record.id) ?? unused };
   }
 
@@ -82,14 +81,14 @@ export class ApiKeysService {
         ? await this.repository.update(accountId, id, changes)
         : await this.extend(accountId, id, changes);
     if (record === null) throw unknownKey();
-    this.options.onChange();
+    this.accounts.forgetKeys();
     return record;
   }
 
   /** Ends a key everywhere within 5 s. Rejects with `INVALID_REQUEST` when the account has no such key. */
   async delete(accountId: string, id: string): Promise<void> {
     if (!isUuid(id) || !(await this.repository.revoke(accountId, id))) throw unknownKey();
-    this.options.onChange();
+    this.accounts.forgetKeys();
   }
 
   /** A key that had expired counts as active again afterwards, and there are 500 of those at most. */

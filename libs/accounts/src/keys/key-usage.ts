@@ -11,8 +11,8 @@ export interface KeyUsage {
 }
 
 /** Whoever keeps the money tells what keys have spent; keys it has never heard of are absent. */
-export interface KeyUsageReader {
-  usageOfKeys(keyIds: readonly string[]): Promise<Map<string, KeyUsage>>;
+export abstract class KeyUsageReader {
+  abstract usageOfKeys(keyIds: readonly string[]): Promise<Map<string, KeyUsage>>;
 }
 
 export const unused: KeyUsage = {

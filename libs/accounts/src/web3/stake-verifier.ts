@@ -1,7 +1,7 @@
 /** Who may mint keys with a wallet: those who have staked, however little. */
-export interface StakeVerifier {
+export abstract class StakeVerifier {
   /** `address` in lower case. Rejects when the answer cannot be had. */
-  hasStake(address: string): Promise<boolean>;
+  abstract hasStake(address: string): Promise<boolean>;
 }
 
 /** Addresses that count as staked by the operator's word; others are asked of `next`, and without one have no stake. */

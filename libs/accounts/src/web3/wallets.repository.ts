@@ -4,6 +4,9 @@ import type { Web3Token } from './web3-token.js';
 
 type Transaction = Prisma.TransactionClient;
 
+/** How long a spent token is kept past its expiry, in ms: replicas' clocks differ by less. */
+const keptMs = 3_600_000;
+
 /** Addresses and the accounts behind them, and the tokens that were used up. */
 export class WalletsRepository {
   constructor(private readonly prisma: PrismaService) {}
@@ -14,16 +17,14 @@ export class WalletsRepository {
 
   /** False when the token has made a key before. */
   async spend(transaction: Transaction, { id, expiresAt }: Web3Token): Promise<boolean> {
-    await transaction.$executeRaw`DELETE FROM spent_web3_tokens WHERE expires_at < now() - interval '1 hour'`;
-    const count = await transaction.$executeRaw`
-      INSERT INTO spent_web3_tokens (id, expires_at) VALUES (${id}::uuid, ${expiresAt}::timestamptz)
-      ON CONFLICT DO NOTHING`;
+    await transaction.spentWeb3Token.deleteMany({ where: { expiresAt: { lt: new Date(Date.now() - keptMs) } } });
+    const { count } = await transaction.spentWeb3Token.createMany({ data: { id, expiresAt }, skipDuplicates: true });
     return count > 0;
   }
 
   /** The account of an address (in lower case); its first key makes it. */
   async accountOf(transaction: Transaction, address: string): Promise<string> {
-    // Two first keys at once wait for each other, so that a wallet has one account.
+    // SQL: Prisma has no advisory locks. Two first keys at once wait for each other, so that a wallet has one account.
     await transaction.$queryRaw`SELECT 1 FROM pg_advisory_xact_lock(hashtextextended(${`wallet ${address}`}, 0))`;
     const wallet = await transaction.wallet.findUnique({ where: { address } });
     if (wallet) return wallet.accountId;

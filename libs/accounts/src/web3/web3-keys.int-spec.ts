@@ -48,8 +48,8 @@ beforeEach(() => {
   stakes = new StakesInMemory();
   stakes.stakers.add(address);
   const usage = { usageOfKeys: () => Promise.resolve(new Map()) };
-  const keys = new ApiKeysService(prisma, { usage, onChange: () => accounts.forgetKeys() });
-  web3Keys = new Web3KeysService({ prisma, keys, stakes, secretKey, clock });
+  const keys = new ApiKeysService(prisma, usage, accounts);
+  web3Keys = new Web3KeysService(prisma, keys, stakes, { secretKey }, clock);
 });
 
 async function signedRequest(signer = wallet): Promise<Web3KeyRequest> {

@@ -1,9 +1,11 @@
 import { type Clock, deriveKey, PlatformError, systemClock } from '#common';
-import type { PrismaService } from '#platform/prisma';
+import { DatabaseConfig } from '#platform/config';
+import { PrismaService } from '#platform/prisma';
 import type { Hex } from 'viem';
+import { Inject, Injectable, Optional } from '#platform/injection';
 import type { ApiKeyKind, KeySettings } from '../api-key.js';
-import type { ApiKeysService, CreatedKey } from '../keys/api-keys.service.js';
-import type { StakeVerifier } from './stake-verifier.js';
+import { ApiKeysService, type CreatedKey } from '../keys/api-keys.service.js';
+import { StakeVerifier } from './stake-verifier.js';
 import { WalletsRepository } from './wallets.repository.js';
 import { issueWeb3Token, readWeb3Token } from './web3-token.js';
 
@@ -16,25 +18,22 @@ export interface Web3KeyRequest {
   settings: KeySettings;
 }
 
-export interface Web3KeysOptions {
-  prisma: PrismaService;
-  keys: ApiKeysService;
-  stakes: StakeVerifier;
-  /** 64 hex digits; the same on every replica, for any of them checks the tokens of any other. */
-  secretKey: string;
-  clock?: Clock;
-}
-
 /** Keys for whoever holds a wallet with a stake: a token to sign, and a key for its signature. */
+@Injectable()
 export class Web3KeysService {
   private readonly wallets: WalletsRepository;
-  private readonly clock: Clock;
   private readonly tokenKey: Buffer;
 
-  constructor(private readonly options: Web3KeysOptions) {
-    this.clock = options.clock ?? systemClock;
-    this.wallets = new WalletsRepository(options.prisma);
-    this.tokenKey = deriveKey(options.secretKey, 'web3 tokens');
+  constructor(
+    prisma: PrismaService,
+    private readonly keys: ApiKeysService,
+    private readonly stakes: StakeVerifier,
+    /** Replicas check each other's tokens, so the key is the same on all of them. */
+    @Inject(DatabaseConfig) { secretKey }: Pick<DatabaseConfig, 'secretKey'>,
+    @Optional() private readonly clock: Clock = systemClock,
+  ) {
+    this.wallets = new WalletsRepository(prisma);
+    this.tokenKey = deriveKey(secretKey, 'web3 tokens');
   }
 
   token(): string {
@@ -60,14 +59,14 @@ export class Web3KeysService {
         throw refuse('token', 'The token has been used; get a new one.');
       }
       const accountId = await this.wallets.accountOf(transaction, wallet);
-      return this.options.keys.createIn(transaction, accountId, kind, settings);
+      return this.keys.createIn(transaction, accountId, kind, settings);
     });
   }
 
   private async requireStake(wallet: string): Promise<void> {
     let staked: boolean;
     try {
-      staked = await this.options.stakes.hasStake(wallet);
+      staked = await this.stakes.hasStake(wallet);
     } catch (cause) {
       const message = 'The stake of the address could not be verified: the chain did not answer. Try again later.';
       throw new PlatformError('INVALID_REQUEST', message, 'address', { cause });

@@ -1,1 +1,1 @@
-export { BillingController } from './billing.controller.js';
+export { BillingApiModule } from './billing-api.module.js';

@@ -1,5 +1,6 @@
 import type { NanoUsd } from '#common';
-import type { PrismaService } from '#platform/prisma';
+import { Injectable } from '#platform/injection';
+import { PrismaService } from '#platform/prisma';
 
 /** What a key has been charged; bundled credits count as USD. */
 export interface KeySpending {
@@ -12,7 +13,9 @@ export interface KeySpending {
 }
 
 /** Spending of keys, by a few rows each however much they are used. */
+@Injectable()
 export class KeyUsageRepository {
+  // SQL: the windows of many keys are summed in one statement, by the day of the ledger.
   constructor(private readonly prisma: PrismaService) {}
 
   /** By key id. Keys that nobody has are absent. */

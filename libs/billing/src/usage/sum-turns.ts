@@ -60,8 +60,8 @@ export class SumTurns {
 
   /** A sum that ends makes room for one: whoever could begin before has begun. */
   private startNext(): void {
-    const place = this.waiting.findIndex(({ accountId }) => this.isFreeFor(accountId));
-    const [next] = place < 0 ? [] : this.waiting.splice(place, 1);
+    const position = this.waiting.findIndex(({ accountId }) => this.isFreeFor(accountId));
+    const [next] = position < 0 ? [] : this.waiting.splice(position, 1);
     if (next === undefined) return;
     this.running.add(next.accountId);
     next.start();

@@ -31,6 +31,7 @@ const queryCanceled = '57014';
 
 /** Sums of an account's charges, from one scan of the days that are asked for. */
 export class UsageAnalyticsRepository {
+  // SQL: all sums come from one scan by GROUPING SETS.
   constructor(private readonly prisma: PrismaService) {}
 
   /** Rejects with `REQUEST_TIMEOUT` after `timeoutMs`. */

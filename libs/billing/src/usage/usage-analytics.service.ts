@@ -1,5 +1,6 @@
 import { type Clock, systemClock } from '#common';
-import type { PrismaService } from '#platform/prisma';
+import { Injectable, Optional } from '#platform/injection';
+import { PrismaService } from '#platform/prisma';
 import { SumTurns } from './sum-turns.js';
 import { AnalyticsBuilder, type UsageAnalytics } from './usage-analytics.js';
 import { UsageAnalyticsRepository, type UsageDays } from './usage-analytics.repository.js';
@@ -32,11 +33,19 @@ export function datesOf({ startDate, endDate }: UsageDays): string[] {
   return dates;
 }
 
+/** By how much the database gives up a sum before the driver gives up its connection, in ms. */
+const headStartMs = 2_000;
+
+function timeoutOf({ queryTimeoutMs = 10_000 }: PrismaService): number {
+  return queryTimeoutMs - headStartMs;
+}
+
 /**
  * An account's spending by day, model and key. An answer serves everybody who asks this process for the same days of
  * the same account within 10 minutes, also while it is summed up; failures are not kept. Two sums run at once, of two
  * accounts.
  */
+@Injectable()
 export class UsageAnalyticsService {
   private readonly repository: UsageAnalyticsRepository;
   private readonly clock: Clock;
@@ -44,7 +53,10 @@ export class UsageAnalyticsService {
   private readonly turns: SumTurns;
   private readonly cache = new Map<string, Cached>();
 
-  constructor(prisma: PrismaService, { clock = systemClock, timeoutMs = 8_000 }: UsageAnalyticsOptions = {}) {
+  constructor(
+    prisma: PrismaService,
+    @Optional() { clock = systemClock, timeoutMs = timeoutOf(prisma) }: UsageAnalyticsOptions = {},
+  ) {
     this.repository = new UsageAnalyticsRepository(prisma);
     this.clock = clock;
     this.timeoutMs = timeoutMs;

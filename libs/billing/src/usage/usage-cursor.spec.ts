@@ -37,9 +37,9 @@ describe('a cursor', () => {
   it('is nothing with any character changed, added or taken away', () => {
     const text = writeCursor(key, account, cursor, nowMs);
     const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
-    const place = fc.nat(text.length - 1);
+    const position = fc.nat(text.length - 1);
     fc.assert(
-      fc.property(place, fc.constantFrom(...alphabet), (at, character) => {
+      fc.property(position, fc.constantFrom(...alphabet), (at, character) => {
         const altered = text.slice(0, at) + character + text.slice(at + 1);
         expect(readCursor(key, account, altered, nowMs)).toEqual(altered === text ? cursor : null);
       }),

@@ -25,6 +25,7 @@ export interface UsageEntry {
  * charge after another, under its lock: what commits later stands behind what anybody has read.
  */
 export class UsageHistoryRepository {
+  // SQL: a page is read along the index of each currency, which Prisma cannot express.
   constructor(private readonly prisma: PrismaService) {}
 
   /** `limit` positions behind `after`. Each currency is read along its index, no further than the page. */

@@ -1,5 +1,7 @@
 import { type Clock, deriveKey, PlatformError, systemClock } from '#common';
-import type { PrismaService } from '#platform/prisma';
+import { DatabaseConfig } from '#platform/config';
+import { Inject, Injectable, Optional } from '#platform/injection';
+import { PrismaService } from '#platform/prisma';
 import { readCursor, type UsageCursor, type UsageFilter, writeCursor } from './usage-cursor.js';
 import { type UsageEntry, UsageHistoryRepository } from './usage-history.repository.js';
 
@@ -10,15 +12,16 @@ export interface UsagePage {
 }
 
 /** What an account has been charged, position by position, oldest first. */
+@Injectable()
 export class UsageHistoryService {
   private readonly repository: UsageHistoryRepository;
   private readonly cursorKey: Buffer;
 
-  /** `secretKey` is 64 hex digits; replicas with the same one continue each other's pages. */
   constructor(
     prisma: PrismaService,
-    secretKey: string,
-    private readonly clock: Clock = systemClock,
+    /** Replicas with the same key continue each other's pages. */
+    @Inject(DatabaseConfig) { secretKey }: Pick<DatabaseConfig, 'secretKey'>,
+    @Optional() private readonly clock: Clock = systemClock,
   ) {
     this.repository = new UsageHistoryRepository(prisma);
     this.cursorKey = deriveKey(secretKey, 'usage cursors');

@@ -5,7 +5,7 @@ import { type Currency, nanosPerUsd, newRequestId } from '#common';
 import { PrismaService } from '#platform/prisma';
 import { expectInvariant } from '#test/invariant';
 import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
-import type { ChargeLine } from '../charge-line.js';
+import type { ChargeLine } from '#model-registry/manifest';
 import { JobQuote } from '../job-quote.js';
 import { LedgerRepository } from '../ledger.repository.js';
 import { LedgerService } from '../ledger.service.js';
@@ -33,7 +33,7 @@ beforeAll(async () => {
   prisma = new PrismaService({ url: database.url, poolSize: 20 });
   pool = new pg.Pool({ connectionString: database.url, max: 5 });
   ledger = new LedgerService(prisma);
-  history = new UsageHistoryService(prisma, secretKey);
+  history = new UsageHistoryService(prisma, { secretKey });
 });
 
 afterAll(async () => {
@@ -209,7 +209,7 @@ describe('a cursor', () => {
     const { nextCursor } = await history.first(account, filter);
     let nowMs = Date.now() + cursorMs - 1_000;
     const clock = { nowMs: () => nowMs, monotonicMs: () => nowMs };
-    const replica = new UsageHistoryService(prisma, secretKey, clock);
+    const replica = new UsageHistoryService(prisma, { secretKey }, clock);
     const { entries } = await replica.next(account, nextCursor ?? '');
     expect(entries.map(({ currency }) => currency)).toEqual(['BUNDLED', 'BUNDLED']);
     nowMs += 60_000;
@@ -223,7 +223,9 @@ describe('a cursor', () => {
     const refusal = { code: 'INVALID_REQUEST', param: 'cursor' };
     await expect(history.next(randomUUID(), cursor)).rejects.toMatchObject(refusal);
     await expect(history.next(account, `${cursor}A`)).rejects.toMatchObject(refusal);
-    await expect(new UsageHistoryService(prisma, 'ef'.repeat(32)).next(account, cursor)).rejects.toMatchObject(refusal);
+    await expect(
+      new UsageHistoryService(prisma, { secretKey: 'ef'.repeat(32) }).next(account, cursor),
+    ).rejects.toMatchObject(refusal);
   });
 });
 

@@ -5,7 +5,7 @@ import { Automaton } from './automaton.js';
 import { utf8Of } from './code-points.js';
 import { Grammar } from './grammar.js';
 import { JsonGrammar } from './json-grammar.js';
-import type { OutputConstraint } from './output-constraint.js';
+import type { OutputConstraint } from '../contract/output-constraint.js';
 import { compilePattern } from './pattern.js';
 import { ConstraintRefusal } from './refusal.js';
 import { compileSchema, type StartedGrammar } from './schema/schema-compiler.js';

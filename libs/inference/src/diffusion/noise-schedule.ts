@@ -61,7 +61,7 @@ export class NoiseSchedule {
 export function karrasSigmas(max: number, min: number, steps: number): number[] {
   const rho = 7;
   const [from, to] = [max ** (1 / rho), min ** (1 / rho)];
-  return evenly(0, 1, steps).map((place) => (from + place * (to - from)) ** rho);
+  return evenly(0, 1, steps).map((position) => (from + position * (to - from)) ** rho);
 }
 
 /** From `first` to `last`, both included. */

@@ -43,7 +43,7 @@ describe('schedulers', () => {
         ? initial.map((value) => value * scheduler.initialNoiseScale)
         : scheduler.addNoise(image, initial, wanted.start);
     for (const [index, expected] of wanted.samples.entries()) {
-      expected.forEach((value, place) => expect(latents[place]).toBeCloseTo(value, 3));
+      expected.forEach((value, position) => expect(latents[position]).toBeCloseTo(value, 3));
       const step = wanted.start + index;
       const timestep = scheduler.timesteps[step];
       if (timestep !== undefined)

@@ -5,7 +5,7 @@ import { EmbeddingEngine, type EmbeddingEngineOptions } from './embedding.engine
 const longest = 50;
 
 /** An encoder whose vector of a text is its number of words and letters; a word is a token. */
-function setUp(wishes: Partial<EmbeddingEngineOptions> = {}) {
+function setUp(overrides: Partial<EmbeddingEngineOptions> = {}) {
   const run = new EmbeddingRun();
   const batches: number[][] = [];
   const engine = new EmbeddingEngine({
@@ -29,7 +29,7 @@ function setUp(wishes: Partial<EmbeddingEngineOptions> = {}) {
     batch: { tokens: 64, rows: 8 },
     slots: 4,
     sink: run.sink,
-    ...wishes,
+    ...overrides,
   });
   run.engine = engine;
   return { run, engine, batches };

@@ -1,8 +1,8 @@
 import { PlatformError, Histogram } from '#common';
 import { asRunFailure } from '../engines/device-failure.js';
-import type { EngineSink } from '../engines/engine.js';
-import { type EngineStats, stepBounds } from '../engines/engine-stats.js';
-import type { TaskEngine, TaskEvent, TaskRequest } from '../engines/task.js';
+import type { EngineSink } from '../contract/engine.js';
+import { type EngineStats, stepBounds } from '../contract/engine-stats.js';
+import type { TaskEngine, TaskEvent, TaskRequest } from '../contract/task.js';
 import type { EncodedSentence } from '../text/sentence-tokenizer.js';
 import { type EmbeddingInput, type EmbeddingPart, embeddingTask } from './embedding-task.js';
 import { EmbeddingRequest, type EmbeddingRow } from './embedding-request.js';
@@ -180,8 +180,8 @@ export class EmbeddingEngine implements TaskEngine {
   private drop(request: EmbeddingRequest): void {
     this.requests.delete(request.id);
     this.batcher.remove(request.id);
-    const place = this.reading.indexOf(request);
-    if (place >= 0) this.reading.splice(place, 1);
+    const position = this.reading.indexOf(request);
+    if (position >= 0) this.reading.splice(position, 1);
   }
 
   private send(id: string, event: TaskEvent): void {

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { PlatformError } from '#common';
-import type { HostLoadOptions } from '../host/host-protocol.js';
+import type { HostLoadOptions } from '../contract/engine-loader.js';
 import { readJsonIfPresent } from '../text/index.js';
 import { type Pooling, poolings } from './pooling.js';
 

@@ -1,6 +1,6 @@
-import type { TokenScore } from '../scheduler/sequence.js';
+import type { TokenScore } from '../sampling/token-score.js';
 import type { Detokenizer, StopMatcher, TextTokenizer } from '../text/index.js';
-import type { GeneratedTokenLogprob } from './text-generation.js';
+import type { GeneratedTokenLogprob } from '../contract/text-generation.js';
 
 /** New text of a choice with the tokens it stands for. */
 export interface ChoiceDelta {

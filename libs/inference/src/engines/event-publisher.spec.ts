@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { EventPublisher } from './event-publisher.js';
-import type { TextGenerationEvent } from './text-generation.js';
+import type { TextGenerationEvent } from '../contract/text-generation.js';
 
 type Message = [id: string, event: TextGenerationEvent][];
 

@@ -1,4 +1,4 @@
-import type { DeltaPiece, TextDelta, TextGenerationEvent, TextGenerationSink } from './text-generation.js';
+import type { DeltaPiece, TextDelta, TextGenerationEvent, TextGenerationSink } from '../contract/text-generation.js';
 
 /**
  * How long text of a running choice may wait for more of itself, in ms. A small model makes hundreds of tokens a second,

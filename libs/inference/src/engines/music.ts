@@ -1,4 +1,4 @@
-import type { TaskRequest } from './task.js';
+import type { TaskRequest } from '../contract/task.js';
 
 /* What a family that makes music agrees on with who asks it. A piece is one task: its end depends on its beginning. */
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { PlatformError } from '#common';
-import type { EngineEvent } from './engine.js';
+import type { EngineEvent } from '../contract/engine.js';
 import { QueuedTaskEngine, type TaskContext, type TaskHandler } from './queued-task.engine.js';
 
 /** An engine that doubles numbers, one breath before each. */
@@ -53,7 +53,7 @@ describe('the engine that runs tasks one after another', () => {
     const handOvers: (() => void)[] = [];
     const delivered = () => new Promise<void>((resolve) => handOvers.push(resolve));
     const sink = Object.assign(() => undefined, { delivered });
-    const handlers = { begin: async ({ name }: { name: string }) => ({ place: began.push(name) }) };
+    const handlers = { begin: async ({ name }: { name: string }) => ({ position: began.push(name) }) };
     const engine = new QueuedTaskEngine({ handlers, sink });
     const turn = () => new Promise((resolve) => setImmediate(resolve));
     for (const name of ['a', 'b']) engine.submit({ id: name, task: 'begin', input: { name } });

@@ -1,8 +1,8 @@
 import { PlatformError, Histogram } from '#common';
 import { asRunFailure } from './device-failure.js';
-import type { EngineSink } from './engine.js';
-import { type EngineStats, stepBounds } from './engine-stats.js';
-import type { TaskEngine, TaskRequest } from './task.js';
+import type { EngineSink } from '../contract/engine.js';
+import { type EngineStats, stepBounds } from '../contract/engine-stats.js';
+import type { TaskEngine, TaskRequest } from '../contract/task.js';
 
 /** What a handler may do while it works. */
 export interface TaskContext {
@@ -57,9 +57,9 @@ export class QueuedTaskEngine implements TaskEngine {
   }
 
   cancel(id: string): void {
-    const place = this.waiting.findIndex((request) => request.id === id);
-    if (place >= 0) {
-      this.waiting.splice(place, 1);
+    const position = this.waiting.findIndex((request) => request.id === id);
+    if (position >= 0) {
+      this.waiting.splice(position, 1);
       this.options.sink([[id, { type: 'task-finished', cancelled: true, output: null }]]);
     } else if (this.current?.id === id) this.cancelled.add(id);
   }

@@ -1,4 +1,4 @@
-import type { TaskRequest } from './task.js';
+import type { TaskRequest } from '../contract/task.js';
 
 /*
  * What a family that speaks agrees on with who asks it. A long text is cut by `splitSentences`, and each sentence is a

@@ -5,7 +5,7 @@ import type { SequenceRequest } from '../scheduler/sequence.js';
 import type { SequenceScheduler } from '../scheduler/sequence-scheduler.js';
 import { ChatTemplate, generationConfigOf, TextTokenizer, type TokenizerConfig } from '../text/index.js';
 import { SchedulerTextEngine, type TextSide } from './text-generation.engine.js';
-import type { TextGenerationEvent, TextGenerationRequest } from './text-generation.js';
+import type { TextGenerationEvent, TextGenerationRequest } from '../contract/text-generation.js';
 
 const files = byteLevelTokenizer();
 const tokenizer = TextTokenizer.fromFiles(files.tokenizerJson, files.tokenizerConfig as TokenizerConfig);
@@ -70,7 +70,7 @@ function start(contextLength = 100, text: Partial<TextSide> = {}) {
   return { engine, scheduler, messages, events: () => messages.flat().map(([, event]) => event) };
 }
 
-function request(content: string, wishes: Partial<TextGenerationRequest> = {}): TextGenerationRequest {
+function request(content: string, overrides: Partial<TextGenerationRequest> = {}): TextGenerationRequest {
   return {
     id: 'r1',
     prompt: { messages: [{ role: 'user', content }] },
@@ -79,7 +79,7 @@ function request(content: string, wishes: Partial<TextGenerationRequest> = {}): 
     stop: [],
     stopTokenIds: [],
     topLogprobs: null,
-    ...wishes,
+    ...overrides,
   };
 }
 

@@ -1,8 +1,9 @@
 import { noTokens, PlatformError } from '#common';
 import { type CompiledConstraint, ConstraintCompiler } from '../constraints/constraint-compiler.js';
 import { buildTokenTrie } from '../constraints/token-trie.js';
-import type { OutputConstraint } from '../constraints/output-constraint.js';
-import type { SequenceEnd, SequenceRequest, TokenScore } from '../scheduler/sequence.js';
+import type { OutputConstraint } from '../contract/output-constraint.js';
+import type { TokenScore } from '../sampling/token-score.js';
+import type { SequenceEnd, SequenceRequest } from '../scheduler/sequence.js';
 import type { SequenceScheduler } from '../scheduler/sequence-scheduler.js';
 import {
   type BuiltPrompt,
@@ -23,7 +24,7 @@ import type {
   TextGenerationEvent,
   TextGenerationRequest,
   TextGenerationSink,
-} from './text-generation.js';
+} from '../contract/text-generation.js';
 
 /** The text side of a model: everything between characters and token ids. */
 export interface TextSide {

@@ -1,5 +1,5 @@
-import type { EngineLoader } from '../host/loaded-engine.js';
-import { assertFamily, type FamilyName } from './family-names.js';
+import type { EngineLoader } from '../contract/engine-loader.js';
+import { assertFamily, type FamilyName } from '../contract/family-names.js';
 import { loadDecoderFamily } from './decoder/decoder.family.js';
 import { loadEsrganFamily } from './esrgan/esrgan.family.js';
 import { loadKokoroFamily } from './kokoro/kokoro.family.js';

@@ -56,10 +56,10 @@ class ForkedHost implements HostProcess {
   }
 
   onExit(listener: (reason: string) => void): void {
-    let told = false;
+    let reported = false;
     const tell = (reason: string) => {
-      if (!told) listener(reason);
-      told = true;
+      if (!reported) listener(reason);
+      reported = true;
     };
     this.child.once('error', (error) => tell(error.message));
     this.child.once('exit', (code, signal) => tell(signal === null ? `exit code ${code}` : `signal ${signal}`));

@@ -1,5 +1,5 @@
 import { PlatformError } from '#common';
-import type { EngineEvent, EngineRequest } from '../engines/engine.js';
+import type { EngineEvent, EngineRequest } from '../contract/engine.js';
 
 /** What to do with a run whose host died. */
 export type AfterDeath = 'run-again' | 'ended';

@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { PlatformError } from '#common';
 import { runSourceArguments, sourcePath } from '#test/run-source';
-import type { TextGenerationRequest } from '../engines/text-generation.js';
+import type { TextGenerationRequest } from '../contract/text-generation.js';
 import { forkHost } from './host-process.js';
-import type { HostLoadOptions } from './host-protocol.js';
+import type { HostLoadOptions } from '../contract/engine-loader.js';
 import { type HostState, HostSupervisor, type HostTimings } from './host-supervisor.js';
 import type { RunEvent, RunResult } from './text-generation-runner.js';
 

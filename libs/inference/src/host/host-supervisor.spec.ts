@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { AnyEngineStats } from '../engines/engine.js';
+import type { AnyEngineStats } from '../contract/engine.js';
 import type { HostProcess } from './host-process.js';
-import type { HostCommand, HostLoadOptions, HostMessage } from './host-protocol.js';
+import type { HostLoadOptions } from '../contract/engine-loader.js';
+import type { HostCommand, HostMessage } from './host-protocol.js';
 import { HostSupervisor } from './host-supervisor.js';
 import type { TaskResult } from './task-runner.js';
 

@@ -1,9 +1,10 @@
 import { PlatformError } from '#common';
-import type { AnyEngineStats, EngineEvent } from '../engines/engine.js';
-import type { TaskRequest } from '../engines/task.js';
-import type { TextGenerationRequest } from '../engines/text-generation.js';
+import type { AnyEngineStats, EngineEvent } from '../contract/engine.js';
+import type { TaskRequest } from '../contract/task.js';
+import type { TextGenerationRequest } from '../contract/text-generation.js';
 import type { HostLauncher, HostProcess } from './host-process.js';
-import type { HostLoadOptions, HostMessage } from './host-protocol.js';
+import type { HostLoadOptions } from '../contract/engine-loader.js';
+import type { HostMessage } from './host-protocol.js';
 import type { HostRun } from './host-run.js';
 import { TaskRun } from './task-run.js';
 import type { TaskOptions, TaskResult, TaskRunner } from './task-runner.js';

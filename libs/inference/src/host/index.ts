@@ -1,21 +1,28 @@
-export * from './host-process.js';
-export * from './host-protocol.js';
-export * from './host-supervisor.js';
-export * from './load-options.js';
+export { forkHost, type HostLauncher } from './host-process.js';
+export {
+  defaultHostTimings,
+  type HostReport,
+  type HostState,
+  type HostStateChange,
+  HostSupervisor,
+  type HostTimings,
+} from './host-supervisor.js';
+export { hostLoadOptions, type HostSettings } from './load-options.js';
 export { serveModelHost } from './model-host.js';
-export * from './task-runner.js';
-export * from './text-generation-runner.js';
-export { type EngineLoader, type LoadedEngine } from './loaded-engine.js';
-export type * from '../engines/engine.js';
-export type * from '../engines/engine-stats.js';
-export type * from '../engines/task.js';
-export type * from '../engines/text-generation.js';
-export * from '../embedding/embedding-task.js';
-export * from '../recognition/speech-recognition.js';
-export * from '../engines/music.js';
-export * from '../engines/speech.js';
-export { type Sentence, splitSentences } from '../speech/sentence-splitter.js';
-export type * from '../images/video-tasks.js';
-export type * from '../images/image-tasks.js';
-export type { RgbPixels } from '../images/pixel-grid.js';
-export { assertFamily } from '../families/family-names.js';
+export type { TaskOptions, TaskResult, TaskRunner } from './task-runner.js';
+export type { RunEvent, RunOptions, RunResult, TextGenerationRunner } from './text-generation-runner.js';
+export type { EngineLoader, HostLoadOptions, LoadedEngine } from '../contract/engine-loader.js';
+export type { AnyEngineStats, EngineEvent, EngineSink } from '../contract/engine.js';
+export type { EngineStats } from '../contract/engine-stats.js';
+export type { OutputConstraint } from '../contract/output-constraint.js';
+export type { TaskEngine, TaskEvent, TaskRequest } from '../contract/task.js';
+export type {
+  DeltaPiece,
+  GeneratedTokenLogprob,
+  TextEngineStats,
+  TextGenerationEngine,
+  TextGenerationEvent,
+  TextGenerationRequest,
+  TextGenerationSink,
+} from '../contract/text-generation.js';
+export { assertFamily } from '../contract/family-names.js';

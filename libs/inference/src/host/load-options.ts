@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import type { ModelManifest } from '#model-registry/manifest';
-import type { HostLoadOptions } from './host-protocol.js';
+import type { HostLoadOptions } from '../contract/engine-loader.js';
 
 /** More threads than this share no work of a small model worth the wait for the last of them. */
 const maxThreads = 16;

@@ -1,7 +1,8 @@
 import { expect, it } from 'vitest';
-import type { Engine } from '../engines/engine.js';
+import type { Engine } from '../contract/engine.js';
 import { QueuedTaskEngine } from '../engines/queued-task.engine.js';
-import type { HostCommand, HostLoadOptions, HostMessage } from './host-protocol.js';
+import type { HostLoadOptions } from '../contract/engine-loader.js';
+import type { HostCommand, HostMessage } from './host-protocol.js';
 import { ModelHost } from './model-host.js';
 
 /** What a host says of an engine once it is loaded; then it leaves. */

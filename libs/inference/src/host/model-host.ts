@@ -2,9 +2,9 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { PlatformError } from '#common';
 import { loadConfig, TracingConfig } from '#platform/config';
 import { noTracing, openTracing, type Tracing } from '#platform/tracing';
-import type { EngineEvent, EngineSink } from '../engines/engine.js';
-import type { HostCommand, HostLoadOptions, HostMessage } from './host-protocol.js';
-import type { EngineLoader, LoadedEngine } from './loaded-engine.js';
+import type { EngineEvent, EngineSink } from '../contract/engine.js';
+import type { HostCommand, HostMessage } from './host-protocol.js';
+import type { EngineLoader, LoadedEngine, HostLoadOptions } from '../contract/engine-loader.js';
 import { SubmitTurns } from './submit-turns.js';
 
 /** The child's end of the fork's channel, as `process` offers it. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { TaskRequest } from '../engines/task.js';
+import type { TaskRequest } from '../contract/task.js';
 import { SubmitTurns } from './submit-turns.js';
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));

@@ -1,5 +1,5 @@
-import type { EngineEvent } from '../engines/engine.js';
-import type { TaskEvent, TaskRequest } from '../engines/task.js';
+import type { EngineEvent } from '../contract/engine.js';
+import type { TaskEvent, TaskRequest } from '../contract/task.js';
 import { HostRun } from './host-run.js';
 import type { TaskOptions, TaskResult } from './task-runner.js';
 

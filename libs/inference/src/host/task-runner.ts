@@ -1,4 +1,4 @@
-import type { TaskRequest } from '../engines/task.js';
+import type { TaskRequest } from '../contract/task.js';
 
 export interface TaskOptions {
   /** Aborting ends the task between two runs of the model; it then resolves with `cancelled: true`. */

@@ -1,5 +1,5 @@
 import type { TokenUsage } from '#common';
-import type { TextGenerationEvent, TextGenerationRequest } from '../engines/text-generation.js';
+import type { TextGenerationEvent, TextGenerationRequest } from '../contract/text-generation.js';
 
 /** Events of a run on their way to the caller; how it ends is the promise's news. */
 export type RunEvent = Extract<TextGenerationEvent, { type: 'prompt-ready' | 'text-delta' | 'choice-finished' }>;

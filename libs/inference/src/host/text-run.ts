@@ -1,6 +1,6 @@
 import { noTokens, type TokenUsage } from '#common';
-import type { EngineEvent } from '../engines/engine.js';
-import type { TextGenerationEvent, TextGenerationRequest } from '../engines/text-generation.js';
+import type { EngineEvent } from '../contract/engine.js';
+import type { TextGenerationEvent, TextGenerationRequest } from '../contract/text-generation.js';
 import { HostRun } from './host-run.js';
 import type { RunEvent, RunOptions, RunResult } from './text-generation-runner.js';
 

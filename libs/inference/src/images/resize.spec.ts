@@ -19,7 +19,7 @@ describe('resizing', () => {
     // Columns first would be 4,000,000 rows of 1,000,000 floats.
     const wide = resizePlanes(tall, 1_000_000, 1);
     expect([wide.width, wide.height, wide.data.length]).toEqual([1_000_000, 1, 1_000_000]);
-    for (const place of [0, 500_000, 999_999]) expect(wide.data[place]).toBeCloseTo(7, 1);
+    for (const position of [0, 500_000, 999_999]) expect(wide.data[position]).toBeCloseTo(7, 1);
   });
 
   it('keeps planes apart', () => {

@@ -83,17 +83,18 @@ function taps(from: number, to: number): Taps {
   const count = Math.min(from, Math.ceil(reach) * 2 + 1);
   const first = new Int32Array(to);
   const weights = new Float32Array(to * count);
-  for (let place = 0; place < to; place++) {
-    const center = (place + 0.5) * scale;
+  for (let position = 0; position < to; position++) {
+    const center = (position + 0.5) * scale;
     const start = Math.max(0, Math.min(from - count, Math.floor(center - reach + 0.5)));
-    first[place] = start;
+    first[position] = start;
     let sum = 0;
     for (let tap = 0; tap < count; tap++) {
       const weight = Math.max(0, 1 - Math.abs(start + tap + 0.5 - center) / reach);
-      weights[place * count + tap] = weight;
+      weights[position * count + tap] = weight;
       sum += weight;
     }
-    for (let tap = 0; tap < count; tap++) weights[place * count + tap] = (weights[place * count + tap] as number) / sum;
+    for (let tap = 0; tap < count; tap++)
+      weights[position * count + tap] = (weights[position * count + tap] as number) / sum;
   }
   return { first, weights, count };
 }

@@ -38,7 +38,7 @@ function setUp(answers: Partial<WindowSpeech>[], maxSeconds = 30) {
       return { segments: [], language: 'en', heardUntil: null, needsOverlap: false, ...answers[windows.length - 1] };
     },
   };
-  const recognize = (recognizer: BlockRecognizer, samples: Float32Array, wishes: Partial<RecognitionInput> = {}) =>
+  const recognize = (recognizer: BlockRecognizer, samples: Float32Array, overrides: Partial<RecognitionInput> = {}) =>
     recognizer.recognize(
       {
         samples,
@@ -48,7 +48,7 @@ function setUp(answers: Partial<WindowSpeech>[], maxSeconds = 30) {
         temperature: null,
         timestamps: 'word',
         memory: null,
-        ...wishes,
+        ...overrides,
       },
       context,
     );

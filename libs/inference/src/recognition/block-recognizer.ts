@@ -84,8 +84,8 @@ export class BlockRecognizer {
   /** Runs every graph once. */
   async warmUp(samples: Float32Array, context: TaskContext): Promise<void> {
     await this.speechOf(samples, context);
-    const wishes = { prompt: null, temperature: null, timestamps: 'none', languages: [], isCut: false } as const;
-    await this.model.recognize({ samples, ...wishes }, context);
+    const defaults = { prompt: null, temperature: null, timestamps: 'none', languages: [], isCut: false } as const;
+    await this.model.recognize({ samples, ...defaults }, context);
   }
 
   private async speechOf(samples: Float32Array, context: TaskContext): Promise<SpeechSpan[]> {

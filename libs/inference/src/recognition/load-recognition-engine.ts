@@ -1,9 +1,8 @@
 import { join } from 'node:path';
 import { PlatformError } from '#common';
-import type { EngineSink } from '../engines/engine.js';
+import type { EngineSink } from '../contract/engine.js';
 import { QueuedTaskEngine } from '../engines/queued-task.engine.js';
-import type { HostLoadOptions } from '../host/host-protocol.js';
-import type { LoadedEngine } from '../host/loaded-engine.js';
+import type { LoadedEngine, HostLoadOptions } from '../contract/engine-loader.js';
 import type { GraphSession } from '../runtime/graph-session.js';
 import { OrtSession } from '../runtime/ort-session.js';
 import { BlockRecognizer, type WindowRecognizer } from './block-recognizer.js';

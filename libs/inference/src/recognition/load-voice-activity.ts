@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { HostLoadOptions } from '../host/host-protocol.js';
+import type { HostLoadOptions } from '../contract/engine-loader.js';
 import { OrtSession } from '../runtime/ort-session.js';
 import { VoiceActivity } from './voice-activity.js';
 

@@ -1,5 +1,5 @@
 import type { TaskContext, TaskHandler } from '../engines/queued-task.engine.js';
-import type { WarmUp } from '../host/loaded-engine.js';
+import type { WarmUp } from '../contract/engine-loader.js';
 import type { BlockRecognizer } from './block-recognizer.js';
 import { type RecognitionInput, recognitionSampleRate, recognitionTask } from './speech-recognition.js';
 

@@ -24,13 +24,13 @@ export function keepBest(logits: Float32Array, into: Candidates, size = bestFewS
   for (let id = 0; id < logits.length; id++) {
     const value = logits[id] as number;
     if (!(value > threshold)) continue;
-    let place = count < limit ? count++ : limit - 1;
-    for (; place > 0 && (values[place - 1] as number) < value; place--) {
-      values[place] = values[place - 1] as number;
-      ids[place] = ids[place - 1] as number;
+    let position = count < limit ? count++ : limit - 1;
+    for (; position > 0 && (values[position - 1] as number) < value; position--) {
+      values[position] = values[position - 1] as number;
+      ids[position] = ids[position - 1] as number;
     }
-    values[place] = value;
-    ids[place] = id;
+    values[position] = value;
+    ids[position] = id;
     if (count === limit) threshold = values[limit - 1] as number;
   }
   into.count = count;

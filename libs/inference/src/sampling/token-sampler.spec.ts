@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { SamplingOptions } from '../engines/text-generation.js';
+import type { SamplingOptions } from '../contract/text-generation.js';
 import type { LogitsBatch } from './logits-batch.js';
 import { undecided } from './narrow-draw.js';
 import { Random } from './random.js';

@@ -1,5 +1,5 @@
 import { PlatformError } from '#common';
-import type { SamplingOptions } from '../engines/text-generation.js';
+import type { SamplingOptions } from '../contract/text-generation.js';
 import { argmax, bestFewSize, type Candidates, keepBest, newCandidates, takeBest } from './best-few.js';
 import { dynamicTemperature } from './dynamic-temperature.js';
 import type { LogitsBatch } from './logits-batch.js';
@@ -103,9 +103,9 @@ export class TokenSampler {
     const unit = (this.pendingUnit ??= this.random.nextUnit());
     const rest = this.restOutside(best, batch, row);
     if (!rest) return undecided;
-    const place = drawFromBest(best, rest, this.settings, unit);
-    this.missRate += smoothing * (this.missOf(best, rest.high, place) - this.missRate);
-    return this.settle(place === undecided ? undecided : (best.ids[place] ?? undecided));
+    const position = drawFromBest(best, rest, this.settings, unit);
+    this.missRate += smoothing * (this.missOf(best, rest.high, position) - this.missRate);
+    return this.settle(position === undecided ? undecided : (best.ids[position] ?? undecided));
   }
 
   /** The best few decide where the weight of all others, which may or may not be allowed, makes no difference. */
@@ -163,8 +163,8 @@ export class TokenSampler {
   }
 
   /** What this row says about the chance of a miss: the weight outside, or the miss itself where a border decides. */
-  private missOf(best: Candidates, restHigh: number, place: number): number {
-    if (this.settings.topP < 1 || this.settings.minP > 0) return place === undecided ? 1 : 0;
+  private missOf(best: Candidates, restHigh: number, position: number): number {
+    if (this.settings.topP < 1 || this.settings.minP > 0) return position === undecided ? 1 : 0;
     return restHigh / (restHigh + candidateMass(best, this.settings.temperature));
   }
 
@@ -199,8 +199,8 @@ export class TokenSampler {
     // Fewer candidates than asked for are all that there are.
     const hasOthers = best.count === bestFewSize && best.count < logits.length;
     const outside = needsMass && hasOthers ? Math.max(0, mass - candidateMass(best, temperature)) : 0;
-    const place = drawFromBest(best, { low: outside, high: outside }, settings, unit);
-    if (place !== undecided) return best.ids[place] ?? 0;
+    const position = drawFromBest(best, { low: outside, high: outside }, settings, unit);
+    if (position !== undecided) return best.ids[position] ?? 0;
     return drawFromAll(logits, best, mass, settings, unit);
   }
 

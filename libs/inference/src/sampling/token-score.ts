@@ -1,8 +1,14 @@
-import type { TokenScore } from '../scheduler/sequence.js';
 import { keepBest, newCandidates } from './best-few.js';
 import type { LogitsBatch } from './logits-batch.js';
 import { totalMass } from './rest-mass.js';
 import { type AllowedTokens, maskedLogits } from './token-constraint.js';
+
+/** Log-probabilities of one sampled token: natural log, under the distribution before temperature and penalties. */
+export interface TokenScore {
+  logprob: number;
+  /** Best first; as many as asked for. */
+  top: { id: number; logprob: number }[];
+}
 
 const scratch = newCandidates();
 
@@ -52,11 +58,14 @@ function bestOf(
   if (batch.topIds && batch.topValues && alternatives <= batch.topSize) {
     const { topValues, topSize } = batch;
     const ids = batch.topIds.subarray(row * topSize, (row + 1) * topSize);
-    return Array.from(ids, (id, place) => ({ id, value: topValues[row * topSize + place] ?? -Infinity }));
+    return Array.from(ids, (id, position) => ({ id, value: topValues[row * topSize + position] ?? -Infinity }));
   }
   if (!logits || alternatives === 0) return [];
   const kept = keepBest(logits, scratch, alternatives);
-  return Array.from(kept.ids.subarray(0, kept.count), (id, place) => ({ id, value: kept.values[place] ?? -Infinity }));
+  return Array.from(kept.ids.subarray(0, kept.count), (id, position) => ({
+    id,
+    value: kept.values[position] ?? -Infinity,
+  }));
 }
 
 function logSumExp(logits: Float32Array | null): number {

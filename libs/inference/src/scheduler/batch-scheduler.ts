@@ -1,9 +1,9 @@
 import { PlatformError, Histogram } from '#common';
-import { stepBounds } from '../engines/engine-stats.js';
-import type { TextEngineStats } from '../engines/text-generation.js';
+import { stepBounds } from '../contract/engine-stats.js';
+import type { TextEngineStats } from '../contract/text-generation.js';
 import type { LogitsBatch } from '../sampling/logits-batch.js';
 import { undecided } from '../sampling/narrow-draw.js';
-import { scoreAllowedToken, scoreToken } from '../sampling/token-score.js';
+import { scoreAllowedToken, scoreToken, type TokenScore } from '../sampling/token-score.js';
 import type { CacheRow, Decoder, LogitsWanted } from './decoder.js';
 import { defaultChunkTokens } from './open-decoder.js';
 import { PrefillPlanner, waitsForOlder } from './prefill-planner.js';
@@ -17,7 +17,7 @@ import {
 } from './prefix-store.js';
 import { RunningSequence } from './running-sequence.js';
 import type { SchedulerOptions, SequenceScheduler } from './sequence-scheduler.js';
-import type { SequenceEnd, SequenceRequest, TokenScore } from './sequence.js';
+import type { SequenceEnd, SequenceRequest } from './sequence.js';
 
 /** A step fetches all logits when it is this likely that some row needs them: a repeated run costs a whole step. */
 const fullFetchChance = 0.1;

@@ -136,8 +136,8 @@ export function greedyAlone(prompt: readonly number[], count: number, vocabulary
 }
 
 /** Every cache, head and dimension holds the token plus its own mark, so that a mix-up shows. */
-function mark(cache: number, head: number, place: number): number {
-  return cache * 1000 + head * 10_000 + place * 100_000;
+function mark(cache: number, head: number, index: number): number {
+  return cache * 1000 + head * 10_000 + index * 100_000;
 }
 
 function fillNew(
@@ -150,8 +150,8 @@ function fillNew(
       tokens.forEach((token, step) => {
         const start = (((cache * batch + row) * heads + head) * steps + step) * dimension;
         const isPoisoned = tokens.slice(0, step + 1).some((earlier) => earlier === poison);
-        for (let place = 0; place < dimension; place++) {
-          target[start + place] = isPoisoned ? NaN : token + mark(cache, head, place);
+        for (let index = 0; index < dimension; index++) {
+          target[start + index] = isPoisoned ? NaN : token + mark(cache, head, index);
         }
       });
     }
@@ -168,9 +168,9 @@ function readPast(feeds: Record<string, GraphTensor>, row: number, capacity: num
       const part = data.subarray(start, start + capacity * dimension);
       if (part.some(Number.isNaN)) context.fill(NaN);
       for (let position = 0; position < length; position++) {
-        for (let place = 0; place < dimension; place++) {
-          const token = (part[position * dimension + place] ?? NaN) - mark(cache, head, place);
-          if (cache + head + place === 0) context[position] = token;
+        for (let index = 0; index < dimension; index++) {
+          const token = (part[position * dimension + index] ?? NaN) - mark(cache, head, index);
+          if (cache + head + index === 0) context[position] = token;
           else if (!Object.is(context[position], token))
             throw new Error(`Position ${position} of ${name} is mixed up.`);
         }

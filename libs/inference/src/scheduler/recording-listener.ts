@@ -1,4 +1,5 @@
-import type { SequenceEnd, SequenceListener, SequenceRequest, TokenScore } from './sequence.js';
+import type { TokenScore } from '../sampling/token-score.js';
+import type { SequenceEnd, SequenceListener, SequenceRequest } from './sequence.js';
 
 /** Writes down what a scheduler tells about one sequence, for tests. */
 export class RecordingListener implements SequenceListener {

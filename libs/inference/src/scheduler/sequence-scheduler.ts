@@ -1,4 +1,4 @@
-import type { TextEngineStats } from '../engines/text-generation.js';
+import type { TextEngineStats } from '../contract/text-generation.js';
 import type { Decoder } from './decoder.js';
 import type { SequenceRequest } from './sequence.js';
 

@@ -1,15 +1,6 @@
-import type { SamplingOptions } from '../engines/text-generation.js';
+import type { SamplingOptions } from '../contract/text-generation.js';
 import type { TokenConstraint } from '../sampling/token-constraint.js';
-
-/**
- * Log-probabilities of one sampled token: natural log, under the distribution before temperature and penalties. Where a
- * constraint holds, under that of the allowed tokens.
- */
-export interface TokenScore {
-  logprob: number;
-  /** Best first; as many as asked for. */
-  top: { id: number; logprob: number }[];
-}
+import type { TokenScore } from '../sampling/token-score.js';
 
 /** Why a sequence ended. `stopped` is the listener's own wish (a stop string matched). */
 export type SequenceEnd = 'eos' | 'stop-token' | 'length' | 'stopped' | 'cancelled';

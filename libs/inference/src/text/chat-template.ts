@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { PlatformError } from '#common';
 import { Environment, Interpreter, Template } from '@huggingface/jinja';
-import type { ChatTemplateMessage } from '../engines/text-generation.js';
+import type { ChatTemplateMessage } from '../contract/text-generation.js';
 import { formatDate } from './format-date.js';
 import { readJsonIfPresent, readTextIfPresent, type SpecialTokens, type TokenizerConfig } from './text-tokenizer.js';
 

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { SamplingOptions } from '../engines/text-generation.js';
+import type { SamplingOptions } from '../contract/text-generation.js';
 import { readJsonIfPresent, type TextTokenizer } from './text-tokenizer.js';
 
 /** What the authors of a model recommend, from `generation_config.json` and `config.json`. */
@@ -55,8 +55,8 @@ export function generationConfigOf(
 }
 
 /** The request's wishes over the model's defaults; an absent or undefined member takes the default. */
-export function mergeSampling(defaults: SamplingOptions, wishes: SamplingOptions): SamplingOptions {
-  const given = Object.entries(wishes).filter(([, value]) => value !== undefined && value !== null);
+export function mergeSampling(defaults: SamplingOptions, requested: SamplingOptions): SamplingOptions {
+  const given = Object.entries(requested).filter(([, value]) => value !== undefined && value !== null);
   return { ...defaults, ...Object.fromEntries(given) };
 }
 

@@ -1,4 +1,4 @@
-import type { ChatTemplateMessage, TextGenerationRequest } from '../engines/text-generation.js';
+import type { ChatTemplateMessage, TextGenerationRequest } from '../contract/text-generation.js';
 import type { ChatTemplate } from './chat-template.js';
 
 /** The text a request puts before the model, and how its continuation reads. */

@@ -123,7 +123,7 @@ describe('jobs that were not taken', () => {
 
   it('have their rows closed, all of them, while the queue is away', async () => {
     queueOutages = Infinity;
-    const many = Array.from({ length: 200 }, (_, place) => `r${place}`);
+    const many = Array.from({ length: 200 }, (_, position) => `r${position}`);
     rows = new Map(many.map((requestId) => [requestId, 1]));
     let openAtPause = -1;
     onPause = () => void (openAtPause = openAtPause === -1 ? rows.size : openAtPause);

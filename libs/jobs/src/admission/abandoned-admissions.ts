@@ -1,7 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { type Clock, systemClock } from '#common';
+import type { Clock } from '#common';
 import type { Logger } from '#platform/logging';
 import type { QueueTransport } from '#queue';
+import { type AttemptResult, BackgroundRetries, type RetryTask } from '../lifecycle/background-retries.js';
 import type { JobCloser } from '../lifecycle/job-closer.js';
 import type { JobsRepository } from '../lifecycle/jobs.repository.js';
 
@@ -37,10 +37,7 @@ const recheckAfterMs = [5_000, 10_000, 15_000, 30_000];
 const atOnce = 64;
 const maxWaiting = 20_000;
 
-const idle = (milliseconds: number) => sleep(milliseconds, undefined, { ref: false });
-
-interface Waiting extends AbandonedAdmission {
-  untilMs: number;
+interface Waiting extends AbandonedAdmission, RetryTask {
   looks: number;
   /** Its row is closed: no sweep brings the job back any more. */
   isClosed: boolean;
@@ -56,64 +53,42 @@ interface Waiting extends AbandonedAdmission {
  * memory of them is gone, and workers then refuse what has no reader.
  */
 export class AbandonedAdmissions {
-  private readonly clock: Clock;
-  private readonly waiting = new Map<string, Waiting>();
-  private isRunning = false;
+  private readonly retries: BackgroundRetries<Waiting>;
 
   constructor(private readonly options: AbandonedAdmissionsOptions) {
-    this.clock = options.clock ?? systemClock;
+    const { clock, pause } = options;
+    this.retries = new BackgroundRetries({
+      attempt: async (job) => (await this.attempt(job)).result,
+      giveUp: (job) => this.giveUp(job),
+      pauseMs: (failures) => Math.min(firstPauseMs * 2 ** (failures - 1), longestPauseMs),
+      next: chooseNext,
+      maxTasks: maxWaiting,
+      clock,
+      pause,
+    });
   }
 
   /** Closes the row and stops the job, now if possible, else later; never rejects. */
   async close(job: AbandonedAdmission): Promise<void> {
+    const waiting = this.waitingOf(job, 0);
+    const { result, error } = await this.attempt(waiting);
+    if (result === 'done') return;
     const { requestId } = job;
-    const [closing, telling] = await Promise.allSettled([this.closeRow(requestId), this.stop(job)]);
-    const failed = [closing, telling].find((result) => result.status === 'rejected');
-    if (failed === undefined) return;
-    const error = failed.reason as unknown;
     this.options.logger.warn({ requestId, error }, 'a job that nobody wants could not be ended yet');
-    const [isClosed, isPublished] = [closing.status === 'fulfilled', telling.status === 'fulfilled'];
-    this.keep({ ...job, looks: 0, untilMs: this.untilMs(job), isClosed, isPublished });
+    this.retries.add(waiting);
   }
 
   /** For a database that is away: returns at once. */
   closeLater(job: AbandonedAdmission, looks = 0): void {
-    this.keep({ ...job, looks, untilMs: this.untilMs(job), isClosed: false, isPublished: false });
+    this.retries.add(this.waitingOf(job, looks));
   }
 
-  private untilMs({ deadlineMs }: AbandonedAdmission): number {
-    return this.clock.monotonicMs() + deadlineMs;
+  private waitingOf(job: AbandonedAdmission, looks: number): Waiting {
+    const untilMs = this.retries.clock.monotonicMs() + job.deadlineMs;
+    return { ...job, looks, untilMs, isClosed: false, isPublished: false };
   }
 
-  private keep(job: Waiting): void {
-    if (this.waiting.size >= maxWaiting) return this.giveUp(job);
-    this.waiting.set(job.requestId, job);
-    if (!this.isRunning) void this.run();
-  }
-
-  private async run(): Promise<void> {
-    const { pause = idle } = this.options;
-    this.isRunning = true;
-    for (let pauseMs = firstPauseMs; this.waiting.size > 0;) {
-      const results = await Promise.all(this.next().map((job) => this.tryAgain(job)));
-      if (results.every(Boolean)) pauseMs = firstPauseMs;
-      else {
-        await pause(pauseMs);
-        pauseMs = Math.min(pauseMs * 2, longestPauseMs);
-      }
-    }
-    this.isRunning = false;
-  }
-
-  /** Rows first: a queue that is away must not keep them open. */
-  private next(): Waiting[] {
-    const all = [...this.waiting.values()];
-    const open = all.filter(({ isClosed }) => !isClosed);
-    return (open.length > 0 ? open : all).slice(0, atOnce);
-  }
-
-  /** False when nothing has come of it. */
-  private async tryAgain(job: Waiting): Promise<boolean> {
+  private async attempt(job: Waiting): Promise<{ result: AttemptResult; error?: unknown }> {
     const { requestId, isClosed: wasClosed, isPublished: wasPublished } = job;
     // Of one that may never be written, nothing is in the queue either.
     const mayBeQueued = wasClosed || job.isDoubtful !== true;
@@ -124,19 +99,18 @@ export class AbandonedAdmissions {
     job.isClosed = closing.status === 'fulfilled';
     // What was told before the row was closed counts no more: a sweep may have brought the job back in between.
     job.isPublished = telling.status === 'fulfilled' && (wasPublished ? wasClosed || !job.isClosed : mayBeQueued);
-    this.waiting.delete(requestId);
-    if (closing.status === 'fulfilled' && !closing.value && job.isDoubtful === true) this.recheck(job);
-    else if (job.isClosed && job.isPublished) return true;
-    else if (this.clock.monotonicMs() >= job.untilMs) this.giveUp(job);
-    // Behind the others, whose turn it is.
-    else this.waiting.set(requestId, job);
-    return job.isClosed && !wasClosed;
+    if (closing.status === 'fulfilled' && !closing.value && job.isDoubtful === true) {
+      this.recheck(job);
+      return { result: 'done' };
+    }
+    if (job.isClosed && job.isPublished) return { result: 'done' };
+    const error: unknown = [closing, telling].find((settled) => settled.status === 'rejected')?.reason;
+    return { result: job.isClosed && !wasClosed ? 'progressed' : 'failed', error };
   }
 
   private recheck({ looks, ...job }: Waiting): void {
-    const { pause = idle } = this.options;
     const pauseMs = recheckAfterMs[looks];
-    if (pauseMs !== undefined) void pause(pauseMs).then(() => this.closeLater(job, looks + 1));
+    if (pauseMs !== undefined) void this.retries.pause(pauseMs).then(() => this.closeLater(job, looks + 1));
   }
 
   private giveUp({ requestId, isClosed }: Waiting): void {
@@ -166,6 +140,12 @@ export class AbandonedAdmissions {
     }
     return row !== null;
   }
+}
+
+/** Rows first: a queue that is away must not keep them open. */
+function chooseNext(all: Waiting[]): Waiting[] {
+  const open = all.filter(({ isClosed }) => !isClosed);
+  return (open.length > 0 ? open : all).slice(0, atOnce);
 }
 
 function isOpen(state: string): boolean {

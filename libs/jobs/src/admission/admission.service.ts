@@ -115,14 +115,14 @@ export class AdmissionService {
   }
 
   private async admitNow(request: OpenRequest): Promise<AdmittedJob> {
-    const place = await this.inTime(request, this.takePlace(request), ({ settle }) => settle());
+    const position = await this.inTime(request, this.takePosition(request), ({ settle }) => settle());
     try {
       const job = await this.insertHolding(request);
       this.options.onWritten?.(job, request.quote);
       await this.enqueueOrAbandon(request, job);
       return job;
     } finally {
-      place.settle();
+      position.settle();
     }
   }
 
@@ -138,7 +138,7 @@ export class AdmissionService {
     this.options.onDecision?.({ modality: definition.modality, modelId, reason });
   }
 
-  private async takePlace({ definition, modelId }: OpenRequest): Promise<QueuePosition> {
+  private async takePosition({ definition, modelId }: OpenRequest): Promise<QueuePosition> {
     try {
       this.options.transport.producer.requireRoom();
       return await this.limit.take(definition.modality, modelId);
@@ -241,8 +241,8 @@ export class AdmissionService {
       for (const step of steps) {
         const admissions = left().map(({ admission }) => admission);
         const decisions = admissions.length === 0 ? [] : await step.admit(transaction, admissions);
-        for (const [place, refusal] of decisions.entries()) {
-          const admission = admissions[place];
+        for (const [position, refusal] of decisions.entries()) {
+          const admission = admissions[position];
           if (refusal !== null && admission !== undefined) refusals.set(admission.job.requestId, refusal);
         }
       }

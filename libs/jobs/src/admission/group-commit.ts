@@ -90,8 +90,8 @@ export class GroupCommit<Item, Result> {
     if (results === null) {
       return void (await Promise.all(this.stillWanted(group).map((entry) => this.workOn([entry]))));
     }
-    group.forEach(({ resolve, reject }, place) => {
-      const result = results[place];
+    group.forEach(({ resolve, reject }, position) => {
+      const result = results[position];
       if (result instanceof Error || result === undefined) reject(result);
       else resolve(result);
     });

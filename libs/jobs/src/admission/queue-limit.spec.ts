@@ -16,9 +16,9 @@ class FakeQueue {
     return { waiting, active: 7, delayed: 0, prioritized: 0 };
   }
 
-  enqueue(place: QueuePosition): void {
+  enqueue(position: QueuePosition): void {
     this.waiting += 1;
-    place.settle();
+    position.settle();
   }
 }
 
@@ -34,8 +34,8 @@ function takeMany(limit: QueueLimit, count: number): Promise<(QueuePosition | nu
   return Promise.all(Array.from({ length: count }, take));
 }
 
-function admitted(places: (QueuePosition | null)[]): QueuePosition[] {
-  return places.filter((place) => place !== null);
+function admitted(positions: (QueuePosition | null)[]): QueuePosition[] {
+  return positions.filter((position) => position !== null);
 }
 
 describe('QueueLimit', () => {
@@ -70,7 +70,7 @@ describe('QueueLimit', () => {
     const { queue, time, limit } = setUp(10);
     queue.enqueue(await limit.take('echo', 'm'));
     queue.waiting += 4;
-    for (const place of admitted(await takeMany(limit, 80))) queue.enqueue(place);
+    for (const position of admitted(await takeMany(limit, 80))) queue.enqueue(position);
     expect(queue.waiting).toBeLessThanOrEqual(14);
     time.nowMs = 100;
     expect(admitted(await takeMany(limit, 80))).toHaveLength(0);
@@ -104,7 +104,7 @@ describe('QueueLimit', () => {
           if (each.kind === 'burst') onTheWay.push(...admitted(await takeMany(limit, each.count)));
           else if (each.kind === 'later') time.nowMs += 60;
           else if (each.kind === 'work') queue.waiting = Math.max(0, queue.waiting - 1);
-          else for (const place of onTheWay.splice(0, 2)) queue.enqueue(place);
+          else for (const position of onTheWay.splice(0, 2)) queue.enqueue(position);
           expect(queue.waiting + onTheWay.length).toBeLessThanOrEqual(max);
         }
       }),

@@ -19,19 +19,19 @@ export class SecretBox {
   }
 
   /** `place` names the row; it is not in the result. */
-  seal(place: string, bytes: string | Uint8Array): Uint8Array<ArrayBuffer> {
+  seal(context: string, bytes: string | Uint8Array): Uint8Array<ArrayBuffer> {
     const nonce = randomBytes(nonceBytes);
-    const cipher = createCipheriv('aes-256-gcm', this.key, nonce).setAAD(Buffer.from(place));
+    const cipher = createCipheriv('aes-256-gcm', this.key, nonce).setAAD(Buffer.from(context));
     const sealed = Buffer.concat([cipher.update(bytes), cipher.final()]);
     return new Uint8Array(Buffer.concat([Buffer.from([version]), nonce, cipher.getAuthTag(), sealed]));
   }
 
   /** Throws when the key is another one, or the bytes belong to another place. */
-  open(place: string, bytes: Uint8Array): Buffer {
+  open(context: string, bytes: Uint8Array): Buffer {
     if (bytes[0] !== version) throw new Error('The bytes were sealed by a newer version.');
     const nonce = bytes.subarray(1, 1 + nonceBytes);
     const tag = bytes.subarray(1 + nonceBytes, 1 + nonceBytes + tagBytes);
-    const decipher = createDecipheriv('aes-256-gcm', this.key, nonce).setAAD(Buffer.from(place)).setAuthTag(tag);
+    const decipher = createDecipheriv('aes-256-gcm', this.key, nonce).setAAD(Buffer.from(context)).setAuthTag(tag);
     return Buffer.concat([decipher.update(bytes.subarray(1 + nonceBytes + tagBytes)), decipher.final()]);
   }
 }

@@ -1,4 +1,5 @@
-import type { PrismaService, RawQueries } from '#platform/prisma';
+import { Injectable } from '#platform/injection';
+import { PrismaService, type RawQueries } from '#platform/prisma';
 import type { JobState, JobTransaction } from '../lifecycle/job-states.js';
 
 /** What the row of a key says of its request; the migration tells the states. */
@@ -42,7 +43,9 @@ interface KeyRow {
 const lifetime = '24 hours';
 
 /** Rows of idempotency keys. Whoever writes names the request it writes for: another one may have taken the key. */
+@Injectable()
 export class IdempotencyRepository {
+  // SQL: a key is claimed, held and taken over by single statements that compare with the database's clock.
   constructor(private readonly prisma: PrismaService) {}
 
   /** True when nobody had the key; of any number at once, one. Never waits for the one that has it. */

@@ -1,7 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { type Clock, systemClock } from '#common';
+import type { Clock } from '#common';
 import type { Logger } from '#platform/logging';
 import type { JobResult, QueueTransport } from '#queue';
+import { type AttemptResult, BackgroundRetries, type RetryTask } from './background-retries.js';
 
 export interface CancelledJobReporterOptions {
   transport: Pick<QueueTransport, 'results' | 'cancelBus'>;
@@ -21,7 +21,10 @@ const longestPauseMs = 2_000;
 /** Told behind their back at once; more are left to the sweep. */
 const maxUnpublished = 5_000;
 
-const idle = (milliseconds: number) => sleep(milliseconds, undefined, { ref: false });
+interface UnreportedResult extends RetryTask {
+  result: JobResult;
+  tries: number;
+}
 
 /**
  * Tells the outcomes of jobs that were taken out of the queue. Untold, a sweep would bring such a job back, and the caller
@@ -30,49 +33,45 @@ const idle = (milliseconds: number) => sleep(milliseconds, undefined, { ref: fal
  * has passed, behind which no sweep brings it back.
  */
 export class CancelledJobReporter {
-  private readonly clock: Clock;
-  private untold = 0;
+  private readonly retries: BackgroundRetries<UnreportedResult>;
 
   constructor(private readonly options: CancelledJobReporterOptions) {
-    this.clock = options.clock ?? systemClock;
+    const { logger, clock, pause } = options;
+    this.retries = new BackgroundRetries({
+      // All of them in each round: no pause may be so long that a sweep looks twice in it.
+      attempt: (task) => this.attempt(task),
+      giveUp: ({ requestId }) => logger.error({ requestId }, 'a job that was taken back is left to the sweep'),
+      pauseMs: () => longestPauseMs,
+      maxTasks: maxUnpublished,
+      clock,
+      pause,
+    });
   }
 
   /** Resolves when it is told, or goes on by itself; never rejects. */
   async tell(result: JobResult, deadlineAtMs: number): Promise<void> {
-    const untilMs = this.clock.monotonicMs() + deadlineAtMs - this.clock.nowMs();
-    for (let tries = 1; tries <= awaitedTries; tries += 1) {
-      if (await this.tryOnce(result, tries)) return;
+    const { clock } = this.retries;
+    const untilMs = clock.monotonicMs() + deadlineAtMs - clock.nowMs();
+    const task = { requestId: result.requestId, result, untilMs, tries: 0 };
+    while (task.tries < awaitedTries) {
+      if ((await this.attempt(task)) === 'done') return;
+      await this.retries.pause(Math.min(againAfterMs * task.tries, longestPauseMs));
     }
-    void this.goOn(result, untilMs);
+    this.retries.add(task);
   }
 
-  private async goOn(result: JobResult, untilMs: number): Promise<void> {
-    const { requestId } = result;
-    this.untold += 1;
-    if (this.untold <= maxUnpublished) {
-      for (let tries = awaitedTries + 1; this.clock.monotonicMs() < untilMs; tries += 1) {
-        if (!(await this.tryOnce(result, tries))) continue;
-        this.untold -= 1;
-        return;
-      }
-    }
-    this.untold -= 1;
-    this.options.logger.error({ requestId }, 'a job that was taken back is left to the sweep');
-  }
-
-  /** False, after a pause, when it must be told again. */
-  private async tryOnce(result: JobResult, tries: number): Promise<boolean> {
-    const { transport, logger, pause = idle } = this.options;
-    const { requestId } = result;
+  private async attempt(task: UnreportedResult): Promise<AttemptResult> {
+    const { transport, logger } = this.options;
+    const { requestId, result } = task;
+    task.tries += 1;
     try {
       await transport.results.report(result);
-      if (tries > 1) await transport.cancelBus.cancel(requestId).catch(() => undefined);
-      return true;
+      if (task.tries > 1) await transport.cancelBus.cancel(requestId).catch(() => undefined);
+      return 'done';
     } catch (error) {
-      if (tries === 1) logger.warn({ requestId, error }, 'that a job was taken back could not be told yet');
+      if (task.tries === 1) logger.warn({ requestId, error }, 'that a job was taken back could not be told yet');
       await transport.cancelBus.cancel(requestId).catch(() => undefined);
-      await pause(Math.min(againAfterMs * tries, longestPauseMs));
-      return false;
+      return 'failed';
     }
   }
 }

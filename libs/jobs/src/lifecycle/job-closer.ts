@@ -46,8 +46,8 @@ export class JobCloser {
       const results = await this.jobs.close(closings, transaction);
       const closed = results.filter((job) => job !== null);
       if (closed.length === 0) return results;
-      for (const [place, step] of this.steps.entries()) {
-        await step.close(place === this.steps.length - 1 ? transaction : staying(transaction), closed);
+      for (const [position, step] of this.steps.entries()) {
+        await step.close(position === this.steps.length - 1 ? transaction : staying(transaction), closed);
       }
       return results;
     });

@@ -1,10 +1,9 @@
 import type { Logger } from '#platform/logging';
-import type { JobResult, QueueTransport } from '#queue';
+import { JobResultHandler, type JobResult } from '#queue';
 import type { JobCloser } from './job-closer.js';
 import type { ClosedJob, ClosedState, JobClosing } from './job-states.js';
 
 export interface JobResultProcessorOptions {
-  transport: QueueTransport;
   closer: JobCloser;
   logger: Logger;
   /** After a row was closed, and only for the closing that counted. */
@@ -15,18 +14,9 @@ export interface JobResultProcessorOptions {
  * Closes rows with the outcomes that workers report. Outcomes arrive at least once and in any order; the attempt number
  * fences off those of deliveries that were given up, and compare-and-set makes the rest idempotent.
  */
-export class JobResultProcessor {
-  private running: { close(): Promise<void> } | undefined;
-
-  constructor(private readonly options: JobResultProcessorOptions) {}
-
-  async start(): Promise<void> {
-    this.running = await this.options.transport.results.process((result) => this.process(result));
-  }
-
-  async close(): Promise<void> {
-    await this.running?.close();
-    this.running = undefined;
+export class JobResultProcessor extends JobResultHandler {
+  constructor(private readonly options: JobResultProcessorOptions) {
+    super();
   }
 
   /** Rejects when the database does not take it; the queue then brings it again. */

@@ -61,8 +61,8 @@ describe('the states of a job', () => {
   async function admit(): Promise<string> {
     const requestId = newRequestId('SIM');
     const ciphertext = new Uint8Array([1]);
-    const place = { modality: 'echo', modelId: 'm', stream: false, replyTo: null, deadlineMs: 60_000 };
-    await jobs.transaction((transaction) => jobs.insert([{ requestId, caller, ...place, ciphertext }], transaction));
+    const fields = { modality: 'echo', modelId: 'm', stream: false, replyTo: null, deadlineMs: 60_000 };
+    await jobs.transaction((transaction) => jobs.insert([{ requestId, caller, ...fields, ciphertext }], transaction));
     return requestId;
   }
 

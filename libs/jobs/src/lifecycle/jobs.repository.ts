@@ -1,5 +1,6 @@
 import type { Caller } from '#accounts';
-import { Prisma, type PrismaService } from '#platform/prisma';
+import { Injectable } from '#platform/injection';
+import { Prisma, PrismaService } from '#platform/prisma';
 import type { ReservedTokens } from '#rate-limit';
 import type { AdmittedJob, ClosedJob, JobClosing, JobState, JobTransaction } from './job-states.js';
 
@@ -31,7 +32,7 @@ export interface OpenJob {
 /** An open row of a list, which goes on behind it. */
 export interface FoundJob extends OpenJob {
   /** Its time in the order of the list, in ms since the epoch: times of jobs are whole milliseconds. */
-  placeAtMs: number;
+  positionAtMs: number;
 }
 
 /** A page of a list: up to so many rows, from the first one or behind another. */
@@ -40,7 +41,7 @@ export interface Page {
   after: FoundJob | null;
 }
 
-type OpenJobRow = Omit<OpenJob, 'deadlineAtMs'> & { deadlineAt: Date; placeAt: Date };
+type OpenJobRow = Omit<OpenJob, 'deadlineAtMs'> & { deadlineAt: Date; positionAt: Date };
 
 /** Open rows of one queue in one state. */
 export interface OpenCount {
@@ -62,7 +63,9 @@ interface ClosedRow {
 }
 
 /** The row and everything that moves its state. Every time is the database's. */
+@Injectable()
 export class JobsRepository {
+  // SQL: states move by compare-and-set on the database's clock, many rows in one statement.
   constructor(private readonly prisma: PrismaService) {}
 
   /** Runs `work` in one transaction; rolls back when it rejects. */
@@ -207,25 +210,25 @@ export class JobsRepository {
 
   /** One statement: a row that somebody changed after it was chosen must not be read as what it has become. */
   private async findOpen(
-    place: Prisma.Sql,
+    position: Prisma.Sql,
     which: Prisma.Sql,
     { rows: max, after }: Page = { rows: 1, after: null },
   ): Promise<FoundJob[]> {
-    const behind = after === null ? Prisma.empty : behindOf(place, after);
+    const behind = after === null ? Prisma.empty : behindOf(position, after);
     const rows = await this.prisma.$queryRaw<OpenJobRow[]>(Prisma.sql`
       SELECT request_id AS "requestId", modality, model_id AS "modelId", attempt, state::text AS state,
-             reply_to AS "replyTo", stream, deadline_at AS "deadlineAt", ${place} AS "placeAt"
-        FROM jobs WHERE ${which} ${behind} ORDER BY ${place}, request_id LIMIT ${max}::int`);
-    return rows.map(({ deadlineAt, placeAt, ...job }) => {
-      return { ...job, deadlineAtMs: deadlineAt.getTime(), placeAtMs: placeAt.getTime() };
+             reply_to AS "replyTo", stream, deadline_at AS "deadlineAt", ${position} AS "positionAt"
+        FROM jobs WHERE ${which} ${behind} ORDER BY ${position}, request_id LIMIT ${max}::int`);
+    return rows.map(({ deadlineAt, positionAt, ...job }) => {
+      return { ...job, deadlineAtMs: deadlineAt.getTime(), positionAtMs: positionAt.getTime() };
     });
   }
 }
 
 /** Behind a row in the order of a list. The time alone is what the index knows. */
-function behindOf(place: Prisma.Sql, { placeAtMs, requestId }: FoundJob): Prisma.Sql {
-  const at = Prisma.sql`${new Date(placeAtMs).toISOString()}::timestamptz`;
-  return Prisma.sql`AND ${place} >= ${at} AND (${place}, request_id) > (${at}, ${requestId})`;
+function behindOf(position: Prisma.Sql, { positionAtMs, requestId }: FoundJob): Prisma.Sql {
+  const at = Prisma.sql`${new Date(positionAtMs).toISOString()}::timestamptz`;
+  return Prisma.sql`AND ${position} >= ${at} AND (${position}, request_id) > (${at}, ${requestId})`;
 }
 
 function reservedTokensOf({ limit_slot: slot, limit_tokens: tokens }: ClosedRow): ReservedTokens | null {

@@ -45,7 +45,7 @@ describe('async jobs', () => {
   let jobs: JobsRepository;
   let videos: MediaJobsRepository;
   let caller: Caller;
-  let results: JobResultProcessor;
+  let results: { close(): Promise<void> };
   let recorder: ProgressRecorder;
   let closer: JobCloser;
 
@@ -62,8 +62,8 @@ describe('async jobs', () => {
     videos = new MediaJobsRepository(prisma);
     const ending = new MediaClosing({ jobs: videos, artifacts, modalities: new Set(['film']), logger });
     closer = new JobCloser(jobs, [ending], [ending.afterwards]);
-    results = new JobResultProcessor({ transport, closer, logger });
-    await results.start();
+    const processor = new JobResultProcessor({ closer, logger });
+    results = await transport.results.process((result) => processor.process(result));
     recorder = new ProgressRecorder({ jobs: videos, transport, logger, everyMs: 10 });
     recorder.start();
   });

@@ -1,5 +1,6 @@
 import { isErrorCode, isUuid } from '#common';
-import type { PrismaService } from '#platform/prisma';
+import { Injectable } from '#platform/injection';
+import { PrismaService } from '#platform/prisma';
 import type { ClosedJob, JobState, JobTransaction } from '../lifecycle/job-states.js';
 import type { MediaDelivery, MediaJob, NewMediaJob } from './media-job.js';
 
@@ -34,7 +35,9 @@ export interface ProgressNote {
 const recentRuns = 200;
 
 /** The rows of async jobs. Every time is the database's. */
+@Injectable()
 export class MediaJobsRepository {
+  // SQL: these rows change in the transactions of admission and closing, and the database computes their times.
   constructor(private readonly prisma: PrismaService) {}
 
   /** Joins the transaction that admits the job. */

@@ -3,12 +3,12 @@ import type { FoundJob } from '../lifecycle/jobs.repository.js';
 import { LookDepth, maxPages, pagesOf } from './paged-rows.js';
 import { repairAll } from './repair-all.js';
 
-const rowsUpTo = (count: number) => Array.from({ length: count }, (_, place) => ({ placeAtMs: place }) as FoundJob);
+const rowsUpTo = (count: number) => Array.from({ length: count }, (_, place) => ({ positionAtMs: place }) as FoundJob);
 
 /** Sizes of the pages of so many rows. */
 async function sizes(count: number, rows: number): Promise<number[]> {
   const read = async (max: number, after: FoundJob | null) =>
-    rowsUpTo(count).slice((after?.placeAtMs ?? -1) + 1, (after?.placeAtMs ?? -1) + 1 + max);
+    rowsUpTo(count).slice((after?.positionAtMs ?? -1) + 1, (after?.positionAtMs ?? -1) + 1 + max);
   const found: number[] = [];
   for await (const page of pagesOf(read, { rows })) found.push(page.length);
   return found;

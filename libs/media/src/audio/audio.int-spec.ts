@@ -1,12 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import {
-  type AudioFormat,
-  audioFormats,
-  decodeWholeAudio,
-  encodeAudio,
-  encodeWholeAudio,
-  MediaTools,
-} from '../index.js';
+import { type AudioFormat, decodeWholeAudio, encodeAudio, encodeWholeAudio, MediaTools } from '../index.js';
+import { audioFormats } from './audio-format.js';
 
 function tone(seconds: number, { sampleRate, hz }: { sampleRate: number; hz: number }): Float32Array {
   return Float32Array.from(

@@ -101,8 +101,8 @@ describe('WAV', () => {
     const tag = Buffer.alloc(100_000);
     const chunk = Buffer.concat([Buffer.from('id3 '), Buffer.alloc(4), tag]);
     chunk.writeUInt32LE(tag.length, 4);
-    for (const place of [12, 36]) {
-      const tagged = Buffer.concat([plain.subarray(0, place), chunk, plain.subarray(place)]);
+    for (const position of [12, 36]) {
+      const tagged = Buffer.concat([plain.subarray(0, position), chunk, plain.subarray(position)]);
       await expect(decode(tagged)).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' });
       await expect(decode(tagged.subarray(0, 50_000))).rejects.toMatchObject(invalid);
     }

@@ -3,16 +3,8 @@ import { deflateSync } from 'node:zlib';
 import sharp from 'sharp';
 import { describe, expect, it } from 'vitest';
 import { PlatformError } from '#common';
-import {
-  blurPixels,
-  cropPixels,
-  decodeImage,
-  encodeImage,
-  overlayPixels,
-  type Pixels,
-  readImageHeader,
-  resizePixels,
-} from '../index.js';
+import { blurPixels, decodeImage, encodeImage, type Pixels, readImageHeader, resizePixels } from '../index.js';
+import { cropPixels, overlayPixels } from './edit-pixels.js';
 
 function gradient(width: number, height: number, channels: 1 | 3 | 4): Pixels {
   const data = new Uint8Array(width * height * channels);

@@ -173,8 +173,8 @@ describe('ffmpeg', () => {
   });
 
   it('does not outlive a process that was killed, nor do its files outlive the next start', async () => {
-    const place = join(folder, 'killed');
-    const child = fork(sourcePath('test/harness/media-loop.ts'), [place], { execArgv: runSourceArguments });
+    const directory = join(folder, 'killed');
+    const child = fork(sourcePath('test/harness/media-loop.ts'), [directory], { execArgv: runSourceArguments });
     await once(child, 'message');
     const pid = child.pid ?? 0;
     const [encoder = 0] = (await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')).trim().split(' ').map(Number);
@@ -183,22 +183,22 @@ describe('ffmpeg', () => {
     child.kill('SIGKILL');
     await ended;
     await expect.poll(() => isProcessAlive(encoder), { timeout: 20_000 }).toBe(false);
-    expect(await readdir(place)).toHaveLength(1);
+    expect(await readdir(directory)).toHaveLength(1);
     // Of one that had our id: a container that is started again has the ids it had before.
-    await mkdir(join(place, `${process.pid}-before`));
-    const again = await MediaTools.find({ temporaryFolder: place });
-    expect(await readdir(place)).toEqual([]);
+    await mkdir(join(directory, `${process.pid}-before`));
+    const again = await MediaTools.find({ temporaryFolder: directory });
+    expect(await readdir(directory)).toEqual([]);
     const inUse = await again.makeFolder();
-    await MediaTools.find({ temporaryFolder: place });
+    await MediaTools.find({ temporaryFolder: directory });
     expect(existsSync(inUse)).toBe(true);
   });
 
   it('is not taken for a damaged file when somebody else ends it, or when it cannot begin', async () => {
-    const place = join(folder, 'killed-tools');
-    await mkdir(place);
-    const ffmpeg = join(place, 'ffmpeg');
+    const directory = join(folder, 'killed-tools');
+    await mkdir(directory);
+    const ffmpeg = join(directory, 'ffmpeg');
     const script = '#!/bin/sh\n[ "$1" = -version ] || kill -9 $$\n';
-    for (const name of ['ffmpeg', 'ffprobe']) await writeFile(join(place, name), script, { mode: 0o755 });
+    for (const name of ['ffmpeg', 'ffprobe']) await writeFile(join(directory, name), script, { mode: 0o755 });
     const song = await readFile(await made('killed.flac', ...tone));
     const options = { sampleRate, maxSeconds: 60 };
     const read = (found: MediaTools) => decodeWholeAudio(found, song, options);
@@ -213,7 +213,7 @@ describe('ffmpeg', () => {
       await expect(write(found)).rejects.toMatchObject(code);
     }
     const found = await MediaTools.find({ ffmpeg, temporaryFolder });
-    await rm(place, { recursive: true });
+    await rm(directory, { recursive: true });
     await expect(read(found)).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' });
     await expect(write(found)).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' });
     expect(await readdir(temporaryFolder)).toEqual([]);

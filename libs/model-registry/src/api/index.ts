@@ -1,1 +1,1 @@
-export { ModelsController } from './models.controller.js';
+export { ModelsApiModule } from './models-api.module.js';

@@ -3,7 +3,6 @@ import type { ModelCapabilities, ModelManifest } from './manifest.js';
 /** What manifests of text models may declare and no engine does yet. An answer that passes over it would be a wrong one. */
 const unbuilt = {
   supportsFunctionCalling: false,
-  supportsResponseSchema: false,
   supportsVision: false,
   supportsMultipleImages: false,
   supportsAudioInput: false,
@@ -11,10 +10,13 @@ const unbuilt = {
   supportsE2EE: false,
 } satisfies Partial<ModelCapabilities>;
 
+/** What the engine does for every text model, whatever its manifest says: the sampler enforces the schema, not the model. */
+const built = { supportsResponseSchema: true } satisfies Partial<ModelCapabilities>;
+
 /** What a model can do here: what its manifest declares, without what is not built. */
 export function builtCapabilities({
   type,
   capabilities,
 }: Pick<ModelManifest, 'type' | 'capabilities'>): ModelCapabilities {
-  return type === 'text' ? { ...capabilities, ...unbuilt } : capabilities;
+  return type === 'text' ? { ...capabilities, ...unbuilt, ...built } : capabilities;
 }

@@ -1,3 +1,4 @@
+export { type BillableUnit, type ChargeLine, chargeLines, quoteUnits } from './charge-lines.js';
 export * from './manifest.js';
 export * from './manifest-folder.js';
 export * from './manifest-selection.js';
@@ -7,4 +8,5 @@ export * from './image-tier.js';
 export { builtCapabilities } from './built-capabilities.js';
 export { noCapabilities, quantizations, reasoningEfforts } from './capabilities.schema.js';
 export { modelIdPattern } from './manifest.schema.js';
+export { type Price, priceAt, type Pricing } from './pricing.js';
 export { parseManifest, readStoredManifest, validateManifest } from './parse-manifest.js';

@@ -4,6 +4,8 @@
  * reads.
  */
 
+import type { Pricing } from './pricing.js';
+
 /** The nine concrete kinds of the contract (section 9.1). */
 export const modelTypes = ['asr', 'embedding', 'image', 'music', 'text', 'tts', 'upscale', 'inpaint', 'video'] as const;
 export type ModelType = (typeof modelTypes)[number];
@@ -81,20 +83,6 @@ export interface TextConstraints {
   repetition_penalty?: { default: number };
 }
 
-/** A price in both currencies. Text: per million tokens. */
-export interface Price {
-  usd: number;
-  diem: number;
-}
-
-export interface TextPricing {
-  input: Price;
-  output: Price;
-  cache_input?: Price;
-  cache_write?: Price;
-  extended?: { context_token_threshold: number; input: Price; output: Price; cache_input?: Price; cache_write?: Price };
-}
-
 export interface ModelManifest {
   /** `[a-z0-9._-]`, no `:`; also the queue's second part and a folder name. */
   id: string;
@@ -139,7 +127,7 @@ export interface ModelManifest {
   cacheTokens?: number;
   capabilities: ModelCapabilities;
   constraints?: TextConstraints | Record<string, unknown>;
-  pricing?: TextPricing | Record<string, unknown>;
+  pricing?: Pricing;
   /** Members of `model_spec` that only this kind of model has: voices, dimensions, durations. */
   kindMembers?: Record<string, unknown>;
   /** Trait names this model answers, with a rank: the online model with the highest rank wins. */

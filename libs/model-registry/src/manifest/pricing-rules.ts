@@ -1,5 +1,6 @@
 import type { ModelManifest } from './manifest.js';
 import type { ManifestProblem } from './manifest-problem.js';
+import type { Pricing } from './pricing.js';
 
 /*
  * Prices without holes. A model without `pricing` is free; one that has it must price whatever can be asked of it, because
@@ -12,13 +13,7 @@ const qualities = ['low', 'medium', 'high'] as const;
 interface Shapes {
   constraints?: { resolutions?: string[]; durations?: string[]; defaultResolution?: string; qualities?: string[] };
   kindMembers?: { upscale_factors?: number[] };
-  pricing?: {
-    per_second?: object;
-    generation?: object;
-    upscale?: Record<string, object>;
-    resolutions?: Record<string, object>;
-    quality?: Record<string, Partial<Record<(typeof qualities)[number], object>>>;
-  };
+  pricing?: Pricing;
 }
 
 export function pricingProblems(manifest: ModelManifest): ManifestProblem[] {
@@ -27,12 +22,12 @@ export function pricingProblems(manifest: ModelManifest): ManifestProblem[] {
 }
 
 function gapsOf(manifest: ModelManifest): ManifestProblem[] {
-  if (manifest.type === 'video') return videoHoles(manifest as unknown as Shapes);
-  return manifest.type === 'image' ? imageHoles(manifest as unknown as Shapes) : [];
+  if (manifest.type === 'video') return videoGaps(manifest as unknown as Shapes);
+  return manifest.type === 'image' ? imageGaps(manifest as unknown as Shapes) : [];
 }
 
 /** Videos that are made cost by resolution or flat, those that are upscaled by factor alone. */
-function videoHoles({ constraints = {}, kindMembers = {}, pricing = {} }: Shapes): ManifestProblem[] {
+function videoGaps({ constraints = {}, kindMembers = {}, pricing = {} }: Shapes): ManifestProblem[] {
   const { resolutions = [], durations = [] } = constraints;
   const isMade = resolutions.length > 0 || durations.length > 0;
   const factors = kindMembers.upscale_factors ?? (isMade ? [] : [2]);
@@ -50,7 +45,7 @@ function videoHoles({ constraints = {}, kindMembers = {}, pricing = {} }: Shapes
 const usualTier = '1K';
 
 /** A picture costs by resolution and quality, else by resolution, else flat. */
-function imageHoles({ constraints = {}, pricing = {} }: Shapes): ManifestProblem[] {
+function imageGaps({ constraints = {}, pricing = {} }: Shapes): ManifestProblem[] {
   if (pricing.generation !== undefined) return [];
   const { resolutions = [], defaultResolution } = constraints;
   const asked = new Set([...resolutions, ...(defaultResolution === undefined ? [] : [defaultResolution])]);
@@ -76,7 +71,7 @@ function unevenPrices(value: object, path: string): ManifestProblem[] {
 
 function unbilledPrices({ type, pricing }: ModelManifest): ManifestProblem[] {
   if (type !== 'text') return [];
-  const { cache_write: written, extended } = pricing as { cache_write?: object; extended?: { cache_write?: object } };
+  const { cache_write: written, extended } = pricing ?? {};
   const message = 'is not billed here: what is written to a cache costs what input does';
   return [
     ...(written ? [{ path: 'pricing.cache_write', message }] : []),

@@ -1,6 +1,7 @@
 import { Type } from 'class-transformer';
 import { IsInt, IsNumber, IsOptional, Min, ValidateNested } from '#platform/validation';
 import type { ModelType } from './manifest.js';
+import type { Pricing } from './pricing.js';
 import { PriceSchema } from './price.schema.js';
 import { IsRecordOf } from './record-of.validator.js';
 
@@ -14,7 +15,7 @@ export class ExtendedPricingSchema {
 }
 
 /** Per million tokens. */
-export class TextPricingSchema {
+export class TextPricingSchema implements Pricing {
   @ValidateNested() @Type(() => PriceSchema) input: PriceSchema;
   @ValidateNested() @Type(() => PriceSchema) output: PriceSchema;
   @IsOptional() @ValidateNested() @Type(() => PriceSchema) cache_input?: PriceSchema;
@@ -22,7 +23,7 @@ export class TextPricingSchema {
   @IsOptional() @ValidateNested() @Type(() => ExtendedPricingSchema) extended?: ExtendedPricingSchema;
 }
 
-export class EmbeddingPricingSchema {
+export class EmbeddingPricingSchema implements Pricing {
   @ValidateNested() @Type(() => PriceSchema) input: PriceSchema;
   @ValidateNested() @Type(() => PriceSchema) output: PriceSchema;
 }
@@ -34,12 +35,13 @@ export class QualityPricesSchema {
 }
 
 export class UpscalePricesSchema {
+  readonly [factor: string]: PriceSchema;
   @ValidateNested() @Type(() => PriceSchema) '2x': PriceSchema;
   @ValidateNested() @Type(() => PriceSchema) '4x': PriceSchema;
 }
 
 /** Per image: `generation`, or a price per resolution, or one per resolution and quality. */
-export class ImagePricingSchema {
+export class ImagePricingSchema implements Pricing {
   @IsOptional() @ValidateNested() @Type(() => PriceSchema) generation?: PriceSchema;
   @IsOptional() @IsRecordOf(PriceSchema) resolutions?: Record<string, PriceSchema>;
   @IsOptional() @IsRecordOf(QualityPricesSchema) quality?: Record<string, QualityPricesSchema>;
@@ -51,7 +53,7 @@ export class InputImagesSchema {
   @ValidateNested() @Type(() => PriceSchema) additional: PriceSchema;
 }
 
-export class InpaintPricingSchema {
+export class InpaintPricingSchema implements Pricing {
   @ValidateNested() @Type(() => PriceSchema) inpaint: PriceSchema;
   @IsOptional() @IsRecordOf(PriceSchema) resolutions?: Record<string, PriceSchema>;
   @IsOptional() @IsRecordOf(QualityPricesSchema) quality?: Record<string, QualityPricesSchema>;
@@ -59,11 +61,11 @@ export class InpaintPricingSchema {
 }
 
 /** Per million characters. */
-export class SpeechPricingSchema {
+export class SpeechPricingSchema implements Pricing {
   @ValidateNested() @Type(() => PriceSchema) input: PriceSchema;
 }
 
-export class TranscriptionPricingSchema {
+export class TranscriptionPricingSchema implements Pricing {
   @ValidateNested() @Type(() => PriceSchema) per_audio_second: PriceSchema;
 }
 
@@ -73,7 +75,7 @@ export class DurationPriceSchema extends PriceSchema {
 }
 
 /** Exactly one of the four; `manifest-rules.ts` counts them. */
-export class MusicPricingSchema {
+export class MusicPricingSchema implements Pricing {
   @IsOptional() @ValidateNested() @Type(() => PriceSchema) generation?: PriceSchema;
   @IsOptional() @IsRecordOf(DurationPriceSchema) durations?: Record<string, DurationPriceSchema>;
   @IsOptional() @ValidateNested() @Type(() => PriceSchema) per_second?: PriceSchema;
@@ -84,7 +86,7 @@ export class MusicPricingSchema {
  * Per second: of the video that is made, by resolution where that is named, or of the video that is upscaled, by factor.
  * Never published: callers ask for a quote.
  */
-export class VideoPricingSchema {
+export class VideoPricingSchema implements Pricing {
   @IsOptional() @ValidateNested() @Type(() => PriceSchema) per_second?: PriceSchema;
   @IsOptional() @IsRecordOf(PriceSchema) resolutions?: Record<string, PriceSchema>;
   @IsOptional() @IsRecordOf(PriceSchema) upscale?: Record<string, PriceSchema>;

@@ -1,5 +1,5 @@
 import type { Logger } from '#platform/logging';
-import type { DesiredState, ServedByWorker, WorkerHoldings } from './placement.js';
+import type { DesiredState, ServedByWorker, WorkerState } from './placement.js';
 import type { PlacementRepository } from './placement.repository.js';
 
 /** The bus as this needs it; `PlacementBus` of #queue is one. */
@@ -16,7 +16,7 @@ export interface WorkerHeartbeatLike {
   worker?: {
     pools: readonly string[];
     budgets: Readonly<Record<string, number>>;
-    withoutReplica: WorkerHoldings['withoutReplica'];
+    withoutReplica: WorkerState['withoutReplica'];
   };
 }
 
@@ -109,13 +109,13 @@ export class PlacementPublisher {
     const { repository, heartbeats } = this.options;
     const workers = heartbeats()
       .filter(({ role }) => role === 'worker')
-      .map(holdingsOf);
+      .map(workerStateOf);
     const isTime = this.looks % noteEvery === 0;
     const news = workers.filter((worker) => isTime || this.noted.get(worker.processId) !== JSON.stringify(worker));
-    await repository.noteHoldings(news);
+    await repository.recordWorkers(news);
     this.noted.clear();
     for (const worker of workers) this.noted.set(worker.processId, JSON.stringify(worker));
-    if (isTime) await repository.forgetHoldings(forgetAfterMs);
+    if (isTime) await repository.deleteSilentWorkers(forgetAfterMs);
   }
 
   private async pause(): Promise<void> {
@@ -131,7 +131,7 @@ export class PlacementPublisher {
 }
 
 /** Without the figures that move all the time, so that nothing is written while nothing changes. */
-function holdingsOf({ processId, models, worker }: WorkerHeartbeatLike): Omit<WorkerHoldings, 'seenAt'> {
+function workerStateOf({ processId, models, worker }: WorkerHeartbeatLike): Omit<WorkerState, 'seenAt'> {
   const { pools = [], budgets = {}, withoutReplica = [] } = worker ?? {};
   return {
     processId,

@@ -36,7 +36,7 @@ beforeEach(async () => {
 
 afterEach(async () => {
   await prisma.modelPlacement.deleteMany();
-  await prisma.workerHolding.deleteMany();
+  await prisma.workerState.deleteMany();
 });
 
 afterAll(async () => {
@@ -56,7 +56,7 @@ function worker(
   processId: string,
   cpu: number,
   pools = ['text'],
-): Parameters<PlacementRepository['noteHoldings']>[0][0] {
+): Parameters<PlacementRepository['recordWorkers']>[0][0] {
   return { processId, pools, budgets: { cpu }, models: [], withoutReplica: [] };
 }
 
@@ -109,7 +109,7 @@ describe('placements', () => {
   });
 
   it('are refused for a model that no worker of the pool could hold, naming what it needs and what there is', async () => {
-    await repository.noteHoldings([
+    await repository.recordWorkers([
       worker('w1', 4 * gigabyte),
       worker('w2', 8 * gigabyte),
       worker('w3', 90 * gigabyte, []),
@@ -223,6 +223,6 @@ describe('the keeper of placements', () => {
     await prisma.$executeRaw`UPDATE worker_holdings SET seen_at = now() - interval '30 seconds'`;
     expect(await service.workers()).toEqual([]);
     await prisma.$executeRaw`UPDATE worker_holdings SET seen_at = now() - interval '2 minutes'`;
-    await until(async () => (await repository.readHoldings()).length === 0);
+    await until(async () => (await repository.readWorkers()).length === 0);
   });
 });

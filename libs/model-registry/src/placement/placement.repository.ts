@@ -1,10 +1,12 @@
-import type { PrismaService } from '#platform/prisma';
-import type { DesiredState, ModelPlacement, WorkerHoldings } from './placement.js';
+import { Injectable } from '#platform/injection';
+import { PrismaService } from '#platform/prisma';
+import type { DesiredState, ModelPlacement, WorkerState } from './placement.js';
 
-/** How the holdings of a worker lie in their column. */
-type StoredHoldings = Omit<WorkerHoldings, 'processId' | 'seenAt'>;
+/** A worker's state as its column stores it. */
+type StoredState = Omit<WorkerState, 'processId' | 'seenAt'>;
 
-/** The placements, their revision, and what workers were last heard to hold. */
+/** The placements, their revision, and the last known state of workers. */
+@Injectable()
 export class PlacementRepository {
   constructor(private readonly prisma: PrismaService) {}
 
@@ -46,31 +48,33 @@ export class PlacementRepository {
     return found.map((row) => row.pool);
   }
 
-  /** Writes down what workers hold, as of now; many replicas may write the same. */
-  async noteHoldings(workers: readonly Omit<WorkerHoldings, 'seenAt'>[]): Promise<void> {
+  /** Stores what workers report, as of now; many replicas may store the same. */
+  async recordWorkers(workers: readonly Omit<WorkerState, 'seenAt'>[]): Promise<void> {
     if (workers.length === 0) return;
     const ids = workers.map(({ processId }) => processId);
     const texts = workers.map(({ pools, budgets, models, withoutReplica }) =>
       JSON.stringify({ pools, budgets, models, withoutReplica }),
     );
+    // SQL: one statement for all workers of a fleet, dated by the database's clock; Prisma has no upsert of many rows.
     await this.prisma.$executeRaw`
       INSERT INTO worker_holdings (process_id, holdings, seen_at)
-      SELECT id, holdings::jsonb, now() FROM unnest(${ids}::text[], ${texts}::text[]) AS told(id, holdings)
+      SELECT id, holdings::jsonb, now() FROM unnest(${ids}::text[], ${texts}::text[]) AS reported(id, holdings)
       ON CONFLICT (process_id) DO UPDATE SET holdings = excluded.holdings, seen_at = excluded.seen_at`;
   }
 
-  /** Forgets workers that were not heard of for so long. */
-  async forgetHoldings(silentMs: number): Promise<void> {
+  /** Deletes workers that have reported nothing for so long. */
+  async deleteSilentWorkers(silentMs: number): Promise<void> {
+    // SQL: the database's clock dated the rows.
     await this.prisma.$executeRaw`
       DELETE FROM worker_holdings WHERE seen_at < now() - make_interval(secs => ${silentMs / 1_000}::float8)`;
   }
 
-  async readHoldings(): Promise<WorkerHoldings[]> {
-    const rows = await this.prisma.workerHolding.findMany({ orderBy: { processId: 'asc' } });
-    return rows.map(({ processId, seenAt, holdings }) => ({
+  async readWorkers(): Promise<WorkerState[]> {
+    const rows = await this.prisma.workerState.findMany({ orderBy: { processId: 'asc' } });
+    return rows.map(({ processId, seenAt, state }) => ({
       processId,
       seenAt,
-      ...(holdings as unknown as StoredHoldings),
+      ...(state as unknown as StoredState),
     }));
   }
 

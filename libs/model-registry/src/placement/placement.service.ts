@@ -1,7 +1,7 @@
 import { PlatformError } from '#common';
 import type { PrismaService } from '#platform/prisma';
 import type { ModelRegistryService } from '../registry/model-registry.service.js';
-import { type DesiredState, type ModelPlacement, poolPattern, type WorkerHoldings } from './placement.js';
+import { type DesiredState, type ModelPlacement, poolPattern, type WorkerState } from './placement.js';
 import { PlacementRepository } from './placement.repository.js';
 
 /** A worker whose holdings are older has gone, or ops has; ops writes them every 10 s. In ms. */
@@ -24,7 +24,7 @@ export class PlacementService {
    * Places a model in a pool; answers the workers of the pool that are there now. Rejects with `MODEL_NOT_FOUND`, and with
    * `INVALID_REQUEST` for a name that is none, and for a model that is larger than what any worker of the pool may take.
    */
-  async place(placement: ModelPlacement): Promise<WorkerHoldings[]> {
+  async place(placement: ModelPlacement): Promise<WorkerState[]> {
     const { modelId, pool, replicas } = placement;
     assertPool(pool);
     if (replicas !== null && !(Number.isInteger(replicas) && replicas >= 1 && replicas <= maxReplicas)) {
@@ -55,12 +55,12 @@ export class PlacementService {
   }
 
   /** The workers that ops has heard of lately. */
-  async workers(): Promise<WorkerHoldings[]> {
+  async workers(): Promise<WorkerState[]> {
     const since = Date.now() - freshMs;
-    return (await this.repository.readHoldings()).filter(({ seenAt }) => seenAt.getTime() > since);
+    return (await this.repository.readWorkers()).filter(({ seenAt }) => seenAt.getTime() > since);
   }
 
-  private async workersOf(pool: string): Promise<WorkerHoldings[]> {
+  private async workersOf(pool: string): Promise<WorkerState[]> {
     return (await this.workers()).filter(({ pools }) => pools.includes(pool));
   }
 
@@ -77,7 +77,7 @@ function assertPool(pool: string): void {
 }
 
 /** Weights alone, against the largest device of the pool: what is refused here could be held by nobody. */
-function assertFits(modelId: string, bytes: number, pool: string, workers: readonly WorkerHoldings[]): void {
+function assertFits(modelId: string, bytes: number, pool: string, workers: readonly WorkerState[]): void {
   const largest = Math.max(...workers.flatMap(({ budgets }) => Object.values(budgets)));
   if (workers.length === 0 || workers.some(({ budgets }) => Object.keys(budgets).length === 0) || bytes <= largest) {
     return;

@@ -29,7 +29,7 @@ export interface ServedByWorker {
 }
 
 /** What a worker says of itself. */
-export interface WorkerHoldings {
+export interface WorkerState {
   processId: string;
   pools: readonly string[];
   /** Bytes that models may take, by device. */

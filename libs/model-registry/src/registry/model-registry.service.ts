@@ -1,8 +1,9 @@
 import { type Clock, PlatformError, systemClock } from '#common';
-import type { PrismaService } from '#platform/prisma';
+import { Injectable, Optional } from '#platform/injection';
+import { PrismaService } from '#platform/prisma';
 import { type ModelManifest, type ModelType, type PresentedModel, presentModel } from '../manifest/index.js';
 import { ModelRepository, type RegistryContent } from './model.repository.js';
-import type { OnlineModels } from './online-models.js';
+import { OnlineModels } from './online-models.js';
 import { type NameKind, RegistrySnapshot } from './registry-snapshot.js';
 import { type ResolvedModel, resolveModel, type ResolveRequest } from './resolve-model.js';
 
@@ -16,6 +17,7 @@ export interface ModelRegistryOptions {
 }
 
 /** The registry: what there is, what a name means, and what may be asked now. */
+@Injectable()
 export class ModelRegistryService {
   private readonly repository: ModelRepository;
   private readonly clock: Clock;
@@ -26,7 +28,7 @@ export class ModelRegistryService {
   constructor(
     prisma: PrismaService,
     private readonly online: OnlineModels,
-    options: ModelRegistryOptions = {},
+    @Optional() options: ModelRegistryOptions = {},
   ) {
     this.repository = new ModelRepository(prisma);
     this.clock = options.clock ?? systemClock;

@@ -44,6 +44,7 @@ export class ModelRepository {
   async upsert(manifest: ModelManifest): Promise<boolean> {
     const { id, type } = manifest;
     return this.prisma.$transaction(async (transaction) => {
+      // SQL: Prisma's upsert cannot leave a row alone that says the same already.
       const changed = await transaction.$executeRaw`
         INSERT INTO models (id, type, manifest, created_at, updated_at)
         VALUES (${id}, ${type}, ${JSON.stringify(manifest)}::jsonb, now(), now())

@@ -1,6 +1,6 @@
 /** Which models some worker holds ready at this moment. */
-export interface OnlineModels {
-  isOnline(modelId: string): boolean;
+export abstract class OnlineModels {
+  abstract isOnline(modelId: string): boolean;
 }
 
 /** The part of a heartbeat that says what a process holds; `Heartbeat` of #queue is one. */

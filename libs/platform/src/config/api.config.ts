@@ -21,7 +21,7 @@ export class ApiConfig extends LimitsConfig {
   @IntegerVariable('SLUICE_AFFINITY_MS', {
     about:
       'Time a chat waits for the worker that has its prefix cached before any free worker takes it, in ms; 0: off.',
-    default: 0,
+    default: 400,
     min: 0,
     max: 1_000,
   })

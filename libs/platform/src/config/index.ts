@@ -4,6 +4,7 @@ export * from './child-environment.js';
 export * from './cli.config.js';
 export * from './load-config.js';
 export * from './local.config.js';
+export * from './limits.config.js';
 export type { MemoryBudgetSetting } from './memory-budget.js';
 export * from './ops.config.js';
 export * from './tracing.config.js';

@@ -1,15 +1,40 @@
-export * from './error-document.js';
-export * from './file-field.js';
-export * from './form-body.js';
-export * from './disconnect-signal.js';
-export * from './idempotent-request.js';
-export * from './json-body.js';
-export * from './json-content.js';
-export * from './json-fault.js';
-export * from './query-fault.js';
-export * from './read-body.js';
-export * from './route-access.js';
-export * from './route-document.js';
-export * from './sse-writer.js';
-export * from './wire-fields.js';
-export * from '../validation/index.js';
+export { ApiErrors } from './error-document.js';
+export { fieldFault, isGiven } from './field-fault.js';
+export { FileField, FileListField } from './file-field.js';
+export { FormBody, UploadedFile } from './form-body.js';
+export { disconnectSignal } from './disconnect-signal.js';
+export { noteBody, RequestFingerprint, type ResponseEnding, type ResponseTape } from './idempotent-request.js';
+export { parseJsonBody, textProblem } from './json-body.js';
+export { jsonContent } from './json-content.js';
+export { queryFault, queryText } from './query-fault.js';
+export { readBody } from './read-body.js';
+export {
+  Access,
+  Billed,
+  callerOf,
+  LargeBody,
+  LimitedByModel,
+  Multipart,
+  type MultipartLimits,
+  type RequestCaller,
+  type ResponseOfJob,
+  Retired,
+  type RouteAccess,
+  type RouteSettings,
+} from './route-access.js';
+export { ApiRoute, binaryContent, type DocumentedRoute } from './route-document.js';
+export { sseData, SseWriter, type SseWriterOptions } from './sse-writer.js';
+export { WireBody, WireValidationPipe } from './wire-validation.pipe.js';
+export {
+  BooleanField,
+  CheckedField,
+  ChoiceField,
+  FreeObjectField,
+  IntegerField,
+  NumberField,
+  ObjectField,
+  ObjectListField,
+  ScalarListField,
+  TextField,
+} from './wire-fields.js';
+export { findIssues, invalidRequest, nest, type NestedClass, ruleNamesOf, validateWire } from '../validation/index.js';

@@ -85,7 +85,7 @@ export function Retired(): MethodDecorator {
 }
 
 /**
- * Declares a route that holds each request to the limits of its model (`InferenceServices.limit`); all others are held
+ * Declares a route that holds each request to the limits of its model (`ModelRequest.limit`); all others are held
  * to the limit of requests that run no model before they begin.
  */
 export function LimitedByModel(): MethodDecorator {

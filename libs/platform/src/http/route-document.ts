@@ -1,31 +1,98 @@
 import { applyDecorators } from '@nestjs/common';
-import { ApiBearerAuth, ApiBody, ApiExtraModels, ApiOperation, ApiTags } from '@nestjs/swagger';
+import {
+  ApiBearerAuth,
+  ApiBody,
+  ApiExtraModels,
+  ApiHeader,
+  ApiOperation,
+  ApiProduces,
+  ApiResponse,
+  type ApiResponseNoStatusOptions,
+  ApiTags,
+} from '@nestjs/swagger';
 import { ApiErrors } from './error-document.js';
-import type { WireClass } from './json-content.js';
+import { jsonContent, type WireClass } from './json-content.js';
 
-export interface DocumentedRoute {
-  tag: string;
-  operationId: string;
-  summary: string;
+type ResponseContent = NonNullable<(ApiResponseNoStatusOptions & { content?: object })['content']>;
+type ResponseHeaders = NonNullable<ApiResponseNoStatusOptions['headers']>;
+
+/** The parts of a response beside its description; values are OpenAPI objects. */
+export interface DocumentedResponse {
   description: string;
-  body: WireClass;
-  /** Of JSON, among what it answers; every answer is told beside this. */
-  answer: WireClass;
-  examples: Record<string, { summary: string; value: object }>;
-  errors: number[];
-  /** It needs no key. */
-  isPublic?: true;
+  /** The class of its JSON. */
+  json?: WireClass;
+  /** Content of other types, or JSON that no class describes. */
+  content?: Record<string, object>;
+  headers?: Record<string, object>;
 }
 
-/** What the document says of a route that takes JSON and fails in the standard envelope. */
-export function ApiJsonRoute(route: DocumentedRoute): MethodDecorator {
-  const { tag, operationId, summary, description, body, answer, examples, errors, isPublic } = route;
+export interface DocumentedRoute {
+  tags: string[];
+  operationId: string;
+  summary: string;
+  description?: string;
+  body: WireClass;
+  /** By name. A single one may be given as `example`. */
+  examples?: Record<string, { summary?: string; value: object }>;
+  example?: object;
+  /** Classes that appear in the document beside those of `responses`. */
+  models?: WireClass[];
+  /** By status. */
+  responses: Record<number, DocumentedResponse>;
+  /** Lists the types of the response at the operation as well. */
+  produces?: string[];
+  /** Statuses of errors. */
+  errors: number[];
+  /** Default: the standard envelope. */
+  envelope?: 'openai' | 'standard';
+  /** It needs no key. */
+  isPublic?: true;
+  /** Its JSON is compressed for clients that take that. */
+  compressed?: true;
+}
+
+/** A file as a response shows it. */
+export const binaryContent = { schema: { type: 'string' as const, format: 'binary' } };
+
+const packed = {
+  'Content-Encoding': { description: 'How it is packed.', schema: { type: 'string', enum: ['gzip', 'br'] } },
+};
+
+/** What the OpenAPI document says of a route that takes a body. */
+export function ApiRoute(route: DocumentedRoute): MethodDecorator {
+  const { tags, operationId, summary, description, body, example, models = [], responses, produces = [] } = route;
+  const { examples = { plain: { summary, value: example ?? {} } }, errors, envelope = 'standard' } = route;
+  const classes = Object.values(responses).flatMap(({ json }) => json ?? []);
   return applyDecorators(
-    ApiTags(tag),
-    ...(isPublic ? [] : [ApiBearerAuth('BearerAuth')]),
-    ApiExtraModels(body, answer),
-    ApiOperation({ operationId, summary, description }),
+    ApiTags(...tags),
+    ...(route.isPublic ? [] : [ApiBearerAuth('BearerAuth')]),
+    ApiExtraModels(body, ...classes, ...models),
+    ApiOperation({ operationId, summary, ...(description !== undefined && { description }) }),
+    ...(route.compressed
+      ? [ApiHeader({ name: 'Accept-Encoding', required: false, description: acceptEncoding(responses) })]
+      : []),
     ApiBody({ type: body, required: true, examples }),
-    ApiErrors('standard', errors),
+    ...(produces.length > 0 ? [ApiProduces(...produces)] : []),
+    ...Object.entries(responses).map(([status, response]) =>
+      ApiResponse({ status: Number(status), ...describe(response, route.compressed) }),
+    ),
+    ApiErrors(envelope, errors),
   );
+}
+
+function acceptEncoding({ 200: success }: DocumentedRoute['responses']): string {
+  const streams = success?.content?.['text/event-stream'] !== undefined;
+  return streams ? '`gzip`, `br`; for answers that do not stream.' : '`gzip`, `br`.';
+}
+
+function describe(
+  { description, json, content, headers }: DocumentedResponse,
+  compressed = false,
+): ApiResponseNoStatusOptions {
+  const all = { ...(compressed ? packed : {}), ...headers };
+  return {
+    description,
+    ...(Object.keys(all).length > 0 && { headers: all as ResponseHeaders }),
+    content: { ...(json && jsonContent(json)), ...content } as ResponseContent,
+  };
 }

@@ -6,6 +6,9 @@ import { stdoutDestination } from './stdout-destination.js';
 /** What every part of the house logs with. Never prompts, outputs, keys or payloads. */
 export type Logger = pino.Logger;
 
+/** Injection token of the logger of the process. */
+export const Logger = Symbol('Logger');
+
 /** Members that must not reach a log even by mistake. */
 const redacted = ['authorization', 'headers.authorization', '*.authorization', '*.password', '*.apiKey', '*.payload'];
 

@@ -1,3 +1,3 @@
-export * from './generated/client.js';
-export * from './prisma.service.js';
+export { Prisma } from './generated/client.js';
+export { type PrismaOptions, PrismaService } from './prisma.service.js';
 export type { RawQueries, WholeTransaction } from './raw-queries.js';

@@ -27,6 +27,8 @@ export interface PrismaOptions {
  * the queries of that minute and nothing else. Repositories alone use it.
  */
 export class PrismaService extends PrismaClient {
+  /** As in the options. */
+  readonly queryTimeoutMs: number | undefined;
   private readonly pool: pg.Pool;
 
   constructor(options: PrismaOptions) {
@@ -48,6 +50,7 @@ export class PrismaService extends PrismaClient {
     const shared = pool as unknown as ConstructorParameters<typeof PrismaPg>[0];
     super({ adapter: new PrismaPg(shared, { ...quiet, disposeExternalPool: true }) });
     this.pool = pool;
+    this.queryTimeoutMs = queryTimeoutMs;
   }
 
   /**
@@ -69,7 +72,7 @@ export class PrismaService extends PrismaClient {
     await this.$queryRaw`SELECT 1`;
   }
 
-  async onModuleDestroy(): Promise<void> {
+  async onApplicationShutdown(): Promise<void> {
     await this.$disconnect();
   }
 }

@@ -20,18 +20,18 @@ export interface SpanEnd {
  * The open spans of a process, by the ids of what they stand for: the id of a request is that of its job and of its
  * runs, so nothing has to carry a span along. Attributes never hold prompts, outputs or keys.
  */
-export interface Tracing {
-  readonly enabled: boolean;
-  begin(id: string, start: SpanStart): void;
+export abstract class Tracing {
+  abstract readonly enabled: boolean;
+  abstract begin(id: string, start: SpanStart): void;
   /**
    * `traceparent` of the open span of an id, for whoever works on it next; undefined without. A run's id may be that of
    * its request with something behind a `.`, `-` or `#`.
    */
-  parentFor(id: string): string | undefined;
+  abstract parentFor(id: string): string | undefined;
   /** Of no effect for an id without an open span. */
-  end(id: string, end?: SpanEnd): void;
+  abstract end(id: string, end?: SpanEnd): void;
   /** Sends what is left, within 2 s. */
-  close(): Promise<void>;
+  abstract close(): Promise<void>;
 }
 
 /** Costs a call that does nothing. */

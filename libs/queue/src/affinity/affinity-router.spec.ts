@@ -3,11 +3,11 @@ import type { JobEnvelope } from '../jobs/job-definition.js';
 import type { ServedModelState, Heartbeat } from '../heartbeats/heartbeat.js';
 import { AffinityRouter } from './affinity-router.js';
 
-function held(parts: Partial<ServedModelState> = {}): ServedModelState {
+function served(parts: Partial<ServedModelState> = {}): ServedModelState {
   return { modelId: 'm', modalities: ['chat'], state: 'ready', slots: 4, running: 0, provider: 'cpu', ...parts };
 }
 
-function worker(processId: string, model = held(), claims: string[] | undefined = ['chat.m']): Heartbeat {
+function worker(processId: string, model = served(), claims: string[] | undefined = ['chat.m']): Heartbeat {
   return { processId, role: 'worker', replyAddress: null, models: [model], claims, alive: true };
 }
 
@@ -31,12 +31,12 @@ describe('AffinityRouter', () => {
   });
 
   it.each([
-    ['is loading', worker('w2', held({ state: 'loading' }))],
-    ['is draining', worker('w2', held({ state: 'draining' }))],
-    ['holds another model', worker('w2', held({ modelId: 'n' }))],
-    ['is of a version that claims nothing', worker('w2', held(), [])],
-    ['claims jobs of another queue', worker('w2', held(), ['embedding.m'])],
-  ])('keeps nothing for a worker that %s', (_reason, other) => {
+    ['is loading', worker('w2', served({ state: 'loading' }))],
+    ['is draining', worker('w2', served({ state: 'draining' }))],
+    ['holds another model', worker('w2', served({ modelId: 'n' }))],
+    ['claims nothing', worker('w2', served(), [])],
+    ['claims jobs of another queue', worker('w2', served(), ['embedding.m'])],
+  ])('prefers no worker that %s', (_reason, other) => {
     const router = new AffinityRouter(() => [worker('w1'), other, worker('w3')]);
     for (let index = 0; index < 50; index += 1) expect(chosenOf(router, 'r', `key-${index}`)).not.toBe('w2');
   });
@@ -49,7 +49,7 @@ describe('AffinityRouter', () => {
     expect(all).toEqual(new Set(['w1', 'w2']));
   });
 
-  it('counts what it has under way before the next heartbeat tells of it', () => {
+  it('counts what it has under way before the next heartbeat reports it', () => {
     const router = new AffinityRouter(() => [worker('w1'), worker('w2')]);
     const first = chosenOf(router) ?? '';
     for (const requestId of ['a', 'b', 'c', 'd']) router.began(envelope(requestId), first);
@@ -59,11 +59,11 @@ describe('AffinityRouter', () => {
     expect(chosenOf(router)).toBe(first);
   });
 
-  it('believes a heartbeat that tells of more than its own', () => {
+  it('counts the load of others that a heartbeat reports', () => {
     const idle = [worker('w1'), worker('w2')];
     const first = chosenOf(new AffinityRouter(() => idle));
     const busy = idle.map((heartbeat) =>
-      heartbeat.processId === first ? worker(first, held({ running: 4 })) : heartbeat,
+      heartbeat.processId === first ? worker(first, served({ running: 4 })) : heartbeat,
     );
     expect(chosenOf(new AffinityRouter(() => busy))).not.toBe(first);
   });
@@ -74,7 +74,7 @@ describe('AffinityRouter', () => {
     const first = chosenOf(router) ?? '';
     for (const requestId of ['a', 'b', 'c']) router.began(envelope(requestId), first);
     heartbeats = heartbeats.map((heartbeat) =>
-      heartbeat.processId === first ? worker(first, held({ running: 3 })) : heartbeat,
+      heartbeat.processId === first ? worker(first, served({ running: 3 })) : heartbeat,
     );
     for (const heartbeat of heartbeats) router.note(heartbeat);
     expect(chosenOf(router)).not.toBe(first);
@@ -82,8 +82,11 @@ describe('AffinityRouter', () => {
     expect(chosenOf(router)).toBe(first);
   });
 
-  it('keeps for nobody when all slots are taken', () => {
-    const router = new AffinityRouter(() => [worker('w1', held({ running: 4 })), worker('w2', held({ running: 5 }))]);
+  it('prefers no worker when all slots are taken', () => {
+    const router = new AffinityRouter(() => [
+      worker('w1', served({ running: 4 })),
+      worker('w2', served({ running: 5 })),
+    ]);
     expect(router.choose(envelope('r'), () => 'key')).toEqual({ refusal: 'full' });
   });
 });

@@ -14,9 +14,9 @@ export class AffinityRouter {
   private readonly open = new Map<string, string>();
   private readonly loads = new Map<string, number>();
   /** What of a beat's `running` was ours, by place, when it came. */
-  private readonly ownThen = new WeakMap<Heartbeat, ReadonlyMap<string, number>>();
+  private readonly ownLoadThen = new WeakMap<Heartbeat, ReadonlyMap<string, number>>();
 
-  /** `workers` gives the processes that were heard of so lately that a job may be kept for them. */
+  /** `workers` lists the processes whose heartbeat is recent enough to prefer them. */
   constructor(private readonly workers: () => readonly Heartbeat[]) {}
 
   /** `routeKey` is called only when there is a choice. */
@@ -28,26 +28,26 @@ export class AffinityRouter {
 
   /** Looks at a beat when it comes: what is ours in it must not be counted twice, nor when it has ended. */
   note(heartbeat: Heartbeat): void {
-    if (heartbeat.models.length > 0) this.ownThen.set(heartbeat, new Map(this.loads));
+    if (heartbeat.models.length > 0) this.ownLoadThen.set(heartbeat, new Map(this.loads));
   }
 
   /** Counts a request as the load of a worker until `ended`. */
   began(envelope: JobEnvelope, workerId: string): void {
-    const place = placeOf(envelope, workerId);
+    const loadKey = loadKeyOf(envelope, workerId);
     this.ended(envelope.requestId);
     if (this.open.size >= maxOpen) return;
-    this.open.set(envelope.requestId, place);
-    this.loads.set(place, (this.loads.get(place) ?? 0) + 1);
+    this.open.set(envelope.requestId, loadKey);
+    this.loads.set(loadKey, (this.loads.get(loadKey) ?? 0) + 1);
   }
 
-  /** Of no effect for requests that were kept for nobody. */
+  /** Does nothing for requests without a preferred worker. */
   ended(requestId: string): void {
-    const place = this.open.get(requestId);
-    if (place === undefined) return;
+    const loadKey = this.open.get(requestId);
+    if (loadKey === undefined) return;
     this.open.delete(requestId);
-    const load = (this.loads.get(place) ?? 1) - 1;
-    if (load > 0) this.loads.set(place, load);
-    else this.loads.delete(place);
+    const load = (this.loads.get(loadKey) ?? 1) - 1;
+    if (load > 0) this.loads.set(loadKey, load);
+    else this.loads.delete(loadKey);
   }
 
   private candidates(envelope: JobEnvelope): Candidate[] {
@@ -56,17 +56,17 @@ export class AffinityRouter {
     for (const heartbeat of this.workers()) {
       const { processId, models, claims } = heartbeat;
       if (claims?.includes(queue) !== true) continue;
-      const held = models.find(({ modelId, state }) => modelId === envelope.modelId && state === 'ready');
-      if (held === undefined) continue;
-      const place = placeOf(envelope, processId);
-      const load = this.loads.get(place) ?? 0;
-      const others = Math.max(0, held.running - (this.ownThen.get(heartbeat)?.get(place) ?? 0));
-      found.push({ workerId: processId, room: held.slots - others - load, load });
+      const served = models.find(({ modelId, state }) => modelId === envelope.modelId && state === 'ready');
+      if (served === undefined) continue;
+      const loadKey = loadKeyOf(envelope, processId);
+      const load = this.loads.get(loadKey) ?? 0;
+      const foreign = Math.max(0, served.running - (this.ownLoadThen.get(heartbeat)?.get(loadKey) ?? 0));
+      found.push({ workerId: processId, room: served.slots - foreign - load, load });
     }
     return found;
   }
 }
 
-function placeOf({ modality, modelId }: JobEnvelope, workerId: string): string {
+function loadKeyOf({ modality, modelId }: JobEnvelope, workerId: string): string {
   return `${workerId} ${queueName(modality, modelId)}`;
 }

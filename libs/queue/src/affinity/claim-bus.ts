@@ -1,28 +1,28 @@
 import { createHash } from 'node:crypto';
 import type { MessageBus } from '../backends/store.js';
 
-interface ClaimCall {
+interface ClaimMessage {
   queue: string;
   requestId: string;
 }
 
 /**
- * Tells a worker that a job is kept for it, on a channel that it alone hears. Lossy: a job whose call is lost goes to
- * whoever is free when its time is over.
+ * Tells a worker which sticky job to claim, on a channel of its own. Lossy: a job whose message is lost goes to any worker
+ * when its delay ends.
  */
 export class ClaimBus {
   constructor(private readonly bus: MessageBus) {}
 
   /** Never rejects. */
-  async call(workerId: string, call: ClaimCall): Promise<void> {
-    await this.bus.publish(channelOf(workerId), JSON.stringify(call)).catch(() => undefined);
+  async send(workerId: string, message: ClaimMessage): Promise<void> {
+    await this.bus.publish(channelOf(workerId), JSON.stringify(message)).catch(() => undefined);
   }
 
-  /** Hears of the jobs of one queue; the returned function ends it. */
-  async hear(workerId: string, queue: string, listener: (requestId: string) => void): Promise<() => void> {
+  /** Receives the messages about one queue until the returned function is called. */
+  async subscribe(workerId: string, queue: string, listener: (requestId: string) => void): Promise<() => void> {
     return await this.bus.subscribe(channelOf(workerId), (text) => {
-      const call = JSON.parse(text) as ClaimCall;
-      if (call.queue === queue) listener(call.requestId);
+      const message = JSON.parse(text) as ClaimMessage;
+      if (message.queue === queue) listener(message.requestId);
     });
   }
 }

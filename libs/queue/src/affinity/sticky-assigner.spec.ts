@@ -16,7 +16,7 @@ function envelope(replyTo: string | null = 'api'): JobEnvelope {
 }
 
 function open(stickyMs = 400) {
-  const recalled: string[] = [];
+  const released: string[] = [];
   const decisions: string[] = [];
   const sent: string[] = [];
   const bus: MessageBus = {
@@ -30,48 +30,48 @@ function open(stickyMs = 400) {
     onDecision: ({ decision }) => void decisions.push(decision),
     router: new AffinityRouter(() => [worker('w1'), worker('w2')]),
     claims: new ClaimBus(bus),
-    recall: async (queue, requestId) => void recalled.push(`${queue} ${requestId}`),
+    release: async (queue, requestId) => void released.push(`${queue} ${requestId}`),
   });
-  return { assigner, recalled, decisions, sent };
+  return { assigner, released, decisions, sent };
 }
 
 describe('StickyAssigner', () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
 
-  it('keeps a job for a worker and has it come', () => {
+  it('prefers a worker for a job and tells it to claim the job', () => {
     const { assigner, sent, decisions } = open();
     const workerId = assigner.workerFor(envelope(), () => 'key') ?? '';
     expect(['w1', 'w2']).toContain(workerId);
-    assigner.kept(envelope(), workerId);
+    assigner.assigned(envelope(), workerId);
     expect(sent).toEqual([JSON.stringify({ queue: 'chat.m', requestId: 'r' })]);
-    expect(decisions).toEqual(['kept']);
+    expect(decisions).toEqual(['sticky']);
   });
 
-  it('keeps nothing that has no mailbox', () => {
+  it('prefers no worker for a job without a reply stream', () => {
     const { assigner, decisions } = open();
     expect(assigner.workerFor(envelope(null), () => 'key')).toBeNull();
     expect(decisions).toEqual([]);
   });
 
-  it('gives a job away by its own clock when nobody has begun after its time', () => {
-    const { assigner, recalled } = open(400);
-    assigner.kept(envelope(), 'w1');
+  it('releases a job by its own clock when no worker has started it in time', () => {
+    const { assigner, released } = open(400);
+    assigner.assigned(envelope(), 'w1');
     vi.advanceTimersByTime(600);
-    expect(recalled).toEqual([]);
+    expect(released).toEqual([]);
     vi.advanceTimersByTime(100);
-    expect(recalled).toEqual(['chat.m r']);
+    expect(released).toEqual(['chat.m r']);
   });
 
   it.each(['began', 'ended'] as const)('leaves a job alone that has %s', (event) => {
-    const { assigner, recalled } = open();
-    assigner.kept(envelope(), 'w1');
+    const { assigner, released } = open();
+    assigner.assigned(envelope(), 'w1');
     assigner[event]('r');
     vi.advanceTimersByTime(10_000);
-    expect(recalled).toEqual([]);
+    expect(released).toEqual([]);
   });
 
-  it('keeps no job for longer than a second', () => {
+  it('delays no job for longer than a second', () => {
     expect(open(60_000).assigner.stickyMs).toBe(1_000);
   });
 });

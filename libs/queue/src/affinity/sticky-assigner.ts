@@ -4,65 +4,65 @@ import type { AffinityOptions } from '../transport.js';
 import type { AffinityRouter } from './affinity-router.js';
 import type { ClaimBus } from './claim-bus.js';
 
-/** A kept job counts as waiting, which ends here, in ms. */
-const longestKeepMs = 1_000;
+/** Longest delay of a sticky job, in ms: it counts as waiting for this long only. */
+const maxStickyMs = 1_000;
 
-/** What the end of a job's time is given beyond it before this process looks after it, in ms. */
-const recallSlackMs = 250;
+/** How long after the end of a job's delay this process releases the job itself, in ms. */
+const releaseSlackMs = 250;
 
 export interface StickyAssignerDependencies extends AffinityOptions {
   readonly router: AffinityRouter;
   readonly claims: ClaimBus;
-  /** Lets whoever is free have a job that is still kept; of no effect on others. Never rejects. */
-  recall(queue: string, requestId: string): Promise<void>;
+  /** Releases a job that is still delayed to any worker; does nothing for others. Never rejects. */
+  release(queue: string, requestId: string): Promise<void>;
 }
 
-/** Keeps jobs for workers, as their producer. */
+/** Assigns jobs to workers, on behalf of the producer. */
 export class StickyAssigner {
-  private readonly recalls = new Map<string, NodeJS.Timeout>();
+  private readonly releases = new Map<string, NodeJS.Timeout>();
 
   constructor(private readonly parts: StickyAssignerDependencies) {}
 
-  /** To be called for each heartbeat when it comes. */
+  /** Call it for each heartbeat received. */
   note(heartbeat: Heartbeat): void {
     this.parts.router.note(heartbeat);
   }
 
   get stickyMs(): number {
-    return Math.min(this.parts.stickyMs, longestKeepMs);
+    return Math.min(this.parts.stickyMs, maxStickyMs);
   }
 
-  /** The worker to keep a job for, or null. */
+  /** The worker to prefer for a job, or null. */
   workerFor(envelope: JobEnvelope, routeKey: () => string): string | null {
     const { modality, modelId, replyTo } = envelope;
-    // Without a mailbox nobody here would hear of its end.
+    // Without a reply stream, this process would not learn how the job ends.
     if (replyTo === null) return null;
     const choice = this.parts.router.choose(envelope, routeKey);
-    this.parts.onDecision?.({ modality, modelId, decision: 'refusal' in choice ? choice.refusal : 'kept' });
+    this.parts.onDecision?.({ modality, modelId, decision: 'refusal' in choice ? choice.refusal : 'sticky' });
     return 'workerId' in choice ? choice.workerId : null;
   }
 
-  /** The job is in the queue: has its worker come for it. */
-  kept(envelope: JobEnvelope, workerId: string): void {
-    const { router, claims, recall } = this.parts;
+  /** Tells the worker to claim the job, which is in the queue by now. */
+  assigned(envelope: JobEnvelope, workerId: string): void {
+    const { router, claims, release } = this.parts;
     const { requestId } = envelope;
     const queue = queueName(envelope.modality, envelope.modelId);
     router.began(envelope, workerId);
-    void claims.call(workerId, { queue, requestId });
-    // The queue ends its time by the clock of workers, and this process began it by its own: they may differ by minutes.
+    void claims.send(workerId, { queue, requestId });
+    // BullMQ ends the delay by the clocks of workers, which may be minutes off the clock that began it.
     const timer = setTimeout(() => {
-      this.recalls.delete(requestId);
-      void recall(queue, requestId);
-    }, this.stickyMs + recallSlackMs);
-    this.recalls.set(requestId, timer.unref());
+      this.releases.delete(requestId);
+      void release(queue, requestId);
+    }, this.stickyMs + releaseSlackMs);
+    this.releases.set(requestId, timer.unref());
   }
 
-  /** A worker has begun. */
+  /** A worker has started the job. */
   began(requestId: string): void {
-    const timer = this.recalls.get(requestId);
+    const timer = this.releases.get(requestId);
     if (timer === undefined) return;
     clearTimeout(timer);
-    this.recalls.delete(requestId);
+    this.releases.delete(requestId);
   }
 
   ended(requestId: string): void {

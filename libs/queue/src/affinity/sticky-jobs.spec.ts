@@ -6,62 +6,75 @@ import type { Store } from '../backends/store.js';
 import type { ClaimBus } from './claim-bus.js';
 import { StickyJobs } from './sticky-jobs.js';
 
-/** What one process does with the jobs that it is called for, with a worker and a store that only answer. */
-async function open({ isTaking = true, hasCapacity = true } = {}) {
+/** What one process does with the jobs that it is told to claim, over a worker and a store that only record calls. */
+async function open({ isTaking = true, hasCapacity = true, isThere = true, isStoreAway = false } = {}) {
   const ends: string[] = [];
-  const release: string[] = [];
-  let call: (requestId: string) => void = () => undefined;
-  const worker = { isTaking, claim: async () => true } as unknown as BullWorker<JobEnvelope>;
-  const kept = new StickyJobs({
+  const released: string[] = [];
+  const claimed: string[] = [];
+  let send: (requestId: string) => void = () => undefined;
+  const worker = {
+    isTaking,
+    claim: async (id: string) => {
+      if (isStoreAway) throw new Error('the store is away');
+      claimed.push(id);
+      return isThere;
+    },
+  } as unknown as BullWorker<JobEnvelope>;
+  const sticky = new StickyJobs({
     queue: 'chat.m',
-    lockMs: 1_000,
     worker: () => worker,
-    store: { release: async (_worker: object, id: string) => release.push(id) > 0 } as unknown as Store,
-    membership: { ownId: 'w1', claimsFrom: () => () => undefined } as unknown as BusMembership,
+    store: { release: async (_worker: object, id: string) => released.push(id) > 0 } as unknown as Store,
+    membership: { ownId: 'w1', offerClaims: () => () => undefined } as unknown as BusMembership,
     claims: {
-      hear: async (_id: string, _queue: string, listener: typeof call) => {
-        call = listener;
+      subscribe: async (_id: string, _queue: string, listener: typeof send) => {
+        send = listener;
         return () => undefined;
       },
     } as unknown as ClaimBus,
-    clock: { nowMs: () => 0, monotonicMs: () => 0 },
     hasCapacity: () => hasCapacity,
     onEnd: (end) => void ends.push(end),
   });
-  await kept.start();
-  const come = async (requestId: string): Promise<void> => {
-    call(requestId);
+  await sticky.start();
+  const receive = async (requestId: string): Promise<void> => {
+    send(requestId);
     await new Promise((resolve) => setImmediate(resolve));
   };
-  return { kept, come, ends, release };
+  return { sticky, receive, ends, released, claimed };
 }
 
-describe('a worker that is called for a job', () => {
+describe('a worker that is told to claim a job', () => {
   it('claims it', async () => {
-    const { come, ends, release } = await open();
-    await come('a');
-    expect({ ends, release }).toEqual({ ends: ['claimed'], release: [] });
+    const { receive, ends, released, claimed } = await open();
+    await receive('a');
+    // The consumer reports `claimed` when the job starts.
+    expect({ ends, released, claimed }).toEqual({ ends: [], released: [], claimed: ['a'] });
   });
 
-  it.each([{ isTaking: false }, { hasCapacity: false }])('gives it back at once with %o', async (state) => {
-    const { come, ends, release } = await open(state);
-    await come('a');
-    expect({ ends, release }).toEqual({ ends: ['given-back'], release: ['a'] });
+  it.each([{ isThere: false }, { isStoreAway: true }])('reports that it was too late with %o', async (state) => {
+    const { receive, ends, released } = await open(state);
+    await receive('a');
+    expect({ ends, released }).toEqual({ ends: ['too-late'], released: [] });
   });
 
-  it('gives it back while it is paused, and claims the next one after', async () => {
-    const { kept, come, ends, release } = await open();
-    kept.refuse();
-    await come('a');
-    kept.offer();
-    await come('b');
-    expect({ ends, release }).toEqual({ ends: ['given-back', 'claimed'], release: ['a'] });
+  it.each([{ isTaking: false }, { hasCapacity: false }])('releases it at once with %o', async (state) => {
+    const { receive, ends, released, claimed } = await open(state);
+    await receive('a');
+    expect({ ends, released, claimed }).toEqual({ ends: ['given-back'], released: ['a'], claimed: [] });
   });
 
-  it('gives it back when it stops', async () => {
-    const { kept, come, release } = await open();
-    kept.refuse();
-    await come('a');
-    expect(release).toEqual(['a']);
+  it('releases it while paused, and claims the next one after', async () => {
+    const { sticky, receive, ends, released, claimed } = await open();
+    sticky.pause();
+    await receive('a');
+    sticky.resume();
+    await receive('b');
+    expect({ ends, released, claimed }).toEqual({ ends: ['given-back'], released: ['a'], claimed: ['b'] });
+  });
+
+  it('releases it once it stops', async () => {
+    const { sticky, receive, released } = await open();
+    sticky.close();
+    await receive('a');
+    expect(released).toEqual(['a']);
   });
 });

@@ -1,4 +1,3 @@
-import type { Clock } from '#common';
 import type { BullWorker } from '../jobs/bull-queue.js';
 import type { JobEnvelope } from '../jobs/job-definition.js';
 import type { BusMembership } from '../heartbeats/cluster-membership.js';
@@ -8,73 +7,76 @@ import type { ClaimBus } from './claim-bus.js';
 
 export interface StickyJobsDependencies {
   readonly queue: string;
-  readonly lockMs: number;
-  /** The one that takes jobs now. */
+  /** The worker that takes jobs now. */
   worker(): BullWorker<JobEnvelope> | null;
   readonly store: Store;
   readonly membership: BusMembership;
   readonly claims: ClaimBus;
-  readonly clock: Clock;
-  /** Whether one more job may run beside those that do, given how many are being claimed. */
+  /** Whether one more job may run, given how many claims are under way. */
   hasCapacity(underWay: number): boolean;
   readonly onEnd: (end: StickyJobEnd) => void;
 }
 
-/** Comes for the jobs of one queue that are kept for this process; gives back at once what it cannot run. */
+/** Claims the sticky jobs of one queue for this process. A job that cannot run here is released to the other workers at once. */
 export class StickyJobs {
   private underWay = 0;
-  private refusing = false;
+  private isPaused = false;
   private stopOffering: () => void = () => undefined;
-  private stopHearing: () => void = () => undefined;
+  private unsubscribe: () => void = () => undefined;
 
   constructor(private readonly parts: StickyJobsDependencies) {}
 
-  /** Of no effect in a process that has not joined the presence bus: nobody could keep anything for it. */
+  /** Does nothing in a process that sends no heartbeats: no producer could choose it. */
   async start(): Promise<void> {
     const { membership, claims, queue } = this.parts;
     const { ownId } = membership;
     if (ownId === null) return;
-    this.stopHearing = await claims.hear(ownId, queue, (requestId) => void this.come(requestId));
-    this.stopOffering = membership.claimsFrom(queue);
+    this.unsubscribe = await claims.subscribe(ownId, queue, (requestId) => void this.receive(requestId));
+    this.stopOffering = membership.offerClaims(queue);
   }
 
-  /** From now on everything is given back, until `offer`. */
-  refuse(): void {
-    this.refusing = true;
+  /** Releases every job from now on, until `resume`. */
+  pause(): void {
+    this.isPaused = true;
     this.stopOffering();
   }
 
-  /** Comes for jobs again. */
-  offer(): void {
+  resume(): void {
     const { membership, queue } = this.parts;
-    if (!this.refusing || membership.ownId === null) return;
-    this.refusing = false;
-    this.stopOffering = membership.claimsFrom(queue);
+    if (!this.isPaused || membership.ownId === null) return;
+    this.isPaused = false;
+    this.stopOffering = membership.offerClaims(queue);
   }
 
   close(): void {
-    this.refuse();
-    this.stopHearing();
+    this.pause();
+    this.unsubscribe();
   }
 
-  private async come(requestId: string): Promise<void> {
-    const { store, queue, lockMs, clock, hasCapacity, onEnd } = this.parts;
+  /** Never rejects: while the store is away, the job's delay ends all the same. */
+  private async receive(requestId: string): Promise<void> {
+    const { hasCapacity, onEnd } = this.parts;
     const worker = this.parts.worker();
     if (worker === null) return;
-    if (this.refusing || !worker.isTaking || !hasCapacity(this.underWay)) return await this.refund(worker, requestId);
+    if (this.isPaused || !worker.isTaking || !hasCapacity(this.underWay)) {
+      onEnd((await this.release(worker, requestId)) ? 'given-back' : 'too-late');
+    } else if (!(await this.claim(worker, requestId))) {
+      onEnd('too-late');
+    }
+  }
+
+  private async claim(worker: BullWorker<JobEnvelope>, requestId: string): Promise<boolean> {
     this.underWay += 1;
     try {
-      const take = (token: string) => store.claim(queue, { jobId: requestId, token, lockMs, nowMs: clock.nowMs() });
-      onEnd((await worker.claim(requestId, take)) ? 'claimed' : 'too-late');
+      return await worker.claim(requestId);
+    } catch {
+      return false;
     } finally {
       this.underWay -= 1;
     }
   }
 
-  private async refund(worker: BullWorker<JobEnvelope>, requestId: string): Promise<void> {
-    const { store, onEnd } = this.parts;
-    // Should the store be away, the job's time ends all the same.
-    const isFree = await store.release(worker, requestId).catch(() => false);
-    onEnd(isFree ? 'given-back' : 'too-late');
+  private async release(worker: BullWorker<JobEnvelope>, requestId: string): Promise<boolean> {
+    return await this.parts.store.release(worker, requestId).catch(() => false);
   }
 }

@@ -1,4 +1,4 @@
-/** A worker that takes kept jobs of one model, as this process knows it. */
+/** A worker that claims sticky jobs of one model, as this process knows it. */
 export interface Candidate {
   readonly workerId: string;
   /** Requests that it can run beside those it has, as far as is known. */

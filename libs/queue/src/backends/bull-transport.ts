@@ -6,7 +6,7 @@ import { BullConsumer } from '../jobs/bull-consumer.js';
 import { BullQueues } from '../jobs/bull-queue.js';
 import { BullProducer } from '../jobs/bull-producer.js';
 import { BusCancels } from '../replies/cancel-bus.js';
-import { defaultSlotBytes, LinkedReplyChannel } from '../replies/reply-channel.js';
+import { defaultReplyBufferBytes, LinkedReplyChannel } from '../replies/reply-channel.js';
 import { BullResultQueue } from '../jobs/job-result-queue.js';
 import { BusPlacements } from '../heartbeats/placement-bus.js';
 import { BusMembership, defaultMembershipTiming } from '../heartbeats/cluster-membership.js';
@@ -43,10 +43,10 @@ export class BullTransport implements QueueTransport {
     this.kind = store.kind;
     this.queues = new BullQueues(store, this.warn);
     this.claims = new ClaimBus(store.bus);
-    const { slotBytes = defaultSlotBytes, affinity } = options;
+    const { replyBufferBytes = defaultReplyBufferBytes, affinity } = options;
     const assigner = affinity === undefined ? null : this.openStickyAssigner(affinity);
     this.producer = new BullProducer(this.queues, assigner);
-    this.replies = new LinkedReplyChannel(store.replyLink, store.bus, slotBytes, assigner);
+    this.replies = new LinkedReplyChannel(store.replyLink, store.bus, replyBufferBytes, assigner);
     this.cancelBus = new BusCancels(store.bus);
     this.membership = new BusMembership(store.bus, clock, options.membership ?? defaultMembershipTiming);
     if (assigner !== null) this.membership.onHeartbeat = (heartbeat) => assigner.note(heartbeat);
@@ -58,9 +58,9 @@ export class BullTransport implements QueueTransport {
   private openStickyAssigner(affinity: AffinityOptions): StickyAssigner {
     return new StickyAssigner({
       ...affinity,
-      router: new AffinityRouter(() => this.membership.prompt()),
+      router: new AffinityRouter(() => this.membership.listCurrent()),
       claims: this.claims,
-      recall: (queue, requestId) => this.producer.recall(queue, requestId),
+      release: (queue, requestId) => this.producer.release(queue, requestId),
     });
   }
 
@@ -79,7 +79,7 @@ export class BullTransport implements QueueTransport {
     const countWaiting = (modality: string, modelId: string) => this.producer.countReady(modality, modelId);
     const consumer = new BullConsumer(
       {
-        ...{ store, outbox: this.replies.outbox, results, cancels, membership, progress, claims, clock, warn },
+        ...{ store, publisher: this.replies.publisher, results, cancels, membership, progress, claims, clock, warn },
         countWaiting,
         onClosed: () => this.consumers.delete(consumer),
       },
@@ -94,6 +94,11 @@ export class BullTransport implements QueueTransport {
       throw error;
     }
     return consumer;
+  }
+
+  /** What a queue or worker that @nestjs/bullmq opens needs: the store travels as its connection. */
+  get bullOptions(): { connection: { store: Store }; prefix: string } {
+    return { connection: { store: this.store }, prefix: this.store.prefix };
   }
 
   get failedCalls(): number {
@@ -111,7 +116,7 @@ export class BullTransport implements QueueTransport {
 
   private async shutDown(): Promise<void> {
     await Promise.all([...this.consumers].map((consumer) => consumer.close(0)));
-    await this.replies.outbox.flush(flushMs);
+    await this.replies.publisher.flush(flushMs);
     // A store that is away must not keep the process: each step is given its time, and the connections go in any case.
     await settlesWithin(this.membership.close(), flushMs);
     this.cancelBus.close();

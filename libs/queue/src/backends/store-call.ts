@@ -1,4 +1,6 @@
+import type { JobJson } from 'bullmq';
 import { PlatformError } from '#common';
+import type { FetchedJob } from './store.js';
 
 /** How long an operation on the store may take before the caller is told that the queue is unavailable, in ms. */
 export const storeCallTimeoutMs = 1_500;
@@ -30,18 +32,6 @@ export async function storeCall<T>(operation: () => Promise<T>, timeoutMs = stor
   }
 }
 
-/** Tries again after an error, 5 times in 1.5 s: for what is safe to repeat, and costly to leave half done. */
-export async function retryUntilReady<T>(operation: () => Promise<T>): Promise<T> {
-  for (let failures = 1; ; failures += 1) {
-    try {
-      return await operation();
-    } catch (error) {
-      if (failures === 5) throw error;
-      await pause(backOffMs(failures));
-    }
-  }
-}
-
 export function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
@@ -66,4 +56,9 @@ export async function settlesWithin(promise: Promise<unknown>, ms: number): Prom
 /** Milliseconds before the next try: 100, 200, 400… up to `capMs`. */
 export function backOffMs(failures: number, capMs = 1_000): number {
   return Math.min(100 * 2 ** Math.max(0, failures - 1), capMs);
+}
+
+/** Reads the tuple that `moveToActive` of BullMQ's backends returns: data, id, and two delays that do not matter here. */
+export function fetchedJob([data, id]: unknown[]): FetchedJob | null {
+  return data && typeof id === 'string' ? { id, data: data as JobJson } : null;
 }

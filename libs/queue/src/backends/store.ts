@@ -1,4 +1,4 @@
-import type { BackendFactory, IQueueBackend } from 'bullmq';
+import type { BackendFactory, IQueueBackend, JobJson, WorkerOptions } from 'bullmq';
 
 /** BullMQ insists on a connection option; the stores bring their own connections, so ours is always empty. */
 export type StoreConnection = Record<string, never>;
@@ -28,15 +28,24 @@ export interface ReplyLink {
 /** A queue of BullMQ, or a worker of one. */
 export interface DelayedQueue {
   readonly name: string;
-  readonly backend: Pick<IQueueBackend, 'promote'>;
+  readonly backend: Pick<IQueueBackend, 'promote' | 'moveToActive'>;
+}
+
+/** A worker of BullMQ. */
+export interface ClaimingWorker extends DelayedQueue {
+  readonly opts: WorkerOptions<StoreConnection>;
 }
 
 export interface JobClaim {
   readonly jobId: string;
+  /** Of the lock that the worker takes. */
   readonly token: string;
-  readonly lockMs: number;
-  /** Ms since the epoch. */
-  readonly nowMs: number;
+}
+
+/** A job as BullMQ's backends return it to a worker. */
+export interface FetchedJob {
+  readonly id: string;
+  readonly data: JobJson;
 }
 
 export interface ReplyHandlers {
@@ -67,12 +76,11 @@ export interface Store {
   readonly bus: MessageBus;
   readonly replyLink: ReplyLink;
   /**
-   * Makes a delayed job of a queue the active job of `token`, past everything that waits; false when it is not delayed
-   * any more. One step of the store: of a claim and a promotion, or two claims, one wins. Repeating a claim that won
-   * says true again.
+   * Releases a delayed job and fetches the next one for the worker, before another worker can. Nearly always that is the released
+   * one. Null: there was nothing to fetch.
    */
-  claim(queue: string, claim: JobClaim): Promise<boolean>;
-  /** Moves a delayed job to those that wait, at their end; false when it is not delayed any more. One step, as `claim`. */
+  claim(worker: ClaimingWorker, claim: JobClaim): Promise<FetchedJob | null>;
+  /** Moves a delayed job to the end of the waiting ones, in one atomic step; false when it is no longer delayed. */
   release(queue: DelayedQueue, jobId: string): Promise<boolean>;
   /** False while the connection for requests is known to be down. */
   isReachable(): boolean;

@@ -25,8 +25,7 @@ function workerHeartbeat(processId: string): Omit<Heartbeat, 'alive'> {
   return { ...heartbeat(processId, null), models: [{ ...model, state: 'ready' as const }] };
 }
 
-/** What the workers of one test did. */
-class Diary {
+class RunLog {
   readonly runs: { requestId: string; worker: string }[] = [];
   readonly ends: { end: StickyJobEnd; worker: string }[] = [];
   readonly decisions: AffinityDecision['decision'][] = [];
@@ -47,19 +46,19 @@ class Diary {
 export function describeAffinity(world: () => World): void {
   describe('jobs with a route key', () => {
     async function openApi(stickyMs: number) {
-      const diary = new Diary();
-      const onDecision = ({ decision }: AffinityDecision) => void diary.decisions.push(decision);
+      const log = new RunLog();
+      const onDecision = ({ decision }: AffinityDecision) => void log.decisions.push(decision);
       // Workers beat ten times as often as this api expects: on a busy machine none is overdue by chance.
       const membership = { heartbeatMs: 1_000, lostAfterMs: 4_000 };
       const { api } = await world().openPair({ affinity: { stickyMs, onDecision }, membership });
       await api.membership.join(() => heartbeat('api-1', api.replies.address));
-      return { api, diary };
+      return { api, log };
     }
 
-    /** A worker that comes for what is kept for it. */
+    /** A worker that claims its sticky jobs. */
     async function openWorker(
       name: string,
-      diary: Diary,
+      log: RunLog,
       { handler = async () => done, policy = {} }: { handler?: EchoHandler; policy?: Partial<JobPolicy> } = {},
     ) {
       const mortal = await world().openMortal(name);
@@ -69,31 +68,31 @@ export function describeAffinity(world: () => World): void {
         definition: echoJob(policy),
         modelId: 'tiny-1.5',
         handler: (job) => {
-          diary.runs.push({ requestId: job.envelope.requestId, worker: name });
+          log.runs.push({ requestId: job.envelope.requestId, worker: name });
           return handler(job);
         },
-        onSticky: (end) => void diary.ends.push({ end, worker: name }),
+        onSticky: (end) => void log.ends.push({ end, worker: name }),
       });
       await transport.membership.announce();
       return { ...mortal, consumer };
     }
 
-    /** A worker that says it comes for what is kept for it, and never does. */
+    /** A worker that offers to claim sticky jobs and never does. */
     async function openStalled(name: string): Promise<void> {
       const { membership } = await world().open(name);
-      if (membership instanceof BusMembership) membership.claimsFrom(queue);
+      if (membership instanceof BusMembership) membership.offerClaims(queue);
       await membership.join(() => workerHeartbeat(name));
     }
 
-    function heard({ membership }: QueueTransport, count: number): Promise<void> {
+    function seesWorkers({ membership }: QueueTransport, count: number): Promise<void> {
       return until(() => membership.list().filter(({ claims }) => claims?.includes(queue)).length === count);
     }
 
     async function enqueue(api: QueueTransport, key: string, parts: Partial<JobEnvelope<EchoPayload>> = {}) {
       const envelope = envelopeFor(api, parts);
-      const slot = api.replies.open(envelope.requestId);
-      const close = () => slot.close();
-      readings.set(envelope.requestId, readAll(slot).then(close, close));
+      const replyStream = api.replies.open(envelope.requestId);
+      const close = () => replyStream.close();
+      readings.set(envelope.requestId, readAll(replyStream).then(close, close));
       await api.producer.enqueue(echoJob(), envelope, { routeKey: () => key });
       return envelope;
     }
@@ -106,22 +105,22 @@ export function describeAffinity(world: () => World): void {
       await until(async () => !(await holds(api, envelope)));
     }
 
-    /** A key whose jobs are kept for this worker: one that it only took over says nothing of where the next one goes. */
-    async function keyOf(api: QueueTransport, diary: Diary, worker: string): Promise<string> {
+    /** A key whose jobs prefer this worker. A job that it only took over says nothing about the next one. */
+    async function keyOf(api: QueueTransport, log: RunLog, worker: string): Promise<string> {
       for (let index = 0; index < 50; index += 1) {
-        const before = diary.claimsOf(worker);
+        const before = log.claimsOf(worker);
         await disconnected(api, await enqueue(api, `key-${index}`));
-        if (diary.claimsOf(worker) > before) return `key-${index}`;
+        if (log.claimsOf(worker) > before) return `key-${index}`;
       }
       throw new Error(`no key leads to ${worker}`);
     }
 
-    it('run where those with the same key ran, once each, with one outcome', async () => {
-      const { api, diary } = await openApi(5_000);
+    it('run where those with the same key ran, once each, with one result', async () => {
+      const { api, log } = await openApi(5_000);
       const results = await collectResults(api);
-      await openWorker('worker-1', diary);
-      await openWorker('worker-2', diary);
-      await heard(api, 2);
+      await openWorker('worker-1', log);
+      await openWorker('worker-2', log);
+      await seesWorkers(api, 2);
       const places = new Map<string, Set<string | undefined>>();
       const envelopes: JobEnvelope[] = [];
       for (let index = 0; index < 40; index += 1) {
@@ -129,155 +128,155 @@ export function describeAffinity(world: () => World): void {
         const envelope = await enqueue(api, key);
         await disconnected(api, envelope);
         envelopes.push(envelope);
-        places.set(key, (places.get(key) ?? new Set()).add(diary.workerOf(envelope)));
+        places.set(key, (places.get(key) ?? new Set()).add(log.workerOf(envelope)));
       }
       expect([...places.values()].map(({ size }) => size)).toEqual(Array<number>(8).fill(1));
-      expect(new Set(diary.runs.map(({ worker }) => worker)).size).toBe(2);
+      expect(new Set(log.runs.map(({ worker }) => worker)).size).toBe(2);
       await until(() => results.length >= 40);
       expect(results.map(({ requestId }) => requestId).toSorted()).toEqual(
         envelopes.map(({ requestId }) => requestId).toSorted(),
       );
-      expect(diary.endsOf('claimed')).toHaveLength(40);
-      expect(new Set(diary.decisions)).toEqual(new Set(['kept']));
+      expect(log.endsOf('claimed')).toHaveLength(40);
+      expect(new Set(log.decisions)).toEqual(new Set(['sticky']));
     });
 
-    it('are kept for nobody where one worker is there, or nobody waits for them', async () => {
-      const { api, diary } = await openApi(5_000);
-      await openWorker('worker-1', diary);
-      await heard(api, 1);
+    it('prefer no worker where only one serves the model, or no reply stream waits', async () => {
+      const { api, log } = await openApi(5_000);
+      await openWorker('worker-1', log);
+      await seesWorkers(api, 1);
       await disconnected(api, await enqueue(api, 'chat'));
-      await openWorker('worker-2', diary);
-      await heard(api, 2);
+      await openWorker('worker-2', log);
+      await seesWorkers(api, 2);
       await disconnected(api, await enqueue(api, 'chat', { replyTo: null }));
-      expect(diary.decisions).toEqual(['alone']);
-      expect(diary.ends).toEqual([]);
+      expect(log.decisions).toEqual(['alone']);
+      expect(log.ends).toEqual([]);
     });
 
-    it('run elsewhere when their worker does not come, and are seen in the queue until then', async () => {
-      const { api, diary } = await openApi(300);
-      await openStalled('deaf-1');
-      await openStalled('deaf-2');
-      await heard(api, 2);
+    it('run elsewhere when their worker does not claim them, and are visible in the queue until then', async () => {
+      const { api, log } = await openApi(300);
+      await openStalled('stalled-1');
+      await openStalled('stalled-2');
+      await seesWorkers(api, 2);
       const envelope = await enqueue(api, 'chat');
       expect(await holds(api, envelope)).toBe(true);
       expect(await api.producer.counts('echo', 'tiny-1.5')).toMatchObject({ waiting: 1, delayed: 0 });
       await sleep(400);
-      // Nobody is there whom the end of its time could wake.
+      // No worker is there to notice the end of its delay.
       expect(await api.producer.counts('echo', 'tiny-1.5')).toMatchObject({ waiting: 1, delayed: 0 });
-      await openWorker('worker-1', diary);
+      await openWorker('worker-1', log);
       await disconnected(api, envelope);
-      expect(diary.runs).toEqual([{ requestId: envelope.requestId, worker: 'worker-1' }]);
-      await until(() => diary.endsOf('taken-over').length === 1);
+      expect(log.runs).toEqual([{ requestId: envelope.requestId, worker: 'worker-1' }]);
+      await until(() => log.endsOf('taken-over').length === 1);
     });
 
-    it('wake a worker that was idle when their time is over', async () => {
-      const { api, diary } = await openApi(200);
-      await openWorker('worker-1', diary);
-      for (const name of ['deaf-1', 'deaf-2', 'deaf-3', 'deaf-4']) await openStalled(name);
-      await heard(api, 5);
+    it('wake an idle worker when their delay ends', async () => {
+      const { api, log } = await openApi(200);
+      await openWorker('worker-1', log);
+      for (const name of ['stalled-1', 'stalled-2', 'stalled-3', 'stalled-4']) await openStalled(name);
+      await seesWorkers(api, 5);
       const envelopes = await Promise.all(Array.from({ length: 10 }, (_value, index) => enqueue(api, `chat-${index}`)));
-      await until(() => diary.runs.length === envelopes.length);
-      expect(diary.endsOf('taken-over').length).toBeGreaterThan(0);
+      await until(() => log.runs.length === envelopes.length);
+      expect(log.endsOf('taken-over').length).toBeGreaterThan(0);
     });
 
-    it('are removed while they are kept, and never run', async () => {
-      const { api, diary } = await openApi(200);
-      await openStalled('deaf-1');
-      await openStalled('deaf-2');
-      await heard(api, 2);
+    it('can be removed while they are delayed, and never run', async () => {
+      const { api, log } = await openApi(200);
+      await openStalled('stalled-1');
+      await openStalled('stalled-2');
+      await seesWorkers(api, 2);
       const envelope = await enqueue(api, 'chat');
       expect(await api.producer.remove('echo', 'tiny-1.5', envelope.requestId)).toBe(true);
       expect(await holds(api, envelope)).toBe(false);
-      await openWorker('worker-1', diary);
+      await openWorker('worker-1', log);
       await sleep(300);
-      expect(diary.runs).toEqual([]);
+      expect(log.runs).toEqual([]);
     });
 
     it('run once when the same request is enqueued twice', async () => {
-      const { api, diary } = await openApi(5_000);
+      const { api, log } = await openApi(5_000);
       const results = await collectResults(api);
       const release = deferred<JobReport>();
-      await openWorker('worker-1', diary, { handler: () => release.promise });
-      await openWorker('worker-2', diary, { handler: () => release.promise });
-      await heard(api, 2);
+      await openWorker('worker-1', log, { handler: () => release.promise });
+      await openWorker('worker-2', log, { handler: () => release.promise });
+      await seesWorkers(api, 2);
       const envelope = await enqueue(api, 'chat');
       await api.producer.enqueue(echoJob(), envelope, { routeKey: () => 'chat' });
       await api.producer.enqueue(echoJob(), envelope, { routeKey: () => 'another' });
-      await until(() => diary.runs.length > 0);
+      await until(() => log.runs.length > 0);
       release.resolve(done);
       await disconnected(api, envelope);
       await until(() => results.length > 0);
-      expect(diary.runs).toHaveLength(1);
+      expect(log.runs).toHaveLength(1);
       expect(results).toHaveLength(1);
     });
 
-    it('run once whoever is quicker, their worker or the end of their time', async () => {
-      const { api, diary } = await openApi(4);
+    it('run once, whether their worker or the end of their delay is first', async () => {
+      const { api, log } = await openApi(4);
       const results = await collectResults(api);
-      await openWorker('worker-1', diary);
-      await openWorker('worker-2', diary);
-      await heard(api, 2);
+      await openWorker('worker-1', log);
+      await openWorker('worker-2', log);
+      await seesWorkers(api, 2);
       const envelopes = await Promise.all(
         Array.from({ length: 120 }, (_value, index) => enqueue(api, `chat-${index}`)),
       );
       await until(() => results.length >= envelopes.length);
       await until(async () => (await api.producer.counts('echo', 'tiny-1.5')).active === 0);
       const ids = envelopes.map(({ requestId }) => requestId).toSorted();
-      expect(diary.runs.map(({ requestId }) => requestId).toSorted()).toEqual(ids);
+      expect(log.runs.map(({ requestId }) => requestId).toSorted()).toEqual(ids);
       expect(results.map(({ requestId }) => requestId).toSorted()).toEqual(ids);
     });
 
-    it('run once when they are let go in the moment in which they are taken', async () => {
-      const { api, diary } = await openApi(5);
+    it('run once when they are released while a worker takes them', async () => {
+      const { api, log } = await openApi(5);
       const { producer } = api;
       if (!(producer instanceof BullProducer)) throw new Error('another producer');
-      await openWorker('worker-1', diary);
-      for (const name of ['deaf-1', 'deaf-2', 'deaf-3']) await openStalled(name);
-      await heard(api, 4);
+      await openWorker('worker-1', log);
+      for (const name of ['stalled-1', 'stalled-2', 'stalled-3']) await openStalled(name);
+      await seesWorkers(api, 4);
       const ids: string[] = [];
       for (let index = 0; index < 60; index += 1) {
         const envelope = await enqueue(api, `chat-${index}`);
         ids.push(envelope.requestId);
         const tries = Array.from({ length: 24 }, (_value, each) => sleep(each / 2));
-        await Promise.all(tries.map((pause) => pause.then(() => producer.recall(queue, envelope.requestId))));
+        await Promise.all(tries.map((pause) => pause.then(() => producer.release(queue, envelope.requestId))));
         await disconnected(api, envelope);
       }
-      expect(diary.runs.map(({ requestId }) => requestId).toSorted()).toEqual(ids.toSorted());
+      expect(log.runs.map(({ requestId }) => requestId).toSorted()).toEqual(ids.toSorted());
     });
 
-    it('are given back by a worker without room, and do not wait for it', async () => {
-      const { api, diary } = await openApi(5_000);
+    it('are released by a worker without room, and do not wait for it', async () => {
+      const { api, log } = await openApi(5_000);
       const release = deferred<JobReport>();
       const handler: EchoHandler = ({ envelope }) =>
         envelope.payload.text === 'long' ? release.promise : Promise.resolve(done);
-      await openWorker('worker-1', diary, { handler, policy: { concurrency: 1 } });
-      await openWorker('worker-2', diary, { handler });
-      await heard(api, 2);
-      const key = await keyOf(api, diary, 'worker-1');
+      await openWorker('worker-1', log, { handler, policy: { concurrency: 1 } });
+      await openWorker('worker-2', log, { handler });
+      await seesWorkers(api, 2);
+      const key = await keyOf(api, log, 'worker-1');
       await enqueue(api, key, { payload: { text: 'long', count: 1 } });
-      await until(() => diary.runs.at(-1)?.worker === 'worker-1');
+      await until(() => log.runs.at(-1)?.worker === 'worker-1');
       const others: JobEnvelope[] = [];
       for (let index = 0; index < 5; index += 1) others.push(await enqueue(api, key));
       for (const envelope of others) await disconnected(api, envelope);
       // The full worker may have had one fetch under way.
-      const elsewhere = others.filter((envelope) => diary.workerOf(envelope) === 'worker-2');
+      const elsewhere = others.filter((envelope) => log.workerOf(envelope) === 'worker-2');
       expect(elsewhere.length).toBeGreaterThanOrEqual(4);
-      expect(diary.endsOf('given-back')).toContain('worker-1');
+      expect(log.endsOf('given-back')).toContain('worker-1');
       release.resolve(done);
     });
 
-    it('share the room of their worker with those without a key', async () => {
-      const { api, diary } = await openApi(5_000);
+    it('share the capacity of their worker with those without a key', async () => {
+      const { api, log } = await openApi(5_000);
       const release = deferred<JobReport>();
       const handler: EchoHandler = ({ envelope }) =>
         envelope.payload.text === 'long' ? release.promise : Promise.resolve(done);
-      await openWorker('worker-1', diary, { handler, policy: { concurrency: 3 } });
-      const other = await openWorker('worker-2', diary, { handler });
-      await heard(api, 2);
-      const key = await keyOf(api, diary, 'worker-1');
+      await openWorker('worker-1', log, { handler, policy: { concurrency: 3 } });
+      const other = await openWorker('worker-2', log, { handler });
+      await seesWorkers(api, 2);
+      const key = await keyOf(api, log, 'worker-1');
       const long = { payload: { text: 'long', count: 1 } };
-      const kept = [await enqueue(api, key, long), await enqueue(api, key, long)];
-      await until(() => kept.every((envelope) => diary.workerOf(envelope) === 'worker-1'));
+      const sticky = [await enqueue(api, key, long), await enqueue(api, key, long)];
+      await until(() => sticky.every((envelope) => log.workerOf(envelope) === 'worker-1'));
       await other.consumer.close(0);
       const others = Array.from({ length: 6 }, () => envelopeFor(api, long));
       await api.producer.enqueueBulk(echoJob(), others);
@@ -287,21 +286,48 @@ export function describeAffinity(world: () => World): void {
       expect((await api.producer.counts('echo', 'tiny-1.5')).active).toBeLessThanOrEqual(4);
       release.resolve(done);
       await until(async () => (await api.producer.counts('echo', 'tiny-1.5')).active === 0);
-      expect(diary.runs.filter(({ requestId }) => others.some((one) => one.requestId === requestId))).toHaveLength(6);
+      expect(log.runs.filter(({ requestId }) => others.some((one) => one.requestId === requestId))).toHaveLength(6);
     });
 
-    it('end well in a worker that stops, which gives back those that come later', async () => {
-      const { api, diary } = await openApi(5_000);
+    it('leave their room to waiting jobs when they end, although all other room of their worker is taken', async () => {
+      const { api, log } = await openApi(5_000);
+      const releases = new Map<string, () => void>();
+      const handler: EchoHandler = ({ envelope }) =>
+        new Promise((resolve) => {
+          if (envelope.payload.text === 'long') releases.set(envelope.requestId, () => resolve(done));
+          else resolve(done);
+        });
+      await openWorker('worker-1', log, { handler, policy: { concurrency: 2 } });
+      const other = await openWorker('worker-2', log, { handler });
+      await seesWorkers(api, 2);
+      const key = await keyOf(api, log, 'worker-1');
+      const long = { payload: { text: 'long', count: 1 } };
+      const sticky = await enqueue(api, key, long);
+      await until(() => log.workerOf(sticky) === 'worker-1');
+      await other.consumer.close(0);
+      const [running, waiting] = [envelopeFor(api, long), envelopeFor(api)];
+      await api.producer.enqueue(echoJob(), running);
+      await until(() => releases.has(running.requestId));
+      await api.producer.enqueue(echoJob(), waiting);
+      await sleep(100);
+      expect(log.workerOf(waiting)).toBeUndefined();
+      releases.get(sticky.requestId)?.();
+      await until(() => log.workerOf(waiting) === 'worker-1', 3_000);
+      releases.get(running.requestId)?.();
+    });
+
+    it('succeed in a worker that stops, which releases later ones', async () => {
+      const { api, log } = await openApi(5_000);
       const results = await collectResults(api);
       const release = deferred<JobReport>();
       const handler: EchoHandler = ({ envelope }) =>
         envelope.payload.text === 'long' ? release.promise : Promise.resolve(done);
-      const stopping = await openWorker('worker-1', diary, { handler });
-      await openWorker('worker-2', diary, { handler });
-      await heard(api, 2);
-      const key = await keyOf(api, diary, 'worker-1');
+      const stopping = await openWorker('worker-1', log, { handler });
+      await openWorker('worker-2', log, { handler });
+      await seesWorkers(api, 2);
+      const key = await keyOf(api, log, 'worker-1');
       const claimed = await enqueue(api, key, { payload: { text: 'long', count: 1 } });
-      await until(() => diary.workerOf(claimed) === 'worker-1');
+      await until(() => log.workerOf(claimed) === 'worker-1');
       const closed = stopping.consumer.close(10_000);
       const later: JobEnvelope[] = [];
       for (let index = 0; index < 4; index += 1) later.push(await enqueue(api, key));
@@ -309,34 +335,60 @@ export function describeAffinity(world: () => World): void {
       release.resolve(done);
       await closed;
       // The stopping worker may have had one fetch under way.
-      const elsewhere = later.filter((envelope) => diary.workerOf(envelope) === 'worker-2');
+      const elsewhere = later.filter((envelope) => log.workerOf(envelope) === 'worker-2');
       expect(elsewhere.length).toBeGreaterThanOrEqual(3);
       await until(() => results.some(({ requestId }) => requestId === claimed.requestId));
       expect(results.find(({ requestId }) => requestId === claimed.requestId)).toMatchObject({ status: 'succeeded' });
-      await heard(api, 1);
+      await seesWorkers(api, 1);
     });
 
-    it('of a lost worker run elsewhere: those it ran, and those that it was still to come for', async () => {
+    it('run once when their worker stops while it claims them', async () => {
+      const policy = { lockMs: 2_000, stalledMax: 1 };
+      const { api, log } = await openApi(400);
+      const results = await collectResults(api);
+      const handler: EchoHandler = () => sleep(20).then(() => done);
+      await openWorker('worker-1', log, { handler, policy });
+      const envelopes: JobEnvelope[] = [];
+      for (let round = 0; round < 3; round += 1) {
+        const stopping = await openWorker(`stopping-${round}`, log, { handler, policy });
+        await seesWorkers(api, 2);
+        const keys = Array.from({ length: 8 }, (_value, index) => `chat-${round}-${index}`);
+        envelopes.push(...(await Promise.all(keys.map((key) => enqueue(api, key)))));
+        await stopping.consumer.close(5_000);
+        await stopping.transport.close();
+        await seesWorkers(api, 1);
+      }
+      for (const envelope of envelopes) await disconnected(api, envelope);
+      // A job left behind in a closed worker would come back once its lock has run out.
+      await sleep(3_500);
+      const ids = envelopes.map(({ requestId }) => requestId).toSorted();
+      expect(log.runs.map(({ requestId }) => requestId).toSorted()).toEqual(ids);
+      await until(() => results.length >= ids.length);
+      expect(results.map(({ status }) => status)).toEqual(ids.map(() => 'succeeded'));
+    });
+
+    it('of a lost worker run elsewhere: those it ran, and those it had not claimed', async () => {
       const policy = { lockMs: 600, stalledMax: 1 };
-      const { api, diary } = await openApi(300);
+      const { api, log } = await openApi(300);
       const results = await collectResults(api);
       const release = deferred<JobReport>();
       const handler: EchoHandler = ({ envelope }) =>
         envelope.payload.text === 'long' ? release.promise : Promise.resolve(done);
-      const mortal = await openWorker('worker-1', diary, { handler, policy });
-      await openWorker('worker-2', diary, { handler: async () => done, policy });
-      await heard(api, 2);
-      const key = await keyOf(api, diary, 'worker-1');
+      const mortal = await openWorker('worker-1', log, { handler, policy });
+      await openWorker('worker-2', log, { handler: async () => done, policy });
+      await seesWorkers(api, 2);
+      const key = await keyOf(api, log, 'worker-1');
       const before = results.length;
       const running = await enqueue(api, key, { payload: { text: 'long', count: 1 } });
-      await until(() => diary.workerOf(running) === 'worker-1');
+      await until(() => log.workerOf(running) === 'worker-1');
       mortal.wire.break({ isReset: true });
       const waiting = await Promise.all(Array.from({ length: 5 }, () => enqueue(api, key)));
       await until(() => results.length >= before + 6);
-      for (const envelope of waiting) expect(diary.workerOf(envelope)).toBe('worker-2');
-      expect(diary.runs.filter(({ requestId }) => requestId === running.requestId).map(({ worker }) => worker)).toEqual(
-        ['worker-1', 'worker-2'],
-      );
+      for (const envelope of waiting) expect(log.workerOf(envelope)).toBe('worker-2');
+      expect(log.runs.filter(({ requestId }) => requestId === running.requestId).map(({ worker }) => worker)).toEqual([
+        'worker-1',
+        'worker-2',
+      ]);
       release.resolve(done);
       await world().mend();
       await mortal.transport.close();

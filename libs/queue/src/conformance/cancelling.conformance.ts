@@ -28,8 +28,8 @@ export function describeCancelling(world: () => World): void {
       const results = await collectResults(api);
       await consume(worker, untilAborted);
       const envelope = envelopeFor(api);
-      const slot = api.replies.open(envelope.requestId);
-      const reader = slot[Symbol.asyncIterator]();
+      const replyStream = api.replies.open(envelope.requestId);
+      const reader = replyStream[Symbol.asyncIterator]();
       await api.producer.enqueue(echoJob(), envelope);
       expect((await reader.next()).value).toEqual({ type: 'job-started' });
       await api.cancelBus.cancel(envelope.requestId);
@@ -64,9 +64,9 @@ export function describeCancelling(world: () => World): void {
       const results = await collectResults(api);
       await consume(worker, untilAborted);
       const envelope = envelopeFor(api, { deadlineAtMs: Date.now() + 400 });
-      const slot = api.replies.open(envelope.requestId);
+      const replyStream = api.replies.open(envelope.requestId);
       await api.producer.enqueue(echoJob(), envelope);
-      expect(codeOfLast(await readAll(slot))).toBe('REQUEST_TIMEOUT');
+      expect(codeOfLast(await readAll(replyStream))).toBe('REQUEST_TIMEOUT');
       await until(() => results.length > 0);
       expect(results).toMatchObject([{ status: 'failed', error: { code: 'REQUEST_TIMEOUT' }, usage }]);
     });
@@ -92,8 +92,8 @@ export function describeCancelling(world: () => World): void {
       const results = await collectResults(api);
       const consumer = await consume(worker, untilAborted);
       const envelope = envelopeFor(api);
-      const slot = api.replies.open(envelope.requestId);
-      const reader = slot[Symbol.asyncIterator]();
+      const replyStream = api.replies.open(envelope.requestId);
+      const reader = replyStream[Symbol.asyncIterator]();
       await api.producer.enqueue(echoJob(), envelope);
       await reader.next();
       await consumer.close(50);

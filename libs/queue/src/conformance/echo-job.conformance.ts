@@ -47,9 +47,9 @@ export function codeOfLast(events: ReplyEvent[]): string | undefined {
   return last?.error?.code;
 }
 
-export async function readAll(slot: ReplyStream | undefined): Promise<ReplyEvent[]> {
+export async function readAll(replyStream: ReplyStream | undefined): Promise<ReplyEvent[]> {
   const events: ReplyEvent[] = [];
-  for await (const event of slot ?? []) events.push(event);
+  for await (const event of replyStream ?? []) events.push(event);
   return events;
 }
 

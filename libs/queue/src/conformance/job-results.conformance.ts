@@ -4,7 +4,7 @@ import { usage, deferred, until } from './echo-job.conformance.js';
 import { type World, collectResults } from './fixture.conformance.js';
 
 export function describeJobResults(world: () => World): void {
-  describe('outcomes', () => {
+  describe('job results', () => {
     const resultOf = (requestId: string): JobResult => ({
       requestId,
       attempt: 1,

@@ -22,7 +22,7 @@ import { type World, envelopeFor, consume, collectResults, introduce } from './f
 
 export function describeJobs(world: () => World): void {
   describe('jobs', () => {
-    it('run with their payload, send events in order, and leave one outcome and nothing in the queue', async () => {
+    it('run with their payload, send events in order, and leave one result and nothing in the queue', async () => {
       const { api, worker } = await world().openPair();
       await introduce({ api, worker });
       const results = await collectResults(api);
@@ -33,10 +33,10 @@ export function describeJobs(world: () => World): void {
         return done;
       });
       const envelope = envelopeFor(api, { payload: { text: 'x', count: 3 }, attempt: 4 });
-      const slot = api.replies.open(envelope.requestId);
+      const replyStream = api.replies.open(envelope.requestId);
       await api.producer.enqueue(echoJob(), envelope);
 
-      expect(await readAll(slot)).toEqual([
+      expect(await readAll(replyStream)).toEqual([
         { type: 'job-started' },
         delta('x0'),
         delta('x1'),
@@ -102,9 +102,9 @@ export function describeJobs(world: () => World): void {
       await worker.membership.join(() => heartbeat('worker', null));
       const takers: string[] = [];
       const taking = (name: string) => async () => (takers.push(name), done);
-      const hear = vi.spyOn(ClaimBus.prototype, 'hear').mockRejectedValueOnce(new Error('the store is away'));
+      const subscribe = vi.spyOn(ClaimBus.prototype, 'subscribe').mockRejectedValueOnce(new Error('the store is away'));
       await expect(consume(worker, taking('half'))).rejects.toThrow('away');
-      hear.mockRestore();
+      subscribe.mockRestore();
       const second = await consume(worker, taking('second'));
       const results = await collectResults(api);
       for (let job = 0; job < 5; job += 1) await api.producer.enqueue(echoJob(), envelopeFor(api));
@@ -155,14 +155,14 @@ export function describeJobs(world: () => World): void {
       const { api, worker } = await world().openPair();
       const results = await collectResults(api);
       const envelope = envelopeFor(api, { deadlineAtMs: Date.now() - 1 });
-      const slot = api.replies.open(envelope.requestId);
+      const replyStream = api.replies.open(envelope.requestId);
       await api.producer.enqueue(echoJob(), envelope);
       let ran = false;
       await consume(worker, async () => {
         ran = true;
         return done;
       });
-      expect(codeOfLast(await readAll(slot))).toBe('REQUEST_TIMEOUT');
+      expect(codeOfLast(await readAll(replyStream))).toBe('REQUEST_TIMEOUT');
       await until(() => results.length > 0);
       expect(results[0]).toMatchObject({ status: 'failed', error: { code: 'REQUEST_TIMEOUT' }, usage: null });
       expect(ran).toBe(false);
@@ -172,10 +172,10 @@ export function describeJobs(world: () => World): void {
       const { api, worker } = await world().openPair();
       const payload = { text: 5, count: 1 } as unknown as EchoPayload;
       const envelope = envelopeFor(api, { payload });
-      const slot = api.replies.open(envelope.requestId);
+      const replyStream = api.replies.open(envelope.requestId);
       await consume(worker, async () => done);
       await api.producer.enqueue(echoJob(), envelope);
-      const events = await readAll(slot);
+      const events = await readAll(replyStream);
       expect(events.at(-1)).toMatchObject({ type: 'job-failed', error: { code: 'INVALID_REQUEST', param: 'text' } });
     });
 
@@ -192,9 +192,9 @@ export function describeJobs(world: () => World): void {
         { attempts: 3 },
       );
       const envelope = envelopeFor(api);
-      const slot = api.replies.open(envelope.requestId);
+      const replyStream = api.replies.open(envelope.requestId);
       await api.producer.enqueue(echoJob({ attempts: 3 }), envelope);
-      const events = await readAll(slot);
+      const events = await readAll(replyStream);
       expect(codeOfLast(events)).toBe('INFERENCE_FAILED');
       expect(JSON.stringify(events)).not.toContain('secret');
       await until(() => results.length > 0);
@@ -215,9 +215,9 @@ export function describeJobs(world: () => World): void {
       };
       await consume(worker, handler);
       const envelope = envelopeFor(api, { attempt: 2 });
-      const slot = api.replies.open(envelope.requestId);
+      const replyStream = api.replies.open(envelope.requestId);
       await api.producer.enqueue(echoJob({ attempts: 3 }), envelope);
-      expect((await readAll(slot)).at(-1)).toEqual({ type: 'job-finished', usage });
+      expect((await readAll(replyStream)).at(-1)).toEqual({ type: 'job-finished', usage });
       await until(() => results.length > 0);
       expect(results).toMatchObject([{ attempt: 2, retries: 2, status: 'succeeded' }]);
     });
@@ -231,10 +231,10 @@ export function describeJobs(world: () => World): void {
         throw new PlatformError('DEVICE_LOST', 'The model host ended.');
       });
       const envelope = envelopeFor(api);
-      const slot = api.replies.open(envelope.requestId);
+      const replyStream = api.replies.open(envelope.requestId);
       // `same-job-once`: two runs, however many attempts the policy would allow.
       await api.producer.enqueue(echoJob({ attempts: 5 }), envelope);
-      expect(codeOfLast(await readAll(slot))).toBe('DEVICE_LOST');
+      expect(codeOfLast(await readAll(replyStream))).toBe('DEVICE_LOST');
       await until(() => results.length > 0);
       expect(runs).toBe(2);
       expect(results).toMatchObject([{ attempt: 1, retries: 1, status: 'failed', error: { code: 'DEVICE_LOST' } }]);
@@ -282,12 +282,12 @@ export function describeJobs(world: () => World): void {
         { lockMs: 600 },
       );
       const envelope = envelopeFor(api);
-      const slot = api.replies.open(envelope.requestId);
+      const replyStream = api.replies.open(envelope.requestId);
       await api.producer.enqueue(echoJob(), envelope);
       await until(() => started);
       mortal.wire.break({ isReset: true });
       await consume(await world().open('worker-3'), async () => done, { lockMs: 600 });
-      expect(codeOfLast(await readAll(slot))).toBe('DEVICE_LOST');
+      expect(codeOfLast(await readAll(replyStream))).toBe('DEVICE_LOST');
       await until(async () => !(await holds(api, envelope)));
       await world().mend();
       release.resolve(done);
@@ -307,7 +307,7 @@ export function describeJobs(world: () => World): void {
         const mortal = await world().openMortal('worker-2');
         const release = deferred<JobReport>();
         const envelope = envelopeFor(api, parts);
-        const slot = api.replies.open(envelope.requestId);
+        const replyStream = api.replies.open(envelope.requestId);
         let started = false;
         await consume(
           mortal.transport,
@@ -323,7 +323,7 @@ export function describeJobs(world: () => World): void {
         const second = await world().open('worker-3');
         await until(() => second.membership.list().length > 0);
         mortal.wire.break({ isReset: true });
-        return { api, second, mortal, release, envelope, slot, results };
+        return { api, second, mortal, release, envelope, replyStream, results };
       }
 
       const handler: EchoHandler = async ({ replies }) => {
@@ -332,9 +332,9 @@ export function describeJobs(world: () => World): void {
       };
 
       it('run again where nobody reads a part of the answer, and what the zombie says later counts for nothing', async () => {
-        const { second, mortal, release, slot, results } = await lose();
+        const { second, mortal, release, replyStream, results } = await lose();
         await consume(second, handler, policy);
-        const events = await readAll(slot);
+        const events = await readAll(replyStream);
         expect(events.slice(-3)).toEqual([{ type: 'job-started' }, delta('second'), { type: 'job-finished', usage }]);
         await world().mend();
         release.resolve(done);
@@ -343,14 +343,14 @@ export function describeJobs(world: () => World): void {
       });
 
       it('fail with DEVICE_LOST where a part of the answer has been read', async () => {
-        const { second, release, slot, results } = await lose({ stream: true });
+        const { second, release, replyStream, results } = await lose({ stream: true });
         let runs = 0;
         const counting: EchoHandler = async () => {
           runs += 1;
           return done;
         };
         await consume(second, counting, policy);
-        expect(codeOfLast(await readAll(slot))).toBe('DEVICE_LOST');
+        expect(codeOfLast(await readAll(replyStream))).toBe('DEVICE_LOST');
         await until(() => results.length > 0);
         expect({ runs, results }).toMatchObject({ runs: 0, results: [{ usage: null }] });
         release.resolve(done);

@@ -3,7 +3,7 @@ import { heartbeat, until } from './echo-job.conformance.js';
 import { type World } from './fixture.conformance.js';
 
 export function describeMembership(world: () => World): void {
-  describe('presence', () => {
+  describe('cluster membership', () => {
     it('shows who is there, what changed, and who said good-bye', async () => {
       const { api, worker } = await world().openPair();
       const model = {
@@ -44,7 +44,7 @@ export function describeMembership(world: () => World): void {
       await until(() => api.membership.list().length === 0);
     });
 
-    it('measures how long its own beats take over the bus, once there are some', async () => {
+    it('measures how long its own heartbeats take over the bus, once there are some', async () => {
       const { api, worker } = await world().openPair();
       expect(worker.membership.lagMs).toBeNull();
       await worker.membership.join(() => heartbeat('w1', null));

@@ -36,13 +36,13 @@ export function describeOutages(world: () => World): void {
       }
       await until(() => settled(api.ping()), 10_000);
       const envelope = envelopeFor(api);
-      const slot = api.replies.open(envelope.requestId);
+      const replyStream = api.replies.open(envelope.requestId);
       await until(() => settled(api.producer.enqueue(echoJob(), envelope)), 10_000);
-      expect((await readAll(slot)).at(-1)).toEqual({ type: 'job-finished', usage });
+      expect((await readAll(replyStream)).at(-1)).toEqual({ type: 'job-finished', usage });
       await until(() => results.some(({ requestId }) => requestId === envelope.requestId), 10_000);
     });
 
-    it('loses no accepted job and no outcome over restarts', async () => {
+    it('loses no accepted job and no job result over restarts', async () => {
       const { api, worker } = await world().openPair({ resultLockMs: 2_000 });
       const results = await collectResults(api);
       await consume(worker, async () => done, { stalledMax: 5, lockMs: 3_000 });
@@ -83,7 +83,7 @@ export function describeOutages(world: () => World): void {
       expect(await reading).toEqual([...numbered(300), { type: 'job-finished' }]);
     });
 
-    it('keeps presence: nobody is lost because nobody could be heard', async () => {
+    it('counts no process as lost while no heartbeat could arrive', async () => {
       const { api, worker } = await world().openPair();
       await worker.membership.join(() => heartbeat('w1', null));
       await until(() => api.membership.list().length === 1);

@@ -23,13 +23,13 @@ export function describePlacements(world: () => World): void {
         },
       });
       const heard: DesiredPlacements[] = [];
-      worker.placements.subscribe({ onDesired: (told) => heard.push(told) });
+      worker.placements.subscribe({ onDesired: (reported) => heard.push(reported) });
       await assigner.placements.announce(desired);
       await until(() => heard.length === 1);
       expect(heard[0]).toEqual(desired);
       const late = await world().open('worker-2');
       const heardLate: DesiredPlacements[] = [];
-      late.placements.subscribe({ onDesired: (told) => heardLate.push(told) });
+      late.placements.subscribe({ onDesired: (reported) => heardLate.push(reported) });
       late.placements.ask();
       await until(() => heardLate.length === 1);
       expect(heardLate[0]).toEqual(desired);

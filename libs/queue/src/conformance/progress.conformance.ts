@@ -5,10 +5,10 @@ import { collectResults, consume, envelopeFor, type World } from './fixture.conf
 
 export function describeProgress(world: () => World): void {
   describe('progress', () => {
-    it('of an async job is told: its start, and how far it has come, once in a while', async () => {
+    it('of an async job is reported: its start, and how far it has come, once in a while', async () => {
       const { api, worker } = await world().openPair();
-      const told: JobProgress[] = [];
-      api.progress.subscribe((progress) => told.push(progress));
+      const reported: JobProgress[] = [];
+      api.progress.subscribe((progress) => reported.push(progress));
       const release = deferred<void>();
       await consume(worker, async ({ progress }) => {
         await release.promise;
@@ -16,18 +16,18 @@ export function describeProgress(world: () => World): void {
         return done;
       });
       const { requestId } = await enqueue(api, null);
-      await until(() => told.length === 1);
-      expect(told).toEqual([{ requestId, attempt: 1, percent: 0 }]);
+      await until(() => reported.length === 1);
+      expect(reported).toEqual([{ requestId, attempt: 1, percent: 0 }]);
       await new Promise((resolve) => setTimeout(resolve, 1_100));
       release.resolve();
-      await until(() => told.length === 2);
-      expect(told[1]).toMatchObject({ requestId, percent: 1 });
+      await until(() => reported.length === 2);
+      expect(reported[1]).toMatchObject({ requestId, percent: 1 });
     });
 
-    it('of a job whose caller waits is told to nobody', async () => {
+    it('of a job with a reply stream is not reported', async () => {
       const { api, worker } = await world().openPair();
-      const told: JobProgress[] = [];
-      api.progress.subscribe((progress) => told.push(progress));
+      const reported: JobProgress[] = [];
+      api.progress.subscribe((progress) => reported.push(progress));
       const results = await collectResults(api);
       await consume(worker, async ({ progress }) => {
         progress(10);
@@ -36,11 +36,11 @@ export function describeProgress(world: () => World): void {
       await enqueue(api, api.replies.address);
       await until(() => results.length === 1);
       const { requestId } = await enqueue(api, null);
-      await until(() => told.length === 1);
-      expect(told).toMatchObject([{ requestId }]);
+      await until(() => reported.length === 1);
+      expect(reported).toMatchObject([{ requestId }]);
     });
 
-    it('ends with the artifacts in the outcome', async () => {
+    it('ends with the artifacts in the job result', async () => {
       const { api, worker } = await world().openPair();
       const results = await collectResults(api);
       await consume(worker, async () => ({ ...done, artifacts: ['r1-a', 'r1-b'] }));

@@ -3,7 +3,7 @@ import { type DeltaEvent, delta, numbered, readAll, sleep, until } from './echo-
 import { type World } from './fixture.conformance.js';
 
 export function describeReplies(world: () => World): void {
-  describe('mailbox', () => {
+  describe('reply channel', () => {
     it('carries 100 000 deltas of 100 requests, in order, with none lost or repeated', async () => {
       const { api, worker } = await world().openPair();
       const requests = Array.from({ length: 100 }, (_value, index) => `request-${index}`);
@@ -46,17 +46,17 @@ export function describeReplies(world: () => World): void {
 
     it('carries events larger than any message of the store, in every script', async () => {
       const { api, worker } = await world().openPair();
-      const slot = api.replies.open('large');
+      const replyStream = api.replies.open('large');
       const writer = worker.replies.writer(api.replies.address, 'large');
       const texts = ['é', '字', '🙂', '\u0000', 'a'].map((text) => text.repeat(20_000));
       for (const text of texts) writer.send(delta(text));
       writer.send({ type: 'job-finished' });
-      expect(await readAll(slot)).toEqual([...texts.map(delta), { type: 'job-finished' }]);
+      expect(await readAll(replyStream)).toEqual([...texts.map(delta), { type: 'job-finished' }]);
     });
 
-    it('ends a slot with an error when its reader is slower for longer than the buffer lasts', async () => {
+    it('ends a reply stream with an error when its reader is slower for longer than the buffer lasts', async () => {
       const { worker } = await world().openPair();
-      const api = await world().open('api-2', { slotBytes: 100_000 });
+      const api = await world().open('api-2', { replyBufferBytes: 100_000 });
       await api.replies.start();
       const slow = api.replies.open('slow');
       const quick = api.replies.open('quick');
@@ -82,9 +82,9 @@ export function describeReplies(world: () => World): void {
       worker.replies.writer(api.replies.address, 'closed').send(delta('x'));
       worker.replies.writer(api.replies.address, 'unknown').send(delta('x'));
       worker.replies.writer('nobody-lives-here', 'unknown').send(delta('x'));
-      const slot = api.replies.open('open');
+      const replyStream = api.replies.open('open');
       worker.replies.writer(api.replies.address, 'open').send({ type: 'job-finished' });
-      expect(await readAll(slot)).toEqual([{ type: 'job-finished' }]);
+      expect(await readAll(replyStream)).toEqual([{ type: 'job-finished' }]);
       expect(await readAll(closed)).toEqual([]);
     });
 
@@ -92,11 +92,11 @@ export function describeReplies(world: () => World): void {
       const { api, worker } = await world().openPair();
       const other = await world().open('api-2');
       await other.replies.start();
-      const slots = [api, other].map((transport) => transport.replies.open('same'));
+      const replyStreams = [api, other].map((transport) => transport.replies.open('same'));
       worker.replies.writer(api.replies.address, 'same').send(delta('one'), { type: 'job-finished' });
       worker.replies.writer(other.replies.address, 'same').send(delta('two'), { type: 'job-finished' });
-      expect(await readAll(slots[0])).toEqual([delta('one'), { type: 'job-finished' }]);
-      expect(await readAll(slots[1])).toEqual([delta('two'), { type: 'job-finished' }]);
+      expect(await readAll(replyStreams[0])).toEqual([delta('one'), { type: 'job-finished' }]);
+      expect(await readAll(replyStreams[1])).toEqual([delta('two'), { type: 'job-finished' }]);
     });
   });
 }

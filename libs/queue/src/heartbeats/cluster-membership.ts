@@ -3,12 +3,12 @@ import type { Clock } from '#common';
 import type { MessageBus } from '../backends/store.js';
 import type { Heartbeat, ClusterMembership } from './heartbeat.js';
 
-const channel = 'presence';
+const channel = 'heartbeat';
 
 /** Addresses of vanished processes kept, so that a job found later in the queue is known to have no reader; and their runs. */
 const rememberedAddresses = 1_000;
 
-const maxUnderWay = 16;
+const maxUnanswered = 16;
 
 const overdueAfterHeartbeats = 1.6;
 
@@ -30,7 +30,7 @@ export interface MembershipTiming {
 /** Four beats may be missed: an api that dies has its work cancelled within 5 s. */
 export const defaultMembershipTiming: MembershipTiming = { heartbeatMs: 1_000, lostAfterMs: 4_000 };
 
-interface Heard {
+interface KnownProcess {
   heartbeat: Heartbeat;
   atMs: number;
   /** The beat as text, to notice changes. */
@@ -41,7 +41,7 @@ interface Heard {
 
 /** Heartbeats over the store's bus. The silence of others counts only while we could have heard them. */
 export class BusMembership implements ClusterMembership {
-  private readonly heard = new Map<string, Heard>();
+  private readonly processes = new Map<string, KnownProcess>();
   private readonly listeners = new Set<(heartbeats: Heartbeat[]) => void>();
   private readonly goneAddresses = new Set<string>();
   /** Runs that said good-bye. */
@@ -54,7 +54,7 @@ export class BusMembership implements ClusterMembership {
   private lastHeartbeatMs = -Infinity;
   private lastTickMs: number;
   /** Our own beats that are not back yet, oldest first. */
-  private underWay: { count: number; sentAtMs: number }[] = [];
+  private unanswered: { count: number; sentAtMs: number }[] = [];
   private heartbeatCount = 0;
   private readonly run = randomUUID();
   private lastLagMs: number | null = null;
@@ -72,8 +72,8 @@ export class BusMembership implements ClusterMembership {
     this.stops.push(
       this.bus.onReconnect(() => {
         // What was sent before is lost: nobody must wait for it.
-        this.underWay = [];
-        this.forgiveSilence();
+        this.unanswered = [];
+        this.resetSilence();
       }),
     );
     const tickMs = Math.min(this.timing.heartbeatMs / 4, 250);
@@ -90,9 +90,9 @@ export class BusMembership implements ClusterMembership {
     if (this.describe === null) return;
     this.lastHeartbeatMs = this.clock.monotonicMs();
     this.heartbeatCount += 1;
-    this.underWay.push({ count: this.heartbeatCount, sentAtMs: this.lastHeartbeatMs });
+    this.unanswered.push({ count: this.heartbeatCount, sentAtMs: this.lastHeartbeatMs });
     // While nothing comes back, the oldest says how long that has been; more need not be kept.
-    if (this.underWay.length > maxUnderWay) this.underWay.splice(1, 1);
+    if (this.unanswered.length > maxUnanswered) this.unanswered.splice(1, 1);
     const claims = [...new Set([...this.claims].map(({ queue }) => queue))];
     const heartbeat = { ...this.describe(), ...(claims.length > 0 && { claims }), alive: true };
     await this.publish({ ...heartbeat, count: this.heartbeatCount, run: this.run });
@@ -103,8 +103,8 @@ export class BusMembership implements ClusterMembership {
     return this.describe?.().processId ?? null;
   }
 
-  /** Tells from the next beat on that this process comes for jobs of a queue that are kept for it, until called. */
-  claimsFrom(queue: string): () => void {
+  /** Heartbeats say from now on that this process claims sticky jobs of a queue, until the returned function is called. */
+  offerClaims(queue: string): () => void {
     const claim = { queue };
     this.claims.add(claim);
     return () => void this.claims.delete(claim);
@@ -112,18 +112,18 @@ export class BusMembership implements ClusterMembership {
 
   get lagMs(): number | null {
     if (this.lastLagMs === null) return null;
-    const [oldest] = this.underWay;
+    const [oldest] = this.unanswered;
     return oldest === undefined ? this.lastLagMs : Math.max(this.lastLagMs, this.clock.monotonicMs() - oldest.sentAtMs);
   }
 
   list(): Heartbeat[] {
-    return [...this.heard.values()].map(({ heartbeat }) => heartbeat);
+    return [...this.processes.values()].map(({ heartbeat }) => heartbeat);
   }
 
-  /** Those whose newest beat is not overdue: who has just died is here for seconds less than in `list`. */
-  prompt(): Heartbeat[] {
+  /** The processes whose newest heartbeat is not overdue. A process that died leaves this list seconds before `list`. */
+  listCurrent(): Heartbeat[] {
     const oldestMs = this.clock.monotonicMs() - overdueAfterHeartbeats * this.timing.heartbeatMs;
-    return [...this.heard.values()].filter(({ atMs }) => atMs >= oldestMs).map(({ heartbeat }) => heartbeat);
+    return [...this.processes.values()].filter(({ atMs }) => atMs >= oldestMs).map(({ heartbeat }) => heartbeat);
   }
 
   onChange(listener: (heartbeats: Heartbeat[]) => void): () => void {
@@ -138,7 +138,7 @@ export class BusMembership implements ClusterMembership {
 
   /** True when the process behind a mailbox was heard of and is not gone. */
   isHere(replyAddress: string): boolean {
-    return [...this.heard.values()].some(({ heartbeat }) => heartbeat.replyAddress === replyAddress);
+    return [...this.processes.values()].some(({ heartbeat }) => heartbeat.replyAddress === replyAddress);
   }
 
   async close(): Promise<void> {
@@ -158,7 +158,7 @@ export class BusMembership implements ClusterMembership {
   private receive(message: string): void {
     const { count = 0, run, ...heartbeat } = JSON.parse(message) as CountedHeartbeat;
     const text = JSON.stringify(heartbeat);
-    const known = this.heard.get(heartbeat.processId);
+    const known = this.processes.get(heartbeat.processId);
     if (!heartbeat.alive) {
       if (run !== undefined) this.noteEnd(run);
       if (known !== undefined && known.run === run) this.drop([heartbeat.processId]);
@@ -172,7 +172,7 @@ export class BusMembership implements ClusterMembership {
       known.atMs = atMs;
       return;
     }
-    this.heard.set(heartbeat.processId, { heartbeat, atMs, text, count, run });
+    this.processes.set(heartbeat.processId, { heartbeat, atMs, text, count, run });
     this.onHeartbeat(heartbeat);
     if (heartbeat.replyAddress !== null) this.goneAddresses.delete(heartbeat.replyAddress);
     if (heartbeat.processId === this.describe?.().processId) this.ownHeartbeatCame(count);
@@ -188,37 +188,37 @@ export class BusMembership implements ClusterMembership {
 
   /** Those before it are lost or were overtaken: nobody waits for them. */
   private ownHeartbeatCame(count: number): void {
-    const sent = this.underWay.find((each) => each.count === count);
+    const sent = this.unanswered.find((each) => each.count === count);
     if (sent !== undefined) this.lastLagMs = this.clock.monotonicMs() - sent.sentAtMs;
-    this.underWay = this.underWay.filter((each) => each.count > count);
+    this.unanswered = this.unanswered.filter((each) => each.count > count);
   }
 
   private tick(tickMs: number): void {
     const now = this.clock.monotonicMs();
     // Our own loop stood still: what the others sent meanwhile is still in the socket.
     const stoodStill = now - this.lastTickMs > tickMs + this.timing.lostAfterMs / 4;
-    if (stoodStill || !this.bus.isConnected() || this.isCutOff(now)) this.forgiveSilence();
+    if (stoodStill || !this.bus.isConnected() || this.isCutOff(now)) this.resetSilence();
     this.lastTickMs = now;
     if (now - this.lastHeartbeatMs >= this.timing.heartbeatMs) void this.announce();
-    const silent = [...this.heard].filter(([, { atMs }]) => now - atMs > this.timing.lostAfterMs);
+    const silent = [...this.processes].filter(([, { atMs }]) => now - atMs > this.timing.lostAfterMs);
     if (silent.length > 0) this.drop(silent.map(([processId]) => processId));
   }
 
   /** Our own beats do not come back: whoever is silent now may be as alive as we are. */
   private isCutOff(now: number): boolean {
-    const overdueMs = now - (this.underWay[0]?.sentAtMs ?? now);
+    const overdueMs = now - (this.unanswered[0]?.sentAtMs ?? now);
     return overdueMs > overdueAfterHeartbeats * this.timing.heartbeatMs && overdueMs < cutOffAtMostMs;
   }
 
-  private forgiveSilence(): void {
+  private resetSilence(): void {
     const now = this.clock.monotonicMs();
-    for (const entry of this.heard.values()) entry.atMs = now;
+    for (const entry of this.processes.values()) entry.atMs = now;
   }
 
   private drop(processIds: string[]): void {
     for (const processId of processIds) {
-      const address = this.heard.get(processId)?.heartbeat.replyAddress;
-      this.heard.delete(processId);
+      const address = this.processes.get(processId)?.heartbeat.replyAddress;
+      this.processes.delete(processId);
       if (address) this.goneAddresses.add(address);
       const [oldest] = this.goneAddresses;
       if (this.goneAddresses.size > rememberedAddresses && oldest !== undefined) this.goneAddresses.delete(oldest);

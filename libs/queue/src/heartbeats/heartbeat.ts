@@ -40,7 +40,7 @@ export interface Heartbeat {
   /** Mailbox address of an api, null elsewhere. */
   replyAddress: string | null;
   models: ServedModelState[];
-  /** Queues, by name, whose kept jobs the process comes for; the bus adds it. Absent: none. */
+  /** Names of the queues whose sticky jobs the process claims; `ClusterMembership` adds it. Absent: none. */
   claims?: readonly string[];
   worker?: WorkerHeartbeat;
   /** False once: the process says good-bye. */

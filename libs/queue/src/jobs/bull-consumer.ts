@@ -16,15 +16,12 @@ import type { Store } from '../backends/store.js';
 import type { ConsumerOptions, JobConsumer, ReplyWriter, JobResultQueue, ProgressBus } from '../transport.js';
 
 /** How long aborted jobs may take to report their outcome when the worker stops, in ms. */
-const lastWordsMs = 5_000;
-
-/** How long a worker that starts waits for its loop before it offers to come for jobs, in ms. */
-const loopPatienceMs = 2_000;
+const finalReportMs = 5_000;
 
 /** What a consumer needs of its transport. */
 export interface ConsumerDependencies {
   readonly store: Store;
-  readonly outbox: ReplyPublisher;
+  readonly publisher: ReplyPublisher;
   readonly results: JobResultQueue;
   readonly cancels: BusCancels;
   readonly membership: BusMembership;
@@ -52,7 +49,7 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
   private readonly watchdog: QueueWatchdog | null;
   private pickups = 0;
   private restartCount = 0;
-  private kept: StickyJobs | null = null;
+  private stickyJobs: StickyJobs | null = null;
   private closing: Promise<void> | null = null;
   private isPaused = false;
 
@@ -70,7 +67,7 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
     };
   }
 
-  get rebuilds(): number {
+  get restarts(): number {
     return this.restartCount;
   }
 
@@ -84,26 +81,23 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
     this.stops.push(membership.onChange(() => this.abortAbandoned()));
     const worker = this.openWorker();
     await worker.waitUntilReady();
-    await worker.untilTaking(loopPatienceMs);
-    this.kept = this.newStickyJobs();
-    await this.kept.start();
+    this.stickyJobs = this.newStickyJobs();
+    await this.stickyJobs.start();
     this.watchdog?.start();
   }
 
   pause(): void {
     if (this.isPaused || this.closing !== null) return;
     this.isPaused = true;
-    this.kept?.refuse();
+    this.stickyJobs?.pause();
     this.retire(this.workers);
   }
 
   resume(): void {
     if (!this.isPaused || this.closing !== null) return;
     this.isPaused = false;
-    const worker = this.openWorker();
-    void worker.untilTaking(loopPatienceMs).then(() => {
-      if (this.workers.at(-1) === worker && !this.isPaused && this.closing === null) this.kept?.offer();
-    });
+    this.openWorker();
+    this.stickyJobs?.resume();
   }
 
   close(graceMs: number): Promise<void> {
@@ -113,13 +107,13 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
 
   private async stop(graceMs: number): Promise<void> {
     this.watchdog?.stop();
-    this.kept?.refuse();
+    this.stickyJobs?.pause();
     const stopped = Promise.all(this.workers.map((worker) => worker.close()));
     if (!(await settlesWithin(stopped, graceMs))) {
       for (const { delivery } of this.running.values()) delivery.abort(workerStopping());
-      await settlesWithin(stopped, lastWordsMs);
+      await settlesWithin(stopped, finalReportMs);
     }
-    this.kept?.close();
+    this.stickyJobs?.close();
     for (const stop of this.stops) stop();
     this.parts.onClosed();
   }
@@ -151,15 +145,13 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
   }
 
   private newStickyJobs(): StickyJobs {
-    const { store, membership, claims, clock } = this.parts;
+    const { store, membership, claims } = this.parts;
     return new StickyJobs({
       queue: this.queue,
-      lockMs: this.options.definition.policy.lockMs,
       worker: () => this.workers.at(-1) ?? null,
       store,
       membership,
       claims,
-      clock,
       hasCapacity: (underWay) => this.running.size + underWay < this.concurrency,
       onEnd: (end) => this.options.onSticky?.(end),
     });
@@ -202,8 +194,9 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
     this.pickups += 1;
     if (job.attemptsMade === 0 && job.stalledCounter === 0) {
       this.options.onPickup?.(Math.max(0, clock.nowMs() - job.timestamp));
-      if (job.data.preferredWorkerId !== undefined && !BullWorker.wasClaimed(job))
-        this.options.onSticky?.('taken-over');
+      const { preferredWorkerId } = job.data;
+      if (preferredWorkerId !== undefined)
+        this.options.onSticky?.(preferredWorkerId === this.parts.membership.ownId ? 'claimed' : 'taken-over');
     }
     const delivered = this.deliveredJob(job, token);
     const delivery = new JobDelivery(delivered, results, clock);
@@ -211,7 +204,7 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
     // Between the look at the recent cancels and now, another may have come.
     if (this.parts.cancels.wasCancelled(requestId)) delivery.abort(cancelledByCaller());
     try {
-      tellBull(await delivery.run(this.options.handler));
+      throwForBullMQ(await delivery.run(this.options.handler));
     } finally {
       if (this.running.get(requestId)?.delivery === delivery) this.running.delete(requestId);
     }
@@ -227,7 +220,7 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
       refusal: checked instanceof PlatformError ? checked : null,
       failedBefore: job.attemptsMade,
       attempts: job.opts.attempts ?? 1,
-      replies: data.replyTo ? this.parts.outbox.writer(data.replyTo, requestId) : silentReplies,
+      replies: data.replyTo ? this.parts.publisher.writer(data.replyTo, requestId) : silentReplies,
       progress: (percent) => {
         if (!data.replyTo) this.parts.progress.report({ requestId, attempt, percent });
       },
@@ -266,7 +259,7 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
   }
 }
 
-function tellBull(end: DeliveryEnd): void {
+function throwForBullMQ(end: DeliveryEnd): void {
   if (end.kind === 'retry') throw new Error(end.error.code);
   if (end.kind === 'failed') throw new UnrecoverableError(end.error.code);
 }

@@ -16,7 +16,7 @@ const soonMs = 1_000;
 
 /** Puts jobs into the queues of models, one BullMQ queue each. */
 export class BullProducer implements JobProducer {
-  /** Without a keeper, nothing is kept. */
+  /** Without an assigner no job is sticky. */
   constructor(
     private readonly queues: BullQueues,
     private readonly assigner: StickyAssigner | null = null,
@@ -35,9 +35,9 @@ export class BullProducer implements JobProducer {
     const options = jobOptions(definition, envelope);
     const workerId = (routeKey && assigner?.workerFor(envelope, routeKey)) ?? null;
     if (assigner === null || workerId === null) return await this.add(envelope, options);
-    // Whatever becomes of that worker: BullMQ gives a delayed job to another one when its time is over.
+    // Whatever happens to that worker, BullMQ lets any worker take the job when its delay ends.
     await this.add({ ...envelope, preferredWorkerId: workerId }, { ...options, delay: assigner.stickyMs });
-    assigner.kept(envelope, workerId);
+    assigner.assigned(envelope, workerId);
   }
 
   private async add(envelope: JobEnvelope, options: JobsOptions): Promise<void> {
@@ -56,9 +56,9 @@ export class BullProducer implements JobProducer {
     await this.call(first.modality, first.modelId, (queue) => queue.addBulk(jobs), bulkTimeoutMs(jobs.length));
   }
 
-  /** Lets whoever is free have a job that is still delayed; of no effect on others. Never rejects. */
-  async recall(queueName: string, requestId: string): Promise<void> {
-    // What could not be asked for is still given away by BullMQ itself.
+  /** Releases a job that is still delayed to any worker; does nothing for others. Never rejects. */
+  async release(queueName: string, requestId: string): Promise<void> {
+    // If this fails, BullMQ still ends the delay itself.
     await this.queues.release(queueName, requestId).catch(() => false);
   }
 
@@ -93,7 +93,7 @@ export class BullProducer implements JobProducer {
     });
   }
 
-  /** Jobs that anybody could take now, those that are kept left out. */
+  /** Jobs that any worker could take now: sticky jobs do not count while they are delayed. */
   async countReady(modality: string, modelId: string): Promise<number> {
     const counts = await this.call(modality, modelId, (queue) => queue.getJobCounts('wait', 'prioritized'));
     return (counts['wait'] ?? 0) + (counts['prioritized'] ?? 0);

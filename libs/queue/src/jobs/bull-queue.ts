@@ -8,7 +8,7 @@ import {
   type WorkerOptions,
 } from 'bullmq';
 import { Queue, Worker } from '../backends/bull-library.js';
-import { retryUntilReady, pause, storeCall, storeUnavailable } from '../backends/store-call.js';
+import { storeCall, storeUnavailable } from '../backends/store-call.js';
 import type { Store, StoreConnection } from '../backends/store.js';
 
 /** BullMQ's classes over either store. */
@@ -19,9 +19,6 @@ type Warn = (message: string, error: unknown) => void;
 
 // BullMQ's own event stream is not used (its Postgres form loses events), so it is kept as short as it goes.
 const eventStreamLength = 64;
-
-/** Ms between two looks whether a loop has begun. */
-const loopCheckMs = 5;
 
 /** The queues a process writes to, each opened at first use. */
 export class BullQueues {
@@ -52,7 +49,7 @@ export class BullQueues {
     this.store.requireRoom();
   }
 
-  /** As `Store.letGo`; rejects as `call` does. */
+  /** As `Store.release`; rejects as `call` does. */
   async release(name: string, jobId: string): Promise<boolean> {
     return await this.call(name, (queue) => this.store.release(queue, jobId));
   }
@@ -79,6 +76,11 @@ export class BullQueues {
   }
 }
 
+interface ClaimedJob<Data> {
+  readonly job: Job<Data, void, string>;
+  readonly token: string;
+}
+
 /**
  * A worker whose processor also gets the jobs that BullMQ would fail by itself because their worker fell silent too
  * often: every ending must report its outcome before the job leaves the queue.
@@ -100,9 +102,9 @@ export class BullWorker<Data> extends Worker<Data, void, string, IQueueBackend, 
     try {
       return await super.extendJobLocks(jobIds, tokens, lockMs);
     } catch (error) {
-      const kept = await this.store.keepLocks(this.name, { jobIds, tokens, lockMs }, error);
-      if (kept === null) throw error;
-      return kept;
+      const lost = await this.store.keepLocks(this.name, { jobIds, tokens, lockMs }, error);
+      if (lost === null) throw error;
+      return lost;
     }
   }
 
@@ -111,61 +113,93 @@ export class BullWorker<Data> extends Worker<Data, void, string, IQueueBackend, 
     return BullWorker.given.has(job);
   }
 
-  private static readonly claimed = new WeakSet<object>();
-  private claims = 0;
+  private readonly claimedJobs = new WeakSet<object>();
+  /** Claims under way: each settles when its job has left the queue, or none came. */
+  private readonly claimed = new Set<Promise<void>>();
+  private claimCount = 0;
+  /** Jobs fetched by the main loop whose handler runs now. */
+  private loopJobs = 0;
+  private isStopping = false;
 
-  /** True for a job that came by `claim`. */
-  static wasClaimed(job: object): boolean {
-    return BullWorker.claimed.has(job);
-  }
-
-  /** Whether `claim` can take anything: the loop runs. */
+  /** Whether `claim` can fetch anything. */
   get isTaking(): boolean {
-    return this.jobsOfLoop() !== null && this.closing === undefined;
-  }
-
-  /** Resolves when the loop runs, or after `patienceMs`: it begins when BullMQ has looked for jobs of silent workers. */
-  async untilTaking(patienceMs: number): Promise<void> {
-    for (let waitedMs = 0; waitedMs < patienceMs && !this.isTaking; waitedMs += loopCheckMs) await pause(loopCheckMs);
+    return this.isRunning() && !this.isPaused() && !this.isStopping && this.closing === undefined;
   }
 
   /**
-   * Claims a delayed job by `take`, and runs it beside those that the loop takes, as one of them: it counts in the loop's
-   * concurrency, its lock is renewed, and `close` waits for it. Resolves once it is known whether it was claimed; false
-   * also when the worker closes.
+   * Claims a delayed job, and runs what it gets beside the main loop like one of the loop's jobs: the two share the concurrency,
+   * the lock is renewed, and `close` waits for it. Resolves once it is known whether a job came, which may be another one that
+   * waited first.
    */
-  claim(jobId: string, take: (token: string) => Promise<boolean>): Promise<boolean> {
-    const loop = this.jobsOfLoop();
-    if (loop === null || this.closing !== undefined) return Promise.resolve(false);
-    return new Promise((resolve) => loop.add(this.runClaimed(jobId, take, resolve)));
+  async claim(jobId: string): Promise<boolean> {
+    if (!this.isTaking) return false;
+    const fetching = this.fetchClaimed(jobId);
+    const ended = this.runClaimed(fetching).finally(() => this.claimEnded(ended));
+    this.claimed.add(ended);
+    this.shareConcurrency();
+    return (await fetching) !== null;
   }
 
-  /** Never rejects, and resolves with nothing: the loop must not take it for a job that it fetched. */
-  private async runClaimed(
-    jobId: string,
-    take: (token: string) => Promise<boolean>,
-    told: (claimed: boolean) => void,
-  ): Promise<void> {
-    const token = `${this.id}:claim:${(this.claims += 1)}`;
+  private async fetchClaimed(jobId: string): Promise<ClaimedJob<Data> | null> {
+    const token = `${this.id}:claim:${(this.claimCount += 1)}`;
+    const fetched = await this.store.claim(this, { jobId, token });
+    const job = fetched === null ? undefined : await this.nextJobFromJobData(fetched.data, fetched.id, token);
+    return job === undefined ? null : { job, token };
+  }
+
+  /** BullMQ waits for the jobs of its main loop only, and would then renew no lock of the claimed ones. */
+  override async close(force = false): Promise<void> {
+    this.isStopping = true;
+    if (!force && this.claimed.size > 0) {
+      await Promise.all([this.pause().catch(() => undefined), this.claimsEnded()]);
+    }
+    await super.close(force);
+  }
+
+  /** Never rejects. */
+  private async runClaimed(fetching: Promise<ClaimedJob<Data> | null>): Promise<void> {
+    const claimed = await fetching.catch(() => null);
+    if (claimed === null) return;
+    this.claimedJobs.add(claimed.job);
     try {
-      const data = (await retryUntilReady(() => take(token)))
-        ? await retryUntilReady(() => this.backend.getJobData(jobId))
-        : undefined;
-      told(data !== undefined);
-      if (data === undefined) return;
-      const job = this.createJob(data, jobId);
-      job.token = token;
-      BullWorker.claimed.add(job);
-      await this.processJob(job, token, () => false);
+      await this.processJob(claimed.job, claimed.token, () => false);
     } catch (error) {
-      told(false);
       this.emit('error', error instanceof Error ? error : new Error(String(error)));
     }
   }
 
-  /** BullMQ's own list of what its loop waits for, which it keeps to itself. */
-  private jobsOfLoop(): { add(promise: Promise<void>): void } | null {
-    return (this as unknown as { mainLoopQueue: { add(promise: Promise<void>): void } | null }).mainLoopQueue;
+  private claimEnded(ended: Promise<void>): void {
+    this.claimed.delete(ended);
+    const wasFull = this.loopJobs >= this.concurrency;
+    this.shareConcurrency();
+    // A main loop that was full sleeps until a job of its own ends. `resume` wakes it, if it is paused.
+    if (wasFull && this.isTaking) void this.pause(true).then(() => this.resume());
+  }
+
+  private async claimsEnded(): Promise<void> {
+    while (this.claimed.size > 0) await Promise.all(this.claimed);
+  }
+
+  /** The main loop gets what the claimed jobs leave of the concurrency. It cannot be less than 1, so a full worker pauses. */
+  private shareConcurrency(): void {
+    const left = (this.opts.concurrency ?? 1) - this.claimed.size;
+    this.concurrency = Math.max(1, left);
+    if (left < 1) void this.pause(true);
+    else if (this.isPaused() && !this.isStopping) void this.resume();
+  }
+
+  protected override async callProcessJob(
+    job: Job<Data, void, string>,
+    token: string,
+    signal?: AbortSignal,
+  ): Promise<void> {
+    const ofLoop = this.claimedJobs.has(job) ? 0 : 1;
+    this.loopJobs += ofLoop;
+    try {
+      await super.callProcessJob(job, token, signal);
+    } finally {
+      this.loopJobs -= ofLoop;
+    }
   }
 
   protected override createJob(data: JobJson, jobId: string): Job<Data, void, string> {

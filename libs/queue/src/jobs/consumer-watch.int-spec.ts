@@ -77,7 +77,7 @@ describe.each(stores)('a consumer on $name', ({ name, start, listens }) => {
     proxy.break({ isHalfOpen: true, onlyWhere: listens, sparesLater: true });
     const unheard = await enqueue('unheard');
     await until(() => isDone(unheard));
-    expect(consumer.rebuilds).toBe(1);
+    expect(consumer.restarts).toBe(1);
     expect(consumer.isStalled).toBe(false);
     expect(warnings.filter((warning) => warning.includes('opened anew'))).toHaveLength(1);
     release.resolve(null);
@@ -92,18 +92,18 @@ describe.each(stores)('a consumer on $name', ({ name, start, listens }) => {
       await sleep(patienceMs / 10);
     }
     await until(() => results.length === 30);
-    expect(consumer.rebuilds).toBe(0);
+    expect(consumer.restarts).toBe(0);
   });
 
   // On Postgres the connections that tell how many wait are those that take jobs: a store that says nothing is away.
   if (name === 'redis')
-    it('that new connections do not help says that it is deaf, until it hears again', async () => {
+    it('that new connections do not help reports that it is stalled, until it takes jobs again', async () => {
       const first = await enqueue('first');
       await until(() => isDone(first));
       proxy.break({ isHalfOpen: true, onlyWhere: 'far-work' });
       const unheard = await enqueue('unheard');
       await until(() => consumer.isStalled, 20_000);
-      expect(consumer.rebuilds).toBe(2);
+      expect(consumer.restarts).toBe(2);
       expect(warnings.some((warning) => warning.includes('/health/live fails'))).toBe(true);
       expect(isDone(unheard)).toBe(false);
       proxy.mend();

@@ -39,7 +39,7 @@ interface Decision {
 
 /** Runs one delivery of a job: handler, then outcome, then the final event; each exactly once. */
 export class JobDelivery<Payload extends object> {
-  private readonly abortion = new AbortController();
+  private readonly abortController = new AbortController();
   private deadline: NodeJS.Timeout | undefined;
 
   constructor(
@@ -50,12 +50,12 @@ export class JobDelivery<Payload extends object> {
 
   /** Stops the handler; the first reason counts. */
   abort(reason: PlatformError): void {
-    if (!this.abortion.signal.aborted) this.abortion.abort(reason);
+    if (!this.abortController.signal.aborted) this.abortController.abort(reason);
   }
 
   async run(handler: (job: RunningJob<Payload>) => Promise<JobReport>): Promise<DeliveryEnd> {
     const startedAtMs = this.clock.monotonicMs();
-    const decision = await this.safetyClassifier(handler, startedAtMs);
+    const decision = await this.decide(handler, startedAtMs);
     if (await this.job.isLost(this.clock.monotonicMs() - startedAtMs)) return { kind: 'lost' };
     if (decision.error !== null && decision.status === 'failed' && this.mayRetry(decision.error)) {
       return { kind: 'retry', error: decision.error };
@@ -67,7 +67,7 @@ export class JobDelivery<Payload extends object> {
       : { kind: 'complete' };
   }
 
-  private async safetyClassifier(
+  private async decide(
     handler: (job: RunningJob<Payload>) => Promise<JobReport>,
     startedAtMs: number,
   ): Promise<Decision> {
@@ -78,12 +78,14 @@ export class JobDelivery<Payload extends object> {
     progress(0);
     this.armDeadline();
     try {
-      const report = await handler({ envelope, signal: this.abortion.signal, replies, progress });
+      const report = await handler({ envelope, signal: this.abortController.signal, replies, progress });
       if (!report.cancelled) return { status: 'succeeded', error: null, ...report };
       return decisionOf(this.abortReason(), report.usage, report.executionMs);
     } catch (error) {
       const executionMs = this.clock.monotonicMs() - startedAtMs;
-      const cause = this.abortion.signal.aborted ? this.abortReason() : PlatformError.from(error, 'INFERENCE_FAILED');
+      const cause = this.abortController.signal.aborted
+        ? this.abortReason()
+        : PlatformError.from(error, 'INFERENCE_FAILED');
       return decisionOf(cause, null, executionMs);
     } finally {
       clearTimeout(this.deadline);
@@ -98,7 +100,7 @@ export class JobDelivery<Payload extends object> {
 
   /** A handler that stopped by itself counts as stopped by the caller. */
   private abortReason(): PlatformError {
-    const reason: unknown = this.abortion.signal.reason;
+    const reason: unknown = this.abortController.signal.reason;
     return reason instanceof PlatformError ? reason : cancelledByCaller();
   }
 

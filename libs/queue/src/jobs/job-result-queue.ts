@@ -3,19 +3,19 @@ import { settlesWithin } from '../backends/store-call.js';
 import type { Store } from '../backends/store.js';
 import type { JobResult, JobResultQueue, PendingResults } from '../transport.js';
 
-const name = 'job-results';
+export const jobResultQueueName = 'job-results';
 
 /** Outcomes in one job of the queue. */
 const resultsPerJob = 100;
 
 /** Jobs of each state that a look names. */
-const namesPerLook = 1_000;
+const idsPerPage = 1_000;
 
 /** Reports under way at once: outcomes need no order, and must not wait for a slow one. Fewer are larger, and cost less. */
 const writesAtOnce = 2;
 
 /** As often as it takes: the largest count that Postgres holds. */
-const withoutEnd = 2 ** 31 - 1;
+const unlimitedAttempts = 2 ** 31 - 1;
 
 /** First and longest wait before an outcome is tried again, in ms. */
 const firstRetryMs = 500;
@@ -25,12 +25,12 @@ const longestRetryMs = 15_000;
 const defaultLockMs = 10_000;
 
 /** How long handlers may take to end when the process stops, in ms. */
-const lastWordsMs = 5_000;
+const finalHandlersMs = 5_000;
 
 /** Jobs of outcomes one process works on at once. */
 const concurrency = 8;
 
-interface JobResultBatch {
+export interface JobResultBatch {
   results: JobResult[];
 }
 
@@ -69,10 +69,10 @@ export class BullResultQueue implements JobResultQueue {
   }
 
   async pending(): Promise<PendingResults> {
-    return this.queues.call(name, async (queue) => {
+    return this.queues.call(jobResultQueueName, async (queue) => {
       // Postgres reads one state after the other: in this order none that moves on meanwhile is missed.
       const states = ['active', 'delayed', 'wait', 'active'] as const;
-      const ids = await queue.backend.getRanges([...states], 0, namesPerLook - 1, true);
+      const ids = await queue.backend.getRanges([...states], 0, idsPerPage - 1, true);
       const [active = [], postponed = [], waiting = [], activeSince = []] = ids;
       return { postponed, underWay: [...new Set([...active, ...waiting, ...activeSince])] };
     });
@@ -82,9 +82,9 @@ export class BullResultQueue implements JobResultQueue {
     const { warn, lockMs = defaultLockMs } = this.options;
     const worker = openWorker<JobResultBatch>(
       this.store,
-      name,
+      jobResultQueueName,
       (job) => handleBatch(job, handler),
-      { concurrency, lockDuration: lockMs, stalledInterval: lockMs / 4, maxStalledCount: withoutEnd, settings },
+      jobResultWorkerOptions(lockMs),
       warn,
     );
     await worker.waitUntilReady();
@@ -94,7 +94,7 @@ export class BullResultQueue implements JobResultQueue {
 
   async close(): Promise<void> {
     // A handler that does not end loses nothing: its outcomes stay in the queue and are taken by another process.
-    await settlesWithin(Promise.all([...this.workers].map((worker) => worker.close())), lastWordsMs);
+    await settlesWithin(Promise.all([...this.workers].map((worker) => worker.close())), finalHandlersMs);
   }
 
   private async write(): Promise<void> {
@@ -114,29 +114,45 @@ export class BullResultQueue implements JobResultQueue {
   }
 
   private async add(batch: JobResultBatch): Promise<void> {
-    await this.queues.call(name, (queue: BullQueue<JobResultBatch>) => queue.add('job-results', batch, jobOptions));
+    await this.queues.call(jobResultQueueName, (queue: BullQueue<JobResultBatch>) =>
+      queue.add('job-results', batch, jobOptions),
+    );
   }
 }
 
 const jobOptions = {
-  attempts: withoutEnd,
+  attempts: unlimitedAttempts,
   backoff: { type: 'job-results' },
   removeOnComplete: true,
   removeOnFail: false,
   stackTraceLimit: 0,
 };
 
+/** Options of every worker of this queue. */
+export function jobResultWorkerOptions(lockMs = defaultLockMs) {
+  return {
+    concurrency,
+    lockDuration: lockMs,
+    stalledInterval: lockMs / 4,
+    maxStalledCount: unlimitedAttempts,
+    settings,
+  };
+}
+
 const settings = {
   backoffStrategy: (attempt: number) => Math.min(firstRetryMs * 2 ** Math.min(attempt - 1, 10), longestRetryMs),
 };
 
 /** Runs the handler for each outcome; those it rejected stay in the job, which is tried again. */
-async function handleBatch(job: BullJob<JobResultBatch>, handler: (result: JobResult) => Promise<void>): Promise<void> {
+export async function handleBatch(
+  job: BullJob<JobResultBatch>,
+  handler: (result: JobResult) => Promise<void>,
+): Promise<void> {
   const { results } = job.data;
   const settled = await Promise.allSettled(results.map((result) => handler(result)));
   const rejected = results.filter((_result, index) => settled[index]?.status === 'rejected');
   if (rejected.length === 0) return;
   if (rejected.length < results.length) await job.updateData({ results: rejected });
   // The handler's own words may name hosts or rows; the queue keeps only how many are left.
-  throw new Error(`${rejected.length} outcomes could not be closed`);
+  throw new Error(`${rejected.length} job results could not be processed`);
 }

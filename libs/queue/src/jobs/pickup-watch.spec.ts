@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { type PickupCheck, type PickupDecision, PickupWatch } from './pickup-watch.js';
 
-const patienceMs = 1_000;
+const timeoutMs = 1_000;
 const everyMs = 200;
 
 /** Looks every 200 ms; each step says what is other than: three wait, there is room, none was taken. */
-function watched(steps: Partial<PickupCheck>[], watch = new PickupWatch(patienceMs)): PickupDecision[] {
+function watched(steps: Partial<PickupCheck>[], watch = new PickupWatch(timeoutMs)): PickupDecision[] {
   return steps.map((step, index) =>
-    watch.look({ atMs: index * everyMs, waiting: 3, hasCapacity: true, pickups: 0, ...step }),
+    watch.check({ atMs: index * everyMs, waiting: 3, hasCapacity: true, pickups: 0, ...step }),
   );
 }
 
@@ -15,7 +15,7 @@ const silent = (looks: number, step: Partial<PickupCheck> = {}) => Array.from({ 
 
 describe('PickupWatch', () => {
   it('asks for new connections once jobs have waited in front of a free consumer for too long', () => {
-    expect(watched(silent(6))).toEqual([...silent(5).map(() => 'listening'), 'rebuild']);
+    expect(watched(silent(6))).toEqual([...silent(5).map(() => 'listening'), 'restart']);
   });
 
   it('takes no store that is away, no empty queue and no full consumer for silence', () => {
@@ -31,31 +31,31 @@ describe('PickupWatch', () => {
     expect(new Set(decisions)).toEqual(new Set(['listening']));
   });
 
-  it('calls it deaf when two rebuilds did not help, until a job is taken after all', () => {
-    const watch = new PickupWatch(patienceMs);
+  it('calls it stalled when two restarts did not help, until a job is taken after all', () => {
+    const watch = new PickupWatch(timeoutMs);
     const decisions = watched([...silent(18), { waiting: 0 }, { pickups: 1 }], watch);
-    expect(decisions.filter((decision) => decision === 'rebuild')).toHaveLength(2);
-    expect(decisions.slice(15)).toEqual(['deaf', 'deaf', 'deaf', 'deaf', 'listening']);
+    expect(decisions.filter((decision) => decision === 'restart')).toHaveLength(2);
+    expect(decisions.slice(15)).toEqual(['stalled', 'stalled', 'stalled', 'stalled', 'listening']);
     expect(watch.isStalled).toBe(false);
   });
 
-  it('calls it deaf as well when each rebuild helps for one job alone', () => {
+  it('calls it stalled as well when each restart helps for one job alone', () => {
     const steps = Array.from({ length: 24 }, (_, index) => ({ pickups: Math.floor(index / 7) }));
     const decisions = watched(steps);
-    expect(decisions.filter((decision) => decision === 'rebuild')).toHaveLength(2);
-    expect(decisions).toContain('deaf');
+    expect(decisions.filter((decision) => decision === 'restart')).toHaveLength(2);
+    expect(decisions).toContain('stalled');
   });
 
-  it('forgets rebuilds that are long ago', () => {
+  it('forgets restarts that are long ago', () => {
     const hour = { atMs: 3_600_000, pickups: 1 };
     const later = silent(6).map((_, index) => ({ atMs: hour.atMs + (index + 1) * everyMs, pickups: 1 }));
     const decisions = watched([...silent(11), hour, ...later]);
-    expect(decisions.filter((decision) => decision === 'rebuild')).toHaveLength(3);
-    expect(decisions).not.toContain('deaf');
+    expect(decisions.filter((decision) => decision === 'restart')).toHaveLength(3);
+    expect(decisions).not.toContain('stalled');
   });
 
   it('does not take a process that stood still for one that hears nothing', () => {
-    const watch = new PickupWatch(patienceMs);
+    const watch = new PickupWatch(timeoutMs);
     expect(watched([{}, { atMs: 60_000 }], watch)).toEqual(['listening', 'listening']);
   });
 });

@@ -10,16 +10,16 @@ export interface PickupCheck {
   pickups: number;
 }
 
-export type PickupDecision = 'listening' | 'rebuild' | 'deaf';
+export type PickupDecision = 'listening' | 'restart' | 'stalled';
 
 /** Connections opened anew before the consumer counts as deaf. */
 const maxRestarts = 2;
 
 /** Rebuilds older than so many times of silence no longer count. */
-const rememberedSilences = 10;
+const rememberedTimeouts = 10;
 
 /** No single look adds more than this part of the silence: a process that stood still has heard nothing by itself. */
-const maxPerLook = 1 / 3;
+const maxPerCheck = 1 / 3;
 
 /**
  * Tells a consumer that listens from one that is connected and hears nothing: jobs wait, it has room, and it takes none.
@@ -27,40 +27,40 @@ const maxPerLook = 1 / 3;
  */
 export class PickupWatch {
   private last: PickupCheck | null = null;
-  private silentMs = 0;
+  private stalledMs = 0;
   private restartedAtMs: number[] = [];
-  private stalledConsumers = false;
+  private hasStalled = false;
 
   /** `patienceMs` of silence are too much. */
-  constructor(private readonly patienceMs: number) {}
+  constructor(private readonly timeoutMs: number) {}
 
   /** True from the verdict `deaf` until a job is taken after all. */
   get isStalled(): boolean {
-    return this.stalledConsumers;
+    return this.hasStalled;
   }
 
-  look(look: PickupCheck): PickupDecision {
+  check(current: PickupCheck): PickupDecision {
     const { last } = this;
-    this.last = look;
-    const tookAny = last === null || look.pickups > last.pickups;
-    if (tookAny) this.stalledConsumers = false;
-    if (last === null || tookAny || !look.hasCapacity || look.waiting === null || look.waiting === 0) {
-      this.silentMs = 0;
+    this.last = current;
+    const tookAny = last === null || current.pickups > last.pickups;
+    if (tookAny) this.hasStalled = false;
+    if (last === null || tookAny || !current.hasCapacity || current.waiting === null || current.waiting === 0) {
+      this.stalledMs = 0;
       return this.decision();
     }
-    this.silentMs += Math.min(look.atMs - last.atMs, this.patienceMs * maxPerLook);
-    if (this.silentMs < this.patienceMs) return this.decision();
-    this.silentMs = 0;
-    this.restartedAtMs = this.restartedAtMs.filter((atMs) => look.atMs - atMs < this.patienceMs * rememberedSilences);
+    this.stalledMs += Math.min(current.atMs - last.atMs, this.timeoutMs * maxPerCheck);
+    if (this.stalledMs < this.timeoutMs) return this.decision();
+    this.stalledMs = 0;
+    this.restartedAtMs = this.restartedAtMs.filter((atMs) => current.atMs - atMs < this.timeoutMs * rememberedTimeouts);
     if (this.restartedAtMs.length >= maxRestarts) {
-      this.stalledConsumers = true;
-      return 'deaf';
+      this.hasStalled = true;
+      return 'stalled';
     }
-    this.restartedAtMs.push(look.atMs);
-    return 'rebuild';
+    this.restartedAtMs.push(current.atMs);
+    return 'restart';
   }
 
   private decision(): PickupDecision {
-    return this.stalledConsumers ? 'deaf' : 'listening';
+    return this.hasStalled ? 'stalled' : 'listening';
   }
 }

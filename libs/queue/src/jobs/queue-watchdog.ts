@@ -2,7 +2,7 @@ import type { Clock } from '#common';
 import { type PickupCheck, PickupWatch } from './pickup-watch.js';
 
 /** Looks at the queue within the time that it may be silent. */
-const looksPerSilence = 5;
+const checksPerTimeout = 5;
 
 export interface QueueWatchdogDependencies {
   /** For the log: `chat.<model>`. */
@@ -18,13 +18,13 @@ export interface QueueWatchdogDependencies {
 export class QueueWatchdog {
   private readonly watch: PickupWatch;
   private timer: NodeJS.Timeout | undefined;
-  private isLooking = false;
+  private isChecking = false;
 
   constructor(
-    private readonly patienceMs: number,
+    private readonly timeoutMs: number,
     private readonly parts: QueueWatchdogDependencies,
   ) {
-    this.watch = new PickupWatch(patienceMs);
+    this.watch = new PickupWatch(timeoutMs);
   }
 
   get isStalled(): boolean {
@@ -33,8 +33,8 @@ export class QueueWatchdog {
 
   start(): void {
     this.timer = setInterval(() => {
-      if (!this.isLooking) void this.look();
-    }, this.patienceMs / looksPerSilence);
+      if (!this.isChecking) void this.check();
+    }, this.timeoutMs / checksPerTimeout);
     this.timer.unref();
   }
 
@@ -43,19 +43,19 @@ export class QueueWatchdog {
     this.timer = undefined;
   }
 
-  private async look(): Promise<void> {
+  private async check(): Promise<void> {
     const { queue, countWaiting, consumer, restart, clock, warn } = this.parts;
-    this.isLooking = true;
+    this.isChecking = true;
     const waiting = await countWaiting().catch(() => null);
-    this.isLooking = false;
+    this.isChecking = false;
     if (this.timer === undefined) return;
     const wasStalled = this.watch.isStalled;
-    const decision = this.watch.look({ atMs: clock.monotonicMs(), waiting, ...consumer() });
-    const silence = `${waiting} jobs wait in ${queue}, there is room for them, and none came for ${this.patienceMs} ms`;
-    if (decision === 'rebuild') {
+    const decision = this.watch.check({ atMs: clock.monotonicMs(), waiting, ...consumer() });
+    const silence = `${waiting} jobs wait in ${queue}, there is room for them, and none came for ${this.timeoutMs} ms`;
+    if (decision === 'restart') {
       warn(`${silence}: the connections to the queue are opened anew.`);
       restart();
-    } else if (decision === 'deaf' && !wasStalled) {
+    } else if (decision === 'stalled' && !wasStalled) {
       warn(`${silence}, although the connections were opened anew: /health/live fails now, restart this process.`);
     }
   }

@@ -3,15 +3,15 @@ import { PlatformError } from '#common';
 import { decodeFrame, type FramePart, type ResendRequest } from './reply-frame.js';
 import { ReplySubscriber } from './reply-subscriber.js';
 import { ReplyPublisher } from './reply-publisher.js';
-import { BufferedSlot } from './reply-stream.js';
+import { BufferedReplyStream } from './reply-stream.js';
 import { pause } from '../backends/store-call.js';
 import type { ReplyLink, MessageBus } from '../backends/store.js';
 import type { ReplyChannel, ReplyStream, ReplyWriter } from '../transport.js';
 
 /** Bytes one slot may hold for a slow reader. */
-export const defaultSlotBytes = 4 * 1_024 * 1_024;
+export const defaultReplyBufferBytes = 4 * 1_024 * 1_024;
 
-const resendChannel = 'mailbox_resend';
+const resendChannel = 'reply_resend';
 
 /** When a reader that was cut off asks again, in ms after the cut: senders come back at their own times. */
 const resendDelaysMs = [0, 250, 750, 2_000, 4_000];
@@ -27,9 +27,9 @@ export interface SlotFollower {
 /** The mailbox of one process: one address, one reader, a slot per open request; and the outbox of what it sends. */
 export class LinkedReplyChannel implements ReplyChannel {
   readonly address = randomBytes(8).toString('hex');
-  readonly outbox: ReplyPublisher;
-  private readonly slots = new Map<string, BufferedSlot>();
-  private readonly inbox: ReplySubscriber;
+  readonly publisher: ReplyPublisher;
+  private readonly streams = new Map<string, BufferedReplyStream>();
+  private readonly subscriber: ReplySubscriber;
   private reading: Promise<{ close(): Promise<void> }> | null = null;
   private asking = false;
   private closed = false;
@@ -37,12 +37,12 @@ export class LinkedReplyChannel implements ReplyChannel {
   constructor(
     private readonly link: ReplyLink,
     private readonly bus: MessageBus,
-    private readonly slotBytes: number,
+    private readonly replyBufferBytes: number,
     private readonly follower: SlotFollower | null = null,
   ) {
-    this.outbox = new ReplyPublisher(link);
+    this.publisher = new ReplyPublisher(link);
     // Events for slots that are closed, or of another life of this process, are nobody's any more.
-    this.inbox = new ReplySubscriber(
+    this.subscriber = new ReplySubscriber(
       (part) => this.accept(part),
       () => void this.askAgain(),
     );
@@ -50,38 +50,38 @@ export class LinkedReplyChannel implements ReplyChannel {
 
   /** Starts answering readers that lost messages; every process that sends does. */
   async startSending(): Promise<void> {
-    await this.bus.subscribe(resendChannel, (text) => this.outbox.resend(JSON.parse(text) as ResendRequest));
+    await this.bus.subscribe(resendChannel, (text) => this.publisher.resend(JSON.parse(text) as ResendRequest));
   }
 
   async start(): Promise<void> {
     this.reading ??= this.link.receive(this.address, {
-      onMessage: (text) => this.inbox.receive(decodeFrame(text)),
+      onMessage: (text) => this.subscriber.receive(decodeFrame(text)),
       onLost: () => void this.askAgain(),
     });
     await this.reading;
   }
 
   open(requestId: string): ReplyStream {
-    this.slots.get(requestId)?.close();
-    const slot: BufferedSlot = new BufferedSlot(this.slotBytes, () => {
-      if (this.slots.get(requestId) !== slot) return;
-      this.slots.delete(requestId);
+    this.streams.get(requestId)?.close();
+    const stream: BufferedReplyStream = new BufferedReplyStream(this.replyBufferBytes, () => {
+      if (this.streams.get(requestId) !== stream) return;
+      this.streams.delete(requestId);
       this.follower?.ended(requestId);
     });
-    this.slots.set(requestId, slot);
-    return slot;
+    this.streams.set(requestId, stream);
+    return stream;
   }
 
   writer(address: string, requestId: string): ReplyWriter {
-    return this.outbox.writer(address, requestId);
+    return this.publisher.writer(address, requestId);
   }
 
   async close(): Promise<void> {
     this.closed = true;
-    this.outbox.close();
-    this.inbox.close();
-    for (const slot of this.slots.values()) {
-      slot.fail(new PlatformError('SERVICE_UNAVAILABLE', 'The service is stopping.'));
+    this.publisher.close();
+    this.subscriber.close();
+    for (const stream of this.streams.values()) {
+      stream.fail(new PlatformError('SERVICE_UNAVAILABLE', 'The service is stopping.'));
     }
     const reading = await this.reading;
     await reading?.close();
@@ -89,7 +89,7 @@ export class LinkedReplyChannel implements ReplyChannel {
 
   private accept(part: FramePart): void {
     if (part.first === 0) this.follower?.began(part.requestId);
-    this.slots.get(part.requestId)?.accept(part);
+    this.streams.get(part.requestId)?.accept(part);
   }
 
   /** Asks every sender for what this process may have missed. What none has any more, the slots notice or wait for. */
@@ -99,7 +99,7 @@ export class LinkedReplyChannel implements ReplyChannel {
     for (const delayMs of resendDelaysMs) {
       await pause(delayMs);
       if (this.closed) return;
-      const request: ResendRequest = { address: this.address, next: this.inbox.expected() };
+      const request: ResendRequest = { address: this.address, next: this.subscriber.expected() };
       // A request that cannot be sent is repeated with the next delay.
       await this.bus.publish(resendChannel, JSON.stringify(request)).catch(() => undefined);
     }

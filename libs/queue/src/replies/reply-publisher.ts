@@ -14,8 +14,8 @@ const maxWaitingEvents = 200_000;
 const giveUpAfterMs = 30_000;
 
 /** Sent messages kept for a reader that lost some: the newest characters, and for this long after the last one. */
-const keptCharacters = 2 * 1_024 * 1_024;
-const keptMs = 60_000;
+const maxSentCharacters = 2 * 1_024 * 1_024;
+const resendableMs = 60_000;
 
 interface StreamState {
   readonly requestId: string;
@@ -77,7 +77,7 @@ class AddressQueue {
   private waitingEvents = 0;
   private running: Promise<void> | null = null;
   private nextNumber = 0;
-  private kept: { number: number; message: string }[] = [];
+  private sent: { number: number; message: string }[] = [];
   private characters = 0;
   private again: string[] = [];
   private idle: NodeJS.Timeout | undefined;
@@ -99,7 +99,7 @@ class AddressQueue {
 
   resend(next: Record<string, number>): void {
     const from = next[this.sender] ?? 0;
-    const missing = this.kept.filter(({ number }) => number >= from);
+    const missing = this.sent.filter(({ number }) => number >= from);
     if (missing.length === 0) return;
     this.again = missing.map(({ message }) => message);
     this.running ??= this.run();
@@ -124,17 +124,17 @@ class AddressQueue {
       if (!delivered) this.giveUp();
     }
     this.running = null;
-    this.idle = setTimeout(this.onIdle, keptMs).unref();
+    this.idle = setTimeout(this.onIdle, resendableMs).unref();
   }
 
   private nextMessage(): string {
     const number = this.nextNumber;
     this.nextNumber += 1;
     const message = encodeFrame({ sender: this.sender, number, parts: this.takeBatch() });
-    this.kept.push({ number, message });
+    this.sent.push({ number, message });
     this.characters += message.length;
-    while (this.characters > keptCharacters && this.kept.length > 1) {
-      this.characters -= this.kept.shift()?.message.length ?? 0;
+    while (this.characters > maxSentCharacters && this.sent.length > 1) {
+      this.characters -= this.sent.shift()?.message.length ?? 0;
     }
     return message;
   }

@@ -11,7 +11,7 @@ interface Reader {
  * The events of one request, put back in order and handed to one reader. Duplicates are dropped; a gap, or more than
  * `maxBufferedBytes` that nobody reads, ends the iteration with an error. It ends well after the final event.
  */
-export class BufferedSlot implements ReplyStream, AsyncIterator<ReplyEvent, undefined> {
+export class BufferedReplyStream implements ReplyStream, AsyncIterator<ReplyEvent, undefined> {
   private buffer: { event: ReplyEvent; bytes: number }[] = [];
   private head = 0;
   private bufferedBytes = 0;

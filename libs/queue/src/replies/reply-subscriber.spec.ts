@@ -7,7 +7,7 @@ function frame(sender: string, number: number): Frame {
   return { sender, number, parts: [{ requestId: `${sender}${number}`, stream: 's', first: 0, events: [] }] };
 }
 
-describe('mailbox inbox', () => {
+describe('reply subscriber', () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
 
@@ -27,16 +27,16 @@ describe('mailbox inbox', () => {
     fc.assert(
       fc.property(arrival, ({ left, right, frames }) => {
         const seen: string[] = [];
-        const inbox = new ReplySubscriber(
+        const subscriber = new ReplySubscriber(
           (part) => seen.push(part.requestId),
           () => undefined,
         );
-        for (const each of frames) inbox.receive(each);
+        for (const each of frames) subscriber.receive(each);
         const ofSender = (sender: string) => seen.filter((requestId) => requestId.startsWith(sender));
         expect(ofSender('l')).toEqual(Array.from({ length: left }, (_value, number) => `l${number}`));
         expect(ofSender('r')).toEqual(Array.from({ length: right }, (_value, number) => `r${number}`));
-        expect(inbox.expected()).toEqual({ l: left, r: right });
-        inbox.close();
+        expect(subscriber.expected()).toEqual({ l: left, r: right });
+        subscriber.close();
       }),
     );
   });
@@ -44,17 +44,17 @@ describe('mailbox inbox', () => {
   it('asks for a missing message, and goes on without it when it does not come', () => {
     const seen: string[] = [];
     let asked = 0;
-    const inbox = new ReplySubscriber(
+    const subscriber = new ReplySubscriber(
       (part) => seen.push(part.requestId),
       () => {
         asked += 1;
       },
     );
-    for (const number of [0, 2, 3]) inbox.receive(frame('s', number));
+    for (const number of [0, 2, 3]) subscriber.receive(frame('s', number));
     expect({ seen, asked }).toEqual({ seen: ['s0'], asked: 1 });
     vi.runAllTimers();
-    inbox.receive(frame('s', 1));
-    inbox.receive(frame('s', 4));
+    subscriber.receive(frame('s', 1));
+    subscriber.receive(frame('s', 4));
     expect(seen).toEqual(['s0', 's2', 's3', 's4']);
   });
 });

@@ -1,2 +1,2 @@
-export { RateLimitsController } from './rate-limits.controller.js';
-export * from './rate-limits.service.js';
+export { RateLimitsApiModule } from './rate-limits-api.module.js';
+export { LimitFacts } from './rate-limits.service.js';

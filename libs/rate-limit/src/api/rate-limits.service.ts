@@ -1,18 +1,19 @@
 import { type Clock, systemClock } from '#common';
 import type { ModelManifest } from '#model-registry/manifest';
-import type { LimitConfig } from '../limits/limit-config.js';
+import { Injectable, Optional } from '#platform/injection';
+import { LimitConfig } from '../limits/limit-config.js';
 import { limitClassOf, type Limits } from '../limits/limit-table.js';
-import type { RefusalLog } from '../log/refusal-log.js';
-import type { RefusalLogRepository, StoredRefusal } from '../log/refusal-log.repository.js';
+import { RefusalLog } from '../log/refusal-log.js';
+import { RefusalLogRepository, type StoredRefusal } from '../log/refusal-log.repository.js';
 import type { LimitedCaller } from '../rate-limiter.js';
 
 /** What others know and callers read beside their limits; the app wires it. */
-export interface LimitFacts {
+export abstract class LimitFacts {
   /** What the account can spend now, as numbers for display. */
-  balances(accountId: string): Promise<{ USD: number; DIEM: number }>;
-  keyExpiration(caller: LimitedCaller): Promise<Date | null>;
+  abstract balances(accountId: string): Promise<{ USD: number; DIEM: number }>;
+  abstract keyExpiration(caller: LimitedCaller): Promise<Date | null>;
   /** Models callers can name. */
-  models(): Promise<Pick<ModelManifest, 'id' | 'type' | 'tier'>[]>;
+  abstract models(): Promise<Pick<ModelManifest, 'id' | 'type' | 'tier'>[]>;
 }
 
 export interface LimitOverview {
@@ -25,19 +26,18 @@ export interface LimitOverview {
 const dayMs = 86_400_000;
 
 /** What callers may read about their limits and refusals. */
+@Injectable()
 export class RateLimitsService {
   constructor(
-    private readonly options: {
-      limitConfig: LimitConfig;
-      facts: LimitFacts;
-      log: RefusalLog;
-      lines: Pick<RefusalLogRepository, 'last'>;
-      clock?: Clock;
-    },
+    private readonly limitConfig: LimitConfig,
+    private readonly facts: LimitFacts,
+    private readonly log: RefusalLog,
+    private readonly lines: RefusalLogRepository,
+    @Optional() private readonly clock: Clock = systemClock,
   ) {}
 
   async overview(caller: LimitedCaller): Promise<LimitOverview> {
-    const { limitConfig, facts, clock = systemClock } = this.options;
+    const { limitConfig, facts, clock } = this;
     const [page, balances, keyExpiration, models] = await Promise.all([
       limitConfig.page(),
       facts.balances(caller.accountId),
@@ -58,7 +58,7 @@ export class RateLimitsService {
   /** The last refusals of an account, newest first. */
   async refusals(accountId: string): Promise<StoredRefusal[]> {
     // Of its own refusals a caller reads the last one too; those of other replicas come within a quarter of a second.
-    await this.options.log.flush();
-    return await this.options.lines.last(accountId);
+    await this.log.flush();
+    return await this.lines.last(accountId);
   }
 }

@@ -1,5 +1,6 @@
 import { PlatformError } from '#common';
-import { Prisma, type PrismaService } from '#platform/prisma';
+import { Injectable } from '#platform/injection';
+import { Prisma, PrismaService } from '#platform/prisma';
 import type { LimitOverride, LimitSubject } from './limit-override.js';
 
 interface OverrideRow {
@@ -11,6 +12,7 @@ interface OverrideRow {
 }
 
 /** The table of what operators have set. */
+@Injectable()
 export class LimitOverridesRepository {
   constructor(private readonly prisma: PrismaService) {}
 

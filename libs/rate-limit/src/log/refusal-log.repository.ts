@@ -1,4 +1,5 @@
-import type { PrismaService } from '#platform/prisma';
+import { Injectable } from '#platform/injection';
+import { PrismaService } from '#platform/prisma';
 import { keptRefusals, type LoggedRefusal, type RefusalType } from './refusal-log.js';
 
 /** A line as it is read back. */
@@ -11,6 +12,7 @@ export interface StoredRefusal {
 }
 
 /** The table behind the log. */
+@Injectable()
 export class RefusalLogRepository {
   constructor(private readonly prisma: PrismaService) {}
 
@@ -20,6 +22,7 @@ export class RefusalLogRepository {
       data: refusals.map(({ atMs, ...line }) => ({ ...line, createdAt: new Date(atMs) })),
     });
     const accounts = [...new Set(refusals.map(({ accountId }) => accountId))];
+    // SQL: Prisma has no window functions.
     await this.prisma.$executeRaw`
       DELETE FROM rate_limit_log WHERE id IN (
         SELECT id FROM (

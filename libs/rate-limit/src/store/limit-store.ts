@@ -63,12 +63,12 @@ export interface FailAnswer {
  * Where windows live. Each call is one atomic step by the store's clock, shared by every process that uses the store;
  * none waits longer than about a second for a store that is away, and rejects with `SERVICE_UNAVAILABLE`.
  */
-export interface LimitStore {
-  take(demand: TakeDemand): Promise<TakeAnswer>;
+export abstract class LimitStore {
+  abstract take(demand: TakeDemand): Promise<TakeAnswer>;
   /** Adds `change` to the tokens reserved in a slot; windows that it has left stay as they are. */
-  correct(keys: readonly string[], slot: number, change: number): Promise<void>;
-  fail(guard: string, rule: FailureRule): Promise<FailAnswer>;
+  abstract correct(keys: readonly string[], slot: number, change: number): Promise<void>;
+  abstract fail(guard: string, rule: FailureRule): Promise<FailAnswer>;
   /** Resolves when the store answers. For readiness. */
-  ping(): Promise<void>;
-  close(): Promise<void>;
+  abstract ping(): Promise<void>;
+  abstract close(): Promise<void>;
 }

@@ -8,6 +8,7 @@ const forgottenAfterSeconds = 3_600;
 
 /** One function of the migration per step. The connection is the house's own and is not closed here. */
 export class PostgresLimitStore implements LimitStore {
+  // SQL: each step is one function of the database, which checks and takes all windows at once.
   constructor(
     private readonly prisma: PrismaService,
     private readonly window: LimitWindow,

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
-import { textWarmUp } from '../../engines/text-generation.js';
+import { textWarmUp } from '../../contract/text-generation.js';
 import { SchedulerTextEngine, type TextSide } from '../../engines/text-generation.engine.js';
-import type { EngineLoader } from '../../host/loaded-engine.js';
+import type { EngineLoader } from '../../contract/engine-loader.js';
 import type { DecoderHints } from '../../runtime/decoder-graph.js';
 import { OrtSession } from '../../runtime/ort-session.js';
 import { BatchScheduler } from '../../scheduler/batch-scheduler.js';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { PlatformError } from '#common';
 import { QueuedTaskEngine, type TaskContext } from '../../engines/queued-task.engine.js';
-import type { EngineLoader } from '../../host/loaded-engine.js';
+import type { EngineLoader } from '../../contract/engine-loader.js';
 import type { ImageOutput, UpscaleInput } from '../../images/image-tasks.js';
 import { emptyImage } from '../../images/pixel-grid.js';
 import { OrtSession } from '../../runtime/ort-session.js';

@@ -36,10 +36,10 @@ function farSeeingSession(fed: number[][]): GraphSession {
   };
 }
 
-function contextOf(told: number[]): TaskContext {
+function contextOf(fractions: number[]): TaskContext {
   return {
     part: () => undefined,
-    progress: (fraction) => void told.push(fraction),
+    progress: (fraction) => void fractions.push(fraction),
     yieldToEventLoop: () => Promise.resolve(),
     measure: (run) => run(),
   };
@@ -50,12 +50,12 @@ describe('upscaling in tiles', () => {
   image.data.forEach((_, index) => (image.data[index] = (index * 7919) % 251));
 
   it('shows no seam: it is what one run over the whole picture gives', async () => {
-    const [fed, told]: [number[][], number[]] = [[], []];
+    const [fed, fractions]: [number[][], number[]] = [[], []];
     const session = farSeeingSession(fed);
-    const tiled = await upscaleTiles(session, { image, scale: 2, margin: reach, context: contextOf(told) });
+    const tiled = await upscaleTiles(session, { image, scale: 2, margin: reach, context: contextOf(fractions) });
     expect(fed.length).toBe(6);
     expect(Math.max(...fed.flat())).toBe(192 + 2 * reach);
-    expect(told).toEqual([1, 2, 3, 4, 5, 6].map((done) => done / 6));
+    expect(fractions).toEqual([1, 2, 3, 4, 5, 6].map((done) => done / 6));
     // One tile as large as the picture has no margin to leave out.
     const whole = emptyImage(900, 420);
     for (let y = 0; y < 420; y++) {

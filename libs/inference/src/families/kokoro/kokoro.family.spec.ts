@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buildTinyKokoro, tinyKokoroVoices } from '#test/tiny-voice';
-import type { EngineEvent } from '../../engines/engine.js';
+import type { EngineEvent } from '../../contract/engine.js';
 import { type SpeakInput, type SpeakOutput, speakTask } from '../../engines/speech.js';
-import type { TaskEngine } from '../../engines/task.js';
+import type { TaskEngine } from '../../contract/task.js';
 import { loadKokoroFamily } from './kokoro.family.js';
 
 const perSymbol = 600;

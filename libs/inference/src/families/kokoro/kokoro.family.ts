@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { QueuedTaskEngine } from '../../engines/queued-task.engine.js';
 import { type SpeakInput, speakTask } from '../../engines/speech.js';
-import type { EngineLoader } from '../../host/loaded-engine.js';
+import type { EngineLoader } from '../../contract/engine-loader.js';
 import { OrtSession } from '../../runtime/ort-session.js';
 import { loadPronouncer } from '../../speech/load-pronouncer.js';
 import { speakHandler } from '../../speech/synthesizer.js';

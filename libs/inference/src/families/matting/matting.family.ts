@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { QueuedTaskEngine, type TaskContext } from '../../engines/queued-task.engine.js';
-import type { EngineLoader } from '../../host/loaded-engine.js';
+import type { EngineLoader } from '../../contract/engine-loader.js';
 import type { MatteInput, MatteOutput } from '../../images/image-tasks.js';
 import { emptyImage } from '../../images/pixel-grid.js';
 import { type Planes, resizePlanes, samplePlanes } from '../../images/resize.js';

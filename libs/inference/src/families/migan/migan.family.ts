@@ -1,15 +1,15 @@
 import { join } from 'node:path';
 import { QueuedTaskEngine, type TaskContext } from '../../engines/queued-task.engine.js';
-import type { EngineLoader } from '../../host/loaded-engine.js';
+import type { EngineLoader } from '../../contract/engine-loader.js';
 import type { InpaintInput, ImageOutput } from '../../images/image-tasks.js';
 import { emptyImage, type RgbPixels } from '../../images/pixel-grid.js';
 import { OrtSession } from '../../runtime/ort-session.js';
-import { grownGap } from './grown-hole.js';
+import { dilateMask } from './dilated-mask.js';
 
 const keptSample = 255;
 /**
- * Pixels that the pipeline mixes its filling and the picture over, to both sides of the edge of a hole. A hole is shown
- * to it that much larger: else the rim of what has to go would stay, and colour what is filled.
+ * Pixels on both sides of the mask's edge over which the pipeline blends the filled area with the image. It gets a mask
+ * that is larger by as much: otherwise the rim of the removed object would stay and colour the filled area.
  */
 const blendReach = 3;
 
@@ -22,10 +22,10 @@ export const loadMiganFamily: EngineLoader = async ({ directory, graphFile, prov
   const session = await OrtSession.open({ modelPath: join(directory, graphFile), providers, intraOpThreads });
 
   const inpaint = async ({ image, mask }: InpaintInput, context: TaskContext): Promise<ImageOutput> => {
-    // Nothing to fill; the pipeline would look for a hole.
+    // Nothing to fill; the pipeline expects a masked area.
     if (mask.every((value) => value === 0)) return { image };
     const { width, height } = image;
-    const kept = grownGap(mask, width, blendReach).map((value) => (value === 0 ? keptSample : 0));
+    const kept = dilateMask(mask, width, blendReach).map((value) => (value === 0 ? keptSample : 0));
     const feeds = {
       image: session.tensor('uint8', bytePlanes(image), [1, 3, height, width]),
       mask: session.tensor('uint8', kept, [1, 1, height, width]),
@@ -50,7 +50,7 @@ function bytePlanes({ width, height, data }: RgbPixels): Uint8Array {
   return planes;
 }
 
-/** The picture, and in its holes what the colour planes have there. */
+/** The image, with the colour planes where it is masked. */
 function filled({ width, height, data }: RgbPixels, mask: Uint8Array, planes: Uint8Array): RgbPixels {
   const plane = width * height;
   const result = { width, height, data: Uint8Array.from(data) };

@@ -1,5 +1,5 @@
 import { PlatformError } from '#common';
-import type { EngineLoader } from '../../host/loaded-engine.js';
+import type { EngineLoader } from '../../contract/engine-loader.js';
 import { loadRecognitionEngine, type RecognitionGraphs } from '../../recognition/load-recognition-engine.js';
 import { TextTokenizer } from '../../text/index.js';
 import { MoonshineRecognizer } from './moonshine.recognizer.js';

@@ -36,7 +36,7 @@ function setUp(next: (written: number[]) => number) {
     decode: (ids: number[]) => ids.map((id) => `w${id}`).join(' '),
   } as unknown as TextTokenizer;
   const recognizer = new MoonshineRecognizer({ encoder, decoder, tokenizer, startToken: 1, endToken: 2 });
-  const recognize = (seconds: number, wishes: Partial<SpeechWindow> = {}) =>
+  const recognize = (seconds: number, overrides: Partial<SpeechWindow> = {}) =>
     recognizer.recognize(
       {
         samples: new Float32Array(seconds * 16_000),
@@ -45,7 +45,7 @@ function setUp(next: (written: number[]) => number) {
         prompt: null,
         temperature: null,
         timestamps: 'word',
-        ...wishes,
+        ...overrides,
       },
       context,
     );

@@ -18,19 +18,19 @@ export class DelayedCodes {
   inputsOf(step: number): number[] {
     const { codebooks, padId } = this.layout;
     return Array.from({ length: codebooks }, (_, codebook) => {
-      const place = this.placeOf(codebook, step - 1);
-      return place === null ? padId : (this.codes[place] as number);
+      const position = this.positionOf(codebook, step - 1);
+      return position === null ? padId : (this.codes[position] as number);
     });
   }
 
   /** Whether a step makes a code of a stream. */
   makes(codebook: number, step: number): boolean {
-    return this.placeOf(codebook, step) !== null;
+    return this.positionOf(codebook, step) !== null;
   }
 
   put(codebook: number, step: number, code: number): void {
-    const place = this.placeOf(codebook, step);
-    if (place !== null) this.codes[place] = code;
+    const position = this.positionOf(codebook, step);
+    if (position !== null) this.codes[position] = code;
   }
 
   /** `[codebooks, frames]`, without the delay. */
@@ -38,7 +38,7 @@ export class DelayedCodes {
     return this.codes;
   }
 
-  private placeOf(codebook: number, step: number): number | null {
+  private positionOf(codebook: number, step: number): number | null {
     const frame = step - codebook;
     return frame >= 0 && frame < this.layout.frames ? codebook * this.layout.frames + frame : null;
   }

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { TaskEngineRun } from '#test/task-engine-run';
 import type { ComposeInput, ComposeOutput } from '../../engines/music.js';
 import type { TaskContext } from '../../engines/queued-task.engine.js';
-import type { HostLoadOptions } from '../../host/host-protocol.js';
+import type { HostLoadOptions } from '../../contract/engine-loader.js';
 import { MergedDecoder } from '../../recognition/merged-decoder.js';
 import { OrtSession } from '../../runtime/ort-session.js';
 import { SentenceTokenizer } from '../../text/index.js';
@@ -123,9 +123,9 @@ describe('the family musicgen', () => {
   });
 
   it('tells how far it is every half second, and stops between two steps', async () => {
-    const told = run.fractions('base');
-    expect(told).toHaveLength(3);
-    expect(told.at(-1)).toBeCloseTo(0.95);
+    const fractions = run.fractions('base');
+    expect(fractions).toHaveLength(3);
+    expect(fractions.at(-1)).toBeCloseTo(0.95);
     const before = run.engine.stats().stepsTotal;
     run.engine.submit({ id: 'long', task: 'compose', input: { ...input, seconds: 4 } });
     while (run.told('long').length === 0) await run.heard();

@@ -1,7 +1,7 @@
 import { dirname, join } from 'node:path';
 import { type ComposeInput, composeTask } from '../../engines/music.js';
 import { QueuedTaskEngine } from '../../engines/queued-task.engine.js';
-import type { EngineLoader } from '../../host/loaded-engine.js';
+import type { EngineLoader } from '../../contract/engine-loader.js';
 import { MergedDecoder } from '../../recognition/merged-decoder.js';
 import { OrtSession } from '../../runtime/ort-session.js';
 import { SentenceTokenizer } from '../../text/index.js';

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { HostLoadOptions } from '../../host/host-protocol.js';
+import type { HostLoadOptions } from '../../contract/engine-loader.js';
 import { OrtSession } from '../../runtime/ort-session.js';
 
 /** The graphs of a pipeline in the diffusers layout, a folder each. They take turns, so their threads do not spin. */

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { TaskEngineRun } from '#test/task-engine-run';
-import type { HostLoadOptions } from '../../host/host-protocol.js';
+import type { HostLoadOptions } from '../../contract/engine-loader.js';
 import type { GenerateInput, ImageOutput } from '../../images/image-tasks.js';
 import fixture from './__fixtures__/tiny-diffusion.json' with { type: 'json' };
 import xlFixture from './__fixtures__/tiny-diffusion-xl.json' with { type: 'json' };

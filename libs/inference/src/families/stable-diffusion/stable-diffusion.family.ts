@@ -1,7 +1,7 @@
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
 import { QueuedTaskEngine } from '../../engines/queued-task.engine.js';
-import type { EngineLoader } from '../../host/loaded-engine.js';
+import type { EngineLoader } from '../../contract/engine-loader.js';
 import type { GenerateInput } from '../../images/image-tasks.js';
 import { Autoencoder } from './autoencoder.js';
 import { ClipTokenizer } from './clip-tokenizer.js';

@@ -5,8 +5,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { EmbeddingRun } from '#test/embedding-run';
 import { buildTinyEncoder, tinyEncoderReference, tinyEncoderSize, vectorOf } from '#test/tiny-encoder';
 import { cosine } from '../../embedding/pooling.js';
-import type { HostLoadOptions } from '../../host/host-protocol.js';
-import type { TaskEngine } from '../../engines/task.js';
+import type { HostLoadOptions } from '../../contract/engine-loader.js';
+import type { TaskEngine } from '../../contract/task.js';
 import { loadTextEmbeddingFamily } from './text-embedding.family.js';
 
 const reference = tinyEncoderReference();

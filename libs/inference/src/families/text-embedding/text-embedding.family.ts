@@ -2,8 +2,7 @@ import { join } from 'node:path';
 import { PlatformError } from '#common';
 import { EmbeddingEngine, embeddingTask, readSentenceSettings, SentenceEncoder } from '../../embedding/index.js';
 import type { BatchLimits } from '../../embedding/length-batcher.js';
-import type { HostLoadOptions } from '../../host/host-protocol.js';
-import type { EngineLoader } from '../../host/loaded-engine.js';
+import type { EngineLoader, HostLoadOptions } from '../../contract/engine-loader.js';
 import { OrtSession } from '../../runtime/ort-session.js';
 import { readJsonIfPresent, SentenceTokenizer } from '../../text/index.js';
 

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, it } from 'vitest';
 import { TaskEngineRun } from '#test/task-engine-run';
-import type { HostLoadOptions } from '../../host/host-protocol.js';
+import type { HostLoadOptions } from '../../contract/engine-loader.js';
 import type { AnimateInput, AnimateOutput } from '../../images/video-tasks.js';
 import type { ImageOutput } from '../../images/image-tasks.js';
 import fixture from './__fixtures__/tiny-text-to-video.json' with { type: 'json' };
@@ -77,7 +77,7 @@ describe('a tiny text-to-video pipeline', () => {
     for (const [index, samples] of wanted.samples.entries()) {
       const image = images[index];
       expect([image?.width, image?.height]).toEqual([wanted.width, wanted.height]);
-      const differences = samples.map((sample, place) => Math.abs(sample - (image?.data[place] ?? NaN)));
+      const differences = samples.map((sample, position) => Math.abs(sample - (image?.data[position] ?? NaN)));
       expect(Math.max(...differences)).toBeLessThanOrEqual(2);
     }
   });

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { PlatformError } from '#common';
 import { QueuedTaskEngine } from '../../engines/queued-task.engine.js';
-import type { EngineLoader } from '../../host/loaded-engine.js';
+import type { EngineLoader } from '../../contract/engine-loader.js';
 import type { AnimateInput, FrameLatents } from '../../images/video-tasks.js';
 import { Autoencoder } from '../stable-diffusion/autoencoder.js';
 import { ClipTokenizer } from '../stable-diffusion/clip-tokenizer.js';

@@ -1,4 +1,4 @@
-import type { EngineLoader } from '../../host/loaded-engine.js';
+import type { EngineLoader } from '../../contract/engine-loader.js';
 import { loadRecognitionEngine, type RecognitionGraphs } from '../../recognition/load-recognition-engine.js';
 import { WhisperRecognizer } from './whisper.recognizer.js';
 import { WhisperTokens } from './whisper.tokens.js';

@@ -66,8 +66,8 @@ export class WhisperRecognizer implements WindowRecognizer {
         words: timed?.words.map((word) => ({ ...word, word: word.word.trim() })) ?? null,
       };
     });
-    const told = segments.filter((segment) => segment.text.trim() !== '');
-    return { ...nothing, segments: told, heardUntil: isCut ? split.heardUntil : null };
+    const spoken = segments.filter((segment) => segment.text.trim() !== '');
+    return { ...nothing, segments: spoken, heardUntil: isCut ? split.heardUntil : null };
   }
 
   private async encode(samples: Float32Array): Promise<GraphTensor> {

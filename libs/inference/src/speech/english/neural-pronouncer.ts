@@ -120,10 +120,10 @@ function rowOf(matrix: Float32Array, row: number, size: number): Float32Array {
 
 function affine(weights: Float32Array, bias: Float32Array, input: Float32Array): Float32Array {
   const result = new Float32Array(bias.length);
-  for (let row = 0, place = 0; row < result.length; row += 1) {
+  for (let row = 0, position = 0; row < result.length; row += 1) {
     let sum = bias[row] ?? 0;
-    for (let column = 0; column < input.length; column += 1, place += 1) {
-      sum += (weights[place] ?? 0) * (input[column] ?? 0);
+    for (let column = 0; column < input.length; column += 1, position += 1) {
+      sum += (weights[position] ?? 0) * (input[column] ?? 0);
     }
     result[row] = sum;
   }

@@ -13,12 +13,12 @@ export function spokenText(text: string, pronouncer: WordPronouncer): SpokenToke
   const tokens = normalized.match(tokenPattern) ?? [];
   const words = tokens.filter(isWord);
   const isShouted = words.length > 2 && !/[a-z]/u.test(normalized);
-  let place = 0;
+  let position = 0;
   return tokens.map((token) => {
     if (!isWord(token)) return { mark: token };
-    const previous = words.slice(Math.max(0, place - 3), place).reverse();
-    place += 1;
-    return { word: token, phones: pronouncer.pronounce(token, { previous, next: words[place] ?? null, isShouted }) };
+    const previous = words.slice(Math.max(0, position - 3), position).reverse();
+    position += 1;
+    return { word: token, phones: pronouncer.pronounce(token, { previous, next: words[position] ?? null, isShouted }) };
   });
 }
 

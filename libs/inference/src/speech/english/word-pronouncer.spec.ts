@@ -10,7 +10,7 @@ const dictionary = PronunciationDictionary.of({
   use: 'Y UW1 S',
   fire: 'F AY1 ER0',
   wall: 'W AO1 L',
-  place: 'P L EY1 S',
+  position: 'P L EY1 S',
   happy: 'HH AE1 P IY0',
   stop: 'S T AA1 P',
   nasa: 'N AE1 S AH0',

@@ -50,7 +50,7 @@ const spelledInCapitals = new Set(['AI', 'ID', 'IP', 'IT', 'OR', 'PM', 'UN', 'US
 /** Words guessed lately; a text repeats its names. */
 const maxRemembered = 5_000;
 
-export interface WordPlace {
+export interface WordPosition {
   /** Words before it in the sentence, the nearest first. */
   previous: readonly string[];
   next: string | null;
@@ -68,15 +68,16 @@ export class WordPronouncer {
   ) {}
 
   /** Phones of CMUdict with stress. Never empty for a word that has a letter. */
-  pronounce(word: string, place: WordPlace): string[] {
-    if (this.isSpelled(word, place.isShouted)) return spell(word);
-    return this.known(word, place) ?? this.guess(word.toLowerCase());
+  pronounce(word: string, position: WordPosition): string[] {
+    if (this.isSpelled(word, position.isShouted)) return spell(word);
+    return this.known(word, position) ?? this.guess(word.toLowerCase());
   }
 
-  private known(word: string, place: WordPlace): string[] | null {
+  private known(word: string, position: WordPosition): string[] | null {
     const lower = word.toLowerCase();
-    if (lower === 'live' && /^(?:in|on|at|with|here|there|together)$/u.test(place.next ?? '')) return ['L', 'IH1', 'V'];
-    const several = heteronym(lower, place.previous);
+    if (lower === 'live' && /^(?:in|on|at|with|here|there|together)$/u.test(position.next ?? ''))
+      return ['L', 'IH1', 'V'];
+    const several = heteronym(lower, position.previous);
     if (several !== null) return several;
     if (Object.hasOwn(preferred, lower)) return preferred[lower]?.split(' ') ?? null;
     return this.dictionary.find(lower);

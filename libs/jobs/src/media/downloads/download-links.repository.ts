@@ -1,4 +1,5 @@
-import type { PrismaService } from '#platform/prisma';
+import { Injectable } from '#platform/injection';
+import { PrismaService } from '#platform/prisma';
 
 /** A request for a link, as it is judged. */
 export interface LinkUse {
@@ -12,7 +13,9 @@ interface LinkRow {
 }
 
 /** What has become of download links. Every time is the database's. */
+@Injectable()
 export class DownloadLinksRepository {
+  // SQL: each use is counted and checked in one statement, so that no two requests share the last download.
   constructor(private readonly prisma: PrismaService) {}
 
   /** Counts a request, whatever becomes of it. Answers how many there were within the window, this one included. */

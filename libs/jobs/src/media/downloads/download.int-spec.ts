@@ -43,7 +43,7 @@ describe('download links', () => {
   /** Another process of the api, or the same one after a restart. */
   function replica(): DownloadService {
     const repository = new DownloadLinksRepository(prisma);
-    return new DownloadService({ links: new DownloadLinks(secretKey), repository, artifacts });
+    return new DownloadService(new DownloadLinks(secretKey), artifacts, repository);
   }
 
   async function linked(text = 'film'): Promise<{ id: string; token: string }> {

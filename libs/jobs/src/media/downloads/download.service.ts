@@ -1,7 +1,15 @@
 import ipaddr from 'ipaddr.js';
 import { PlatformError } from '#common';
-import type { ArtifactRecord, ArtifactStore, ByteRange, DownloadLinks, LinkTarget, OpenArtifact } from '#storage';
-import type { DownloadLinksRepository } from './download-links.repository.js';
+import { Injectable } from '#platform/injection';
+import {
+  type ArtifactRecord,
+  ArtifactStore,
+  type ByteRange,
+  DownloadLinks,
+  type LinkTarget,
+  type OpenArtifact,
+} from '#storage';
+import { DownloadLinksRepository } from './download-links.repository.js';
 
 /** Downloads of one link: the first and a few retries (contract 8.3). */
 const maxDownloads = 5;
@@ -9,19 +17,18 @@ const maxDownloads = 5;
 const maxRequests = 20;
 const windowMs = 30_000;
 
-export interface DownloadServiceOptions {
-  links: DownloadLinks;
-  repository: DownloadLinksRepository;
-  artifacts: ArtifactStore;
-}
-
 /**
  * Gives out media to whoever holds a link: `MEDIA_NOT_FOUND` where there is nothing (yet), `MEDIA_EXPIRED` when the link
  * is expired, used up or revoked or belongs to another network, `RATE_LIMIT_EXCEEDED` when it is abused. Rejects with
  * `SERVICE_UNAVAILABLE` while database or storage are away.
  */
+@Injectable()
 export class DownloadService {
-  constructor(private readonly options: DownloadServiceOptions) {}
+  constructor(
+    private readonly links: DownloadLinks,
+    private readonly artifacts: ArtifactStore,
+    private readonly repository: DownloadLinksRepository,
+  ) {}
 
   /** What the link leads to; takes none of its downloads. */
   async look(token: string): Promise<ArtifactRecord> {
@@ -30,7 +37,7 @@ export class DownloadService {
 
   /** Opens a download. `range` asks for a part, once it is known how much there is. */
   async open(token: string, ip: string, range: (bytes: number) => ByteRange | undefined): Promise<OpenArtifact> {
-    const { artifacts, repository } = this.options;
+    const { artifacts, repository } = this;
     const target = await this.enter(token);
     const { bytes } = await this.find(target);
     const part = range(bytes);
@@ -43,7 +50,7 @@ export class DownloadService {
 
   /** Ends the link and deletes what it leads to: there is no other way to it. */
   async revoke(token: string): Promise<void> {
-    const { links, repository, artifacts } = this.options;
+    const { links, repository, artifacts } = this;
     const target = links.read(token);
     await available(async () => {
       await repository.countRequest(target, windowMs);
@@ -53,7 +60,7 @@ export class DownloadService {
   }
 
   private async enter(token: string): Promise<LinkTarget> {
-    const { links, repository } = this.options;
+    const { links, repository } = this;
     const target = links.read(token);
     const { requests, revoked } = await available(() => repository.countRequest(target, windowMs));
     if (requests > maxRequests) {
@@ -65,7 +72,7 @@ export class DownloadService {
   }
 
   private async find({ artifactId }: LinkTarget): Promise<ArtifactRecord> {
-    const record = await this.options.artifacts.find(artifactId);
+    const record = await this.artifacts.find(artifactId);
     if (record === null) throw new PlatformError('MEDIA_NOT_FOUND', 'There is nothing at this link (yet).');
     return record;
   }

@@ -1,6 +1,3 @@
-import { PlatformError } from '#common';
-import type { InferenceServices, ModelRequester } from '#jobs/api';
-import type { ResolvedModel } from '#model-registry';
 import type { ModelManifest } from '#model-registry/manifest';
 import { type LongAudioFormat, longAudioFormats, usualPromptCharacters } from '../contract/index.js';
 
@@ -20,21 +17,6 @@ interface Members {
   supported_formats?: string[];
   default_format?: string;
   prompt_character_limit?: number;
-}
-
-/** The model of either type that a name means. Rejects as `InferenceServices.resolve` does. */
-export async function resolveAudioModel(
-  { resolve }: InferenceServices,
-  name: string,
-  requester: ModelRequester,
-): Promise<ResolvedModel> {
-  try {
-    return await resolve(name, 'music', requester);
-  } catch (error) {
-    const isOther = error instanceof PlatformError && ['MODEL_NOT_FOUND', 'INVALID_MODEL'].includes(error.code);
-    if (!isOther) throw error;
-    return await resolve(name, 'tts', requester);
-  }
 }
 
 /** What a manifest of type `tts` says of long texts. */

@@ -1,1 +1,1 @@
-export { AudioController } from './audio.controller.js';
+export { AudioModule } from './audio.module.js';

@@ -1,8 +1,8 @@
 import { randomInt } from 'node:crypto';
 import { charactersOf } from '#common';
+import { fieldFault, isGiven } from '#platform/http';
 import type { AudioJobPayload } from '../contract/audio.job.js';
 import { largestSeed, type QueueAudioRequest } from '../contract/audio.request.js';
-import { refusal } from './audio.normalizer.js';
 import type { MusicModel } from './music.model.js';
 
 /** Fields for voices and for singing, which no family here can do, whatever a manifest says. */
@@ -23,8 +23,8 @@ export function normalizeMusic(wire: QueueAudioRequest, model: MusicModel): Omit
   const { prompt: text } = wire;
   const { min, max } = model.promptCharacters;
   const characters = charactersOf(text);
-  if (characters > max) throw refusal(`prompt may have ${max} characters with this model`, 'prompt', 'too_big');
-  if (characters < min) throw refusal(`prompt needs ${min} characters with this model`, 'prompt', 'too_small');
+  if (characters > max) throw fieldFault(`prompt may have ${max} characters with this model`, 'prompt', 'too_big');
+  if (characters < min) throw fieldFault(`prompt needs ${min} characters with this model`, 'prompt', 'too_small');
   const seconds = secondsOfMusic(wire.duration_seconds, model);
   // Chosen here, so that a job that another worker begins anew brings the same piece.
   const seed = isGiven(wire.seed) ? wire.seed : randomInt(largestSeed);
@@ -39,13 +39,9 @@ export function secondsOfMusic(given: number | string | null | undefined, model:
   const seconds = Number(given);
   if (options.length > 0 ? options.includes(seconds) : seconds >= min && seconds <= max) return seconds;
   const wanted = options.length > 0 ? `one of: ${options.join(', ')}` : `${min} to ${max}`;
-  throw refusal(`duration_seconds must be ${wanted}`, 'duration_seconds', 'custom');
+  throw fieldFault(`duration_seconds must be ${wanted}`, 'duration_seconds', 'custom');
 }
 
 function notTaken(field: string, { id }: MusicModel) {
-  return refusal(`${field} is not taken by the model ${id}`, field, 'custom');
-}
-
-function isGiven<Value>(value: Value | null | undefined): value is Value {
-  return value !== undefined && value !== null;
+  return fieldFault(`${field} is not taken by the model ${id}`, field, 'custom');
 }

@@ -1,13 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { noTokens } from '#common';
-import { audioChargeLines, type AudioPricing, type AudioSize, quoteAudio, unitsOfAudio } from './audio.meter.js';
+import { chargeLines, type Pricing } from '#model-registry/manifest';
+import { type AudioSize, audioUnits, quoteAudio, unitsOfAudio } from './audio.meter.js';
 
 const price = (usd: number) => ({ usd, diem: usd });
 const tier = (usd: number, min_seconds: number, max_seconds: number) => ({ ...price(usd), min_seconds, max_seconds });
 const size = (options: Partial<AudioSize>): AudioSize => ({ characters: null, seconds: null, ...options });
 
 describe('a queued sound', () => {
-  it.each<[string, AudioPricing, Partial<AudioSize>, bigint]>([
+  it.each<[string, Pricing, Partial<AudioSize>, bigint]>([
     ['its characters, by the million', { input: price(1) }, { characters: 2_000 }, 2_000_000n],
     ['its characters, by the thousand', { per_thousand_characters: price(0.3) }, { characters: 1_500 }, 450_000_000n],
     ['its seconds', { per_second: price(0.01) }, { seconds: 30 }, 300_000_000n],
@@ -17,7 +18,7 @@ describe('a queued sound', () => {
     const units = unitsOfAudio(pricing, size(options));
     if (typeof units === 'string') throw new Error(units);
     expect(quoteAudio(units, pricing)).toBe(amount);
-    const [line] = audioChargeLines('m', { ...noTokens, units }, pricing);
+    const [line] = chargeLines('m', audioUnits({ ...noTokens, units }), pricing);
     expect(line?.amountNano).toBe(amount);
     expect(line?.sku).toMatch(/^m-/);
   });
@@ -31,12 +32,12 @@ describe('a queued sound', () => {
   it('is free where there is no price, and costs nothing when it brought nothing', () => {
     expect(unitsOfAudio(null, size({}))).toEqual({});
     expect(quoteAudio({ input: 5 }, null)).toBe(0n);
-    expect(audioChargeLines('m', noTokens, { generation: price(1) })).toEqual([]);
+    expect(chargeLines('m', audioUnits(noTokens), { generation: price(1) })).toEqual([]);
     expect(quoteAudio({ 'durations.constructor': 1 }, { durations: {} })).toBe(0n);
   });
 
   it('counts units as its sku names them', () => {
-    const [line] = audioChargeLines('m', { ...noTokens, units: { input: 2_500 } }, { input: price(1) });
+    const [line] = chargeLines('m', audioUnits({ ...noTokens, units: { input: 2_500 } }), { input: price(1) });
     expect(line).toMatchObject({ sku: 'm-tts-input-mcharacter', units: '0.002500' });
   });
 });

@@ -1,7 +1,8 @@
 import { createReadStream } from 'node:fs';
 import { join } from 'node:path';
 import { noTokens, PlatformError } from '#common';
-import { type SpeakInput, type SpeakOutput, speakTask, type TaskRunner } from '#inference/host';
+import type { TaskRunner } from '#inference/host';
+import { type SpeakInput, type SpeakOutput, speakTask } from '#inference/tasks';
 import { audioContentTypes, encodeAudio, type MediaTools, needsFfmpeg, saysItsLength } from '#media';
 import { type JobReport, type RunningJob, toolTimeMs } from '#queue';
 import type { ArtifactStore } from '#storage';

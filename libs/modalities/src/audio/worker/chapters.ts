@@ -1,4 +1,4 @@
-import { type Sentence, splitSentences } from '#inference/host';
+import { type Sentence, splitSentences } from '#inference/tasks';
 
 /** A line of nothing but dashes or stars, or a form feed. */
 const chapterBreak = /\n[^\S\n]*(?:-{3,}|\*{3,})[^\S\n]*(?=\n|$)|\f/u;

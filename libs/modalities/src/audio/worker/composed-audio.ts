@@ -1,5 +1,6 @@
 import { PlatformError } from '#common';
-import { type ComposeInput, type ComposeOutput, composeTask, type TaskRunner } from '#inference/host';
+import type { TaskRunner } from '#inference/host';
+import { type ComposeInput, type ComposeOutput, composeTask } from '#inference/tasks';
 import type { RunningJob } from '#queue';
 import type { AudioJobPayload, MusicOptions } from '../contract/index.js';
 

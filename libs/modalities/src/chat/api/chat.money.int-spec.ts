@@ -3,9 +3,9 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } 
 import { AccountsService, type Caller } from '#accounts';
 import { type JobQuote, LedgerService, MoneyMetrics, PriceList, ReservationStep, SettlementStep } from '#billing';
 import { displayNanos, nanosPerUsd, newRequestId, type TokenUsage } from '#common';
+import { admitAffordable } from '#gateway';
 import { AdmissionService, JobCloser, type JobClosing, JobsRepository, PayloadCipher } from '#jobs';
 import { meterJob } from '#modalities';
-import type { TextPricing } from '#model-registry/manifest';
 import { createLogger } from '#platform/logging';
 import { Metrics } from '#platform/metrics';
 import { PrismaService } from '#platform/prisma';
@@ -13,11 +13,11 @@ import type { JobEnvelope, QueueTransport } from '#queue';
 import { expectInvariant } from '#test/invariant';
 import { plainChat } from '#test/plain-chat';
 import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
+import type { Pricing } from '#model-registry/manifest';
 import { type ChatJobPayload, chatJob } from '../contract/chat.job.js';
-import { chatCost } from '../contract/chat.meter.js';
-import { admitAffordable } from './chat.admission.js';
+import { affordableChat, chatCost } from '../contract/chat.meter.js';
 
-const pricing: TextPricing = { input: { usd: 10, diem: 10 }, output: { usd: 20, diem: 20 } };
+const pricing: Pricing = { input: { usd: 10, diem: 10 }, output: { usd: 20, diem: 20 } };
 const payload = plainChat();
 
 /** What the driver was asked. */
@@ -86,11 +86,12 @@ describe('the money of a chat', () => {
   async function admit(changes: Partial<ChatJobPayload> = {}, by = caller): Promise<string> {
     const requestId = newRequestId('TST');
     const price = await prices.current('m');
-    const tariff = { contextLength: 4_096, maxCompletionTokens: 512, pricing: price.pricing as TextPricing };
+    const tariff = { contextLength: 4_096, maxCompletionTokens: 512, pricing: price.pricing };
     const request = { requestId, caller: by, definition: chatJob, modelId: 'm', replyTo: null, stream: false };
     await admitAffordable(
-      { request, payload: { ...payload, ...changes }, tariff, price },
-      (opened) => admission.open(opened),
+      affordableChat({ ...payload, ...changes }, tariff),
+      price,
+      (affordable, quote) => admission.open({ ...request, payload: affordable, quote }),
       (quote) => void quotes.push(quote),
     );
     return requestId;

@@ -4,11 +4,11 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { PlatformError } from '#common';
 import { noCapabilities } from '#model-registry/manifest';
-import { validateWire } from '#platform/http';
+import { ruleNamesOf, validateWire } from '#platform/http';
 import { ChatJobPayload } from '../contract/chat.job.js';
 import { ChatCacheControl, ChatTextPart } from '../contract/chat.message.js';
 import { ChatCompletionRequest, ChatReasoning, ChatTextOptions } from '../contract/chat.request.js';
-import { type ChatModel, normalizeChat, type NormalizedChat } from './chat.normalizer.js';
+import { type ChatModel, normalizeChat, type NormalizedChat, samplingFields } from './chat.normalizer.js';
 
 const nothing = {
   ...noCapabilities,
@@ -43,6 +43,15 @@ function refusalOf(changes: object, changedModel: Partial<ChatModel> = {}): Plat
   }
   throw new Error('the request was accepted');
 }
+
+describe('every sampling option', () => {
+  const wire = new Set<string>(ruleNamesOf(ChatCompletionRequest).keys());
+
+  it.each(samplingFields)('$option is a field of the wire: $field', ({ option, field }) => {
+    expect(wire.has(field)).toBe(true);
+    expect(normalize({ [field]: 1 }).payload.sampling).toEqual({ [option]: 1 });
+  });
+});
 
 describe('what a chat request may hold', () => {
   it.each([

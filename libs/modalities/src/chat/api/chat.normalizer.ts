@@ -1,12 +1,14 @@
 import { PlatformError } from '#common';
+import type { ResolvedModel } from '#model-registry';
 import type { ModelCapabilities, TextConstraints } from '#model-registry/manifest';
-import type { ChatJobMessage, ChatJobPayload, SamplingOptions } from '../contract/chat.job.js';
+import { ruleNamesOf } from '#platform/http';
+import { type ChatJobMessage, type ChatJobPayload, SamplingOptions } from '../contract/chat.job.js';
 import type { ChatMessage } from '../contract/chat.message.js';
 import { promptBytes } from '../contract/chat.meter.js';
 import type { ChatCompletionRequest } from '../contract/chat.request.js';
 import type { ChatEffectiveParameters } from '../contract/chat.response.js';
 import { effectiveParameters } from './chat.parameters.js';
-import { type ChatModelLimits, checkSupport, effortOf } from './chat.support.js';
+import { type ChatModelLimits, checkSupport, effortOf, formatOf } from './chat.support.js';
 
 /** What the normalizer must know of a resolved model. */
 export interface ChatModel extends ChatModelLimits {
@@ -17,6 +19,24 @@ export interface ChatModel extends ChatModelLimits {
   constraints: TextConstraints | null;
   /** Pairs of the model suffix, `name=value`. */
   suffix: Record<string, string>;
+}
+
+const defaultMaxChoices = 4;
+/** Models whose manifest names no context are held to this many tokens. */
+const defaultContextLength = 2048;
+
+export function chatModel({ manifest, suffix }: ResolvedModel): ChatModel {
+  const contextLength = manifest.contextLength ?? defaultContextLength;
+  return {
+    id: manifest.id,
+    capabilities: manifest.capabilities,
+    maxChoices: manifest.maxChoices ?? defaultMaxChoices,
+    maxCompletionTokens: manifest.maxCompletionTokens ?? contextLength,
+    contextLength,
+    systemPrompt: manifest.systemPrompt ?? null,
+    constraints: (manifest.constraints as TextConstraints | undefined) ?? null,
+    suffix,
+  };
 }
 
 export interface NormalizedChat {
@@ -68,21 +88,23 @@ function conversation(messages: ChatMessage[], systemPrompt: string | null): Cha
   return [{ role: 'system', content: system.join('\n\n') }, ...given.slice(leading)];
 }
 
+/** Fields of the wire whose names are not those of the payload in snake case. */
+const otherNames: Partial<Record<string, keyof ChatCompletionRequest>> = {
+  minTemperature: 'min_temp',
+  maxTemperature: 'max_temp',
+};
+
+/** Every sampling option of the payload and its field of the wire, where a default of the model has the same name. */
+export const samplingFields = [...ruleNamesOf(SamplingOptions).keys()].map((option) => {
+  const snakeCase = option.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  return { option, field: otherNames[option] ?? (snakeCase as keyof ChatCompletionRequest) };
+});
+
 function samplingOf(request: ChatCompletionRequest, { constraints }: ChatModel): SamplingOptions {
-  const wire: Record<keyof SamplingOptions, number | null | undefined> = {
-    temperature: request.temperature ?? constraints?.temperature.default,
-    topP: request.top_p ?? constraints?.top_p.default,
-    topK: request.top_k,
-    minP: request.min_p,
-    minTemperature: request.min_temp,
-    maxTemperature: request.max_temp,
-    frequencyPenalty: request.frequency_penalty ?? constraints?.frequency_penalty?.default,
-    presencePenalty: request.presence_penalty ?? constraints?.presence_penalty?.default,
-    repetitionPenalty: request.repetition_penalty ?? constraints?.repetition_penalty?.default,
-    seed: request.seed,
-  };
+  const defaults = (constraints ?? {}) as Partial<Record<string, { default: number }>>;
+  const options = samplingFields.map(({ option, field }) => [option, request[field] ?? defaults[field]?.default]);
   // Zero is a value, null is none.
-  return Object.fromEntries(Object.entries(wire).filter(([, value]) => typeof value === 'number'));
+  return Object.fromEntries(options.filter(([, value]) => typeof value === 'number'));
 }
 
 /**
@@ -135,6 +157,7 @@ export function normalizeChat(request: ChatCompletionRequest, model: ChatModel):
   const systemPrompt = parameters.include_service_system_prompt ? model.systemPrompt : null;
   const messages = conversation(request.messages, systemPrompt);
   if (promptBytes({ messages }) > model.contextLength * longestTokenBytes) throw contextOverflow(model.contextLength);
+  const format = formatOf(request);
   const payload: ChatJobPayload = {
     messages,
     sampling: samplingOf(request, model),
@@ -146,6 +169,7 @@ export function normalizeChat(request: ChatCompletionRequest, model: ChatModel):
     ...thinkingOf(request, parameters, model.capabilities),
     stripThinking: parameters.strip_thinking_response || parameters.disable_thinking,
     ...(typeof request.prompt_cache_key === 'string' ? { promptCacheKey: request.prompt_cache_key } : {}),
+    ...(format === undefined ? {} : { format }),
   };
   return { payload, parameters, boundsOutput: namedOutputLimit(request) !== null };
 }

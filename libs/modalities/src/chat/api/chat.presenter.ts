@@ -1,5 +1,7 @@
-import type { NanoUsd, TokenUsage } from '#common';
-import type { TextPricing } from '#model-registry/manifest';
+import type { JobQuote } from '#billing';
+import { type NanoUsd, PlatformError, type TokenUsage } from '#common';
+import type { EventPresenter } from '#gateway';
+import type { Pricing } from '#model-registry/manifest';
 import type { ChatEvent, TextDeltaEvent, TokenLogprob } from '../contract/chat.events.js';
 import { chatCost } from '../contract/chat.meter.js';
 import type {
@@ -10,6 +12,7 @@ import type {
   ChatTokenLogprob,
   ChatUsage,
 } from '../contract/chat.response.js';
+import type { NormalizedChat } from './chat.normalizer.js';
 
 /** What every part of one answer repeats. */
 export interface ChatCompletionHead {
@@ -20,10 +23,28 @@ export interface ChatCompletionHead {
   modelId: string;
   n: number;
   withLogprobs: boolean;
-  pricing: TextPricing | null;
+  pricing: Pricing | null;
   /** DIEM that the request holds. */
   heldDiemNano: NanoUsd;
   parameters: ChatEffectiveParameters;
+}
+
+/** What the parts of the answer to a chat repeat, once it was admitted. */
+export function chatHead(
+  requestId: string,
+  chat: NormalizedChat,
+  { price, heldDiemNano }: JobQuote,
+): ChatCompletionHead {
+  return {
+    requestId,
+    created: Math.floor(Date.now() / 1000),
+    modelId: price.modelId,
+    n: chat.payload.n,
+    withLogprobs: chat.payload.topLogprobs !== null,
+    pricing: price.pricing,
+    heldDiemNano,
+    parameters: chat.parameters,
+  };
 }
 
 export function chatId(requestId: string): string {
@@ -108,19 +129,33 @@ export class ChatCompletionCollector {
  * Turns the events of one request into the JSON of its chunks (contract 2.8), each choice opening with its role.
  * What never changes is encoded once: a chunk is made for every token.
  */
-export class ChatChunkPresenter {
+export class ChatChunkPresenter implements EventPresenter<ChatEvent> {
   private readonly opening: string;
   private readonly closing: string;
   private readonly opened = new Set<number>();
+  private textSent = false;
 
   constructor(
     private readonly head: ChatCompletionHead,
-    includeUsage: boolean,
+    private readonly includeUsage: boolean,
   ) {
     const { requestId, created, modelId } = head;
     const constant = { id: chatId(requestId), object: 'chat.completion.chunk', created, model: modelId };
     this.opening = `${JSON.stringify(constant).slice(0, -1)},"choices":[`;
     this.closing = includeUsage ? '],"usage":null}' : ']}';
+  }
+
+  /** Throws `INFERENCE_FAILED` where another worker took the job over: the caller already holds a part of the first answer. */
+  present(event: ChatEvent): string[] {
+    if (event.type === 'prompt-ready' && this.textSent) {
+      throw new PlatformError('INFERENCE_FAILED', 'The answer was interrupted.');
+    }
+    this.textSent ||= event.type === 'text-delta';
+    return this.chunks(event);
+  }
+
+  finish(usage: TokenUsage): string[] {
+    return this.includeUsage ? [this.usage(usage)] : [];
   }
 
   /** The role chunks of all choices that have not spoken yet. */

@@ -1,5 +1,7 @@
+import type { FastifyRequest } from 'fastify';
 import { PlatformError } from '#common';
-import { builtCapabilities, type ModelCapabilities } from '#model-registry/manifest';
+import { builtCapabilities, type ModelCapabilities, type ModelManifest } from '#model-registry/manifest';
+import type { ChatJobFormat } from '../contract/chat.job.js';
 import type { ChatMessage, ChatPart } from '../contract/chat.message.js';
 import type { ChatCompletionRequest } from '../contract/chat.request.js';
 import type { ChatEffectiveParameters } from '../contract/chat.response.js';
@@ -19,6 +21,14 @@ export function refusal(message: string, param: string, code = 'custom'): Platfo
   const path = param.split(/[.[\]]+/).filter((part) => part !== '');
   const keys = path.map((part) => (/^\d+$/.test(part) ? Number(part) : part));
   return new PlatformError('INVALID_REQUEST', message, param, { issues: [{ code, path: keys, message }] });
+}
+
+const clientKeyHeader = 'x-service-tee-client-pub-key';
+
+/** Nothing here opens a sealed request: its ciphertext would be answered, and charged, as if it were the prompt. */
+export function refuseSealed({ headers }: FastifyRequest, { id }: ModelManifest): void {
+  if (headers[clientKeyHeader] === undefined) return;
+  throw refusal(`The model ${id} does not support end-to-end encryption.`, clientKeyHeader, 'unsupported');
 }
 
 function unsupported(model: ChatModelLimits, what: string, param: string): PlatformError {
@@ -67,7 +77,28 @@ function checkTools(request: ChatCompletionRequest, model: ChatModelLimits): voi
   if (forced && tools.length === 0) throw refusal('tool_choice needs tools.', 'tool_choice');
 }
 
+const maxSchemaLength = 1_000_000;
+
+/** The format that a request names, in either field; undefined where the answer may be any text. */
+export function formatOf(request: ChatCompletionRequest): ChatJobFormat | undefined {
+  const { response_format: format, response_schema: schema } = request;
+  if (format?.type === 'json_object') return { type: 'json-object', param: 'response_format' };
+  if (format?.type === 'json_schema') {
+    return { type: 'json-schema', schema: format.json_schema?.schema ?? {}, param: 'response_format.json_schema.schema' };
+  }
+  return schema ? { type: 'json-schema', schema, param: 'response_schema' } : undefined;
+}
+
 function checkFormat(request: ChatCompletionRequest, model: ChatModelLimits): void {
+  const format = formatOf(request);
+  if (format !== undefined && request.response_schema && request.response_format?.type !== 'text') {
+    if ((request.response_format ?? null) !== null) {
+      throw refusal('response_schema and response_format exclude each other.', 'response_schema');
+    }
+  }
+  if (format?.schema !== undefined && JSON.stringify(format.schema).length > maxSchemaLength) {
+    throw refusal(`${format.param} must not be longer than ${maxSchemaLength} characters.`, format.param, 'too_big');
+  }
   if (model.capabilities.supportsResponseSchema) return;
   if ((request.response_format?.type ?? 'text') !== 'text') {
     throw unsupported(model, 'structured output', 'response_format');

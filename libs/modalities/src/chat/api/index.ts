@@ -1,1 +1,1 @@
-export { ChatController } from './chat.controller.js';
+export { ChatModule } from './chat.module.js';

@@ -1,31 +1,30 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { TextPricing } from '#model-registry/manifest';
+import { chargeLines, type Pricing, quoteUnits } from '#model-registry/manifest';
 import { plainChat } from '#test/plain-chat';
-import { chatChargeLines, chatCost, chatUsageLines, clampChat, quoteChat } from './chat.meter.js';
+import { chatCost, chatUnits, clampChat, quoteChat } from './chat.meter.js';
 
-const pricing: TextPricing = {
+const pricing: Pricing = {
   input: { usd: 0.15, diem: 0.15 },
   output: { usd: 0.6, diem: 0.5 },
   cache_input: { usd: 0.03, diem: 0.03 },
   extended: { context_token_threshold: 1000, input: { usd: 0.3, diem: 0.3 }, output: { usd: 1.2, diem: 1 } },
 };
 
-describe('chatUsageLines', () => {
+describe('chatUnits', () => {
   it('bills cached tokens at their own price and the rest as input', () => {
     const usage = { promptTokens: 900, cachedTokens: 400, completionTokens: 100, reasoningTokens: 0 };
-    expect(
-      chatUsageLines(usage, pricing).map(({ kind, units, amountNanoUsd }) => [kind, units, amountNanoUsd]),
-    ).toEqual([
-      ['input', 500, 75_000n],
-      ['cache-input', 400, 12_000n],
-      ['output', 100, 60_000n],
+    const amounts = chargeLines('m', chatUnits(usage, pricing), pricing).map(({ amountNano }) => amountNano);
+    expect(chatUnits(usage, pricing).map(({ sku, count }, line) => [sku, count, amounts[line]])).toEqual([
+      ['llm-input-mtoken', 500, 75_000n],
+      ['llm-cache-input-mtoken', 400, 12_000n],
+      ['llm-output-mtoken', 100, 60_000n],
     ]);
   });
 
   it('reprices the whole request once the prompt passes the extended threshold', () => {
     const usage = { promptTokens: 1001, cachedTokens: 1, completionTokens: 10, reasoningTokens: 0 };
-    expect(chatUsageLines(usage, pricing).map(({ nanoUsdPerMillion }) => nanoUsdPerMillion)).toEqual([
+    expect(chargeLines('m', chatUnits(usage, pricing), pricing).map(({ unitPriceNano }) => unitPriceNano)).toEqual([
       300_000_000n,
       300_000_000n,
       1_200_000_000n,
@@ -34,7 +33,7 @@ describe('chatUsageLines', () => {
 
   it('bills nothing for a model without prices', () => {
     const usage = { promptTokens: 10, cachedTokens: 0, completionTokens: 10, reasoningTokens: 0 };
-    expect(chatUsageLines(usage, null)).toEqual([]);
+    expect(chargeLines('m', chatUnits(usage, null), null)).toEqual([]);
     expect(chatCost(usage, null, 9n)).toEqual({ usd: 0, diem: 0 });
   });
 });
@@ -82,7 +81,7 @@ describe('quoteChat', () => {
           const cachedTokens = Math.floor(promptTokens * cached);
           const completionTokens = Math.floor(quote.completionTokens * output);
           const usage = { promptTokens, cachedTokens, completionTokens, reasoningTokens: 0 };
-          const billed = chatUsageLines(usage, pricing).reduce((sum, { amountNanoUsd }) => sum + amountNanoUsd, 0n);
+          const billed = quoteUnits(chatUnits(usage, pricing), pricing);
           // Each line rounds by itself, so three lines may exceed two by one unit; the ledger stops at the reserved.
           expect(billed).toBeLessThanOrEqual(quote.amountNanoUsd + 1n);
         },
@@ -93,7 +92,7 @@ describe('quoteChat', () => {
 
 describe('quoteChat with odd price lists', () => {
   it('covers a cache hit that is dearer than input, and a far tier that is cheaper', () => {
-    const odd: TextPricing = {
+    const odd: Pricing = {
       input: { usd: 1, diem: 1 },
       output: { usd: 1, diem: 1 },
       cache_input: { usd: 3, diem: 3 },
@@ -101,7 +100,7 @@ describe('quoteChat with odd price lists', () => {
     };
     const quote = quoteChat(plainChat(), { contextLength: 4096, maxCompletionTokens: 512, pricing: odd });
     const usage = { promptTokens: 100, cachedTokens: 100, completionTokens: 512, reasoningTokens: 0 };
-    const billed = chatUsageLines(usage, odd).reduce((sum, { amountNanoUsd }) => sum + amountNanoUsd, 0n);
+    const billed = quoteUnits(chatUnits(usage, odd), odd);
     expect(billed).toBeLessThanOrEqual(quote.amountNanoUsd);
   });
 });
@@ -131,14 +130,14 @@ describe('clampChat', () => {
   });
 });
 
-describe('chatChargeLines', () => {
+describe('a charge of a chat', () => {
   it('counts in millions of tokens and names what was sold', () => {
     const usage = { promptTokens: 900, cachedTokens: 400, completionTokens: 100, reasoningTokens: 0 };
-    expect(chatChargeLines('m', usage, pricing)).toEqual([
+    expect(chargeLines('m', chatUnits(usage, pricing), pricing)).toEqual([
       { sku: 'm-llm-input-mtoken', units: '0.000500', unitPriceNano: 150_000_000n, amountNano: 75_000n },
       { sku: 'm-llm-cache-input-mtoken', units: '0.000400', unitPriceNano: 30_000_000n, amountNano: 12_000n },
       { sku: 'm-llm-output-mtoken', units: '0.000100', unitPriceNano: 600_000_000n, amountNano: 60_000n },
     ]);
-    expect(chatChargeLines('m', usage, null)).toEqual([]);
+    expect(chargeLines('m', chatUnits(usage, null), null)).toEqual([]);
   });
 });

@@ -1,5 +1,5 @@
-import { costPerMillion, displayNanos, formatNanos, type NanoUsd, nanosOf, type TokenUsage } from '#common';
-import type { Price, TextPricing } from '#model-registry/manifest';
+import { displayNanos, type NanoUsd, type TokenUsage } from '#common';
+import { type BillableUnit, type Price, type Pricing, quoteUnits } from '#model-registry/manifest';
 import type { ChatJobPayload } from './chat.job.js';
 
 /*
@@ -17,7 +17,7 @@ export interface ChatBounds {
 
 /** What the meter must know of a model. */
 export interface ChatTariff extends ChatBounds {
-  pricing: TextPricing | null;
+  pricing: Pricing | null;
 }
 
 /** Upper bounds of what a request can use. */
@@ -27,26 +27,9 @@ export interface ChatQuote {
   amountNanoUsd: bigint;
 }
 
-/** One billed kind of token: `units` tokens at a price per million. */
-export interface UsageLine {
-  kind: 'input' | 'cache-input' | 'output';
-  units: number;
-  nanoUsdPerMillion: bigint;
-  amountNanoUsd: bigint;
-}
-
 /** Tokens a chat template may add around each message, and around the whole: role marks, BOS, a default system text. */
 const templateTokensPerMessage = 64;
 const templateTokensPerPrompt = 512;
-
-function line(kind: UsageLine['kind'], units: number, price: Price): UsageLine {
-  const nanoUsdPerMillion = nanosOf(price.usd);
-  return { kind, units, nanoUsdPerMillion, amountNanoUsd: costPerMillion(units, nanoUsdPerMillion) };
-}
-
-function total(lines: UsageLine[]): NanoUsd {
-  return lines.reduce((sum, { amountNanoUsd }) => sum + amountNanoUsd, 0n);
-}
 
 /** A token is at least one byte, so the bytes of the messages bound their tokens. */
 export function promptBytes(payload: Pick<ChatJobPayload, 'messages'>): number {
@@ -67,12 +50,12 @@ export function boundChat(
   return { promptTokens, completionTokens: choiceBound(payload, reach) * payload.n };
 }
 
-/** The most a request can use and cost. Never less than what `chatUsageLines` bills for it. */
+/** The most a request can use and cost. Never less than what `chatUnits` bill for it. */
 export function quoteChat(payload: ChatJobPayload, tariff: ChatTariff): ChatQuote {
   const { promptTokens, completionTokens } = boundChat(payload, tariff);
   const dearest = dearestPricing(promptTokens, tariff.pricing);
   const worst = { promptTokens, cachedTokens: 0, completionTokens, reasoningTokens: 0 };
-  return { promptTokens, completionTokens, amountNanoUsd: total(chatUsageLines(worst, dearest)) };
+  return { promptTokens, completionTokens, amountNanoUsd: quoteUnits(chatUnits(worst, dearest), dearest) };
 }
 
 /** Most tokens of one choice. */
@@ -81,19 +64,20 @@ function choiceBound(payload: ChatJobPayload, reach: ChatBounds): number {
 }
 
 /** One flat price that no tier within reach and no cache hit exceeds. */
-function dearestPricing(promptTokens: number, pricing: TextPricing | null): TextPricing | null {
+function dearestPricing(promptTokens: number, pricing: Pricing | null): Pricing | null {
   if (pricing === null) return null;
   const { extended } = pricing;
   const tiers =
     extended !== undefined && promptTokens > extended.context_token_threshold ? [pricing, extended] : [pricing];
   return {
-    input: dearest(tiers.flatMap(({ input, cache_input: cached }) => (cached ? [input, cached] : [input]))),
+    input: dearest(tiers.flatMap(({ input, cache_input: cached }) => [input, cached])),
     output: dearest(tiers.map(({ output }) => output)),
   };
 }
 
-function dearest(prices: Price[]): Price {
-  return { usd: Math.max(...prices.map(({ usd }) => usd)), diem: Math.max(...prices.map(({ diem }) => diem)) };
+function dearest(prices: (Price | undefined)[]): Price {
+  const known = prices.filter((price) => price !== undefined);
+  return { usd: Math.max(0, ...known.map(({ usd }) => usd)), diem: Math.max(0, ...known.map(({ diem }) => diem)) };
 }
 
 /**
@@ -113,41 +97,45 @@ export function clampChat(payload: ChatJobPayload, tariff: ChatTariff, grantable
   return { ...payload, maxTokens: max };
 }
 
+/** A payload with its worst-case cost, and the same with as much output as an amount pays for. */
+export function affordableChat(payload: ChatJobPayload, tariff: ChatTariff) {
+  const quoted = (asked: ChatJobPayload) => ({ payload: asked, amountNano: quoteChat(asked, tariff).amountNanoUsd });
+  return {
+    ...quoted(payload),
+    shrink: (grantableNano: NanoUsd) => {
+      const smaller = clampChat(payload, tariff, grantableNano);
+      return smaller === null ? null : quoted(smaller);
+    },
+  };
+}
+
 /**
  * What was used, by price. Cached prompt tokens bill at `cache_input` where the model has that price; input beyond
  * the threshold of the extended tier reprices the whole request.
  */
-export function chatUsageLines(usage: TokenUsage, pricing: TextPricing | null): UsageLine[] {
-  if (pricing === null) return [];
-  const { extended } = pricing;
-  const tier = extended !== undefined && usage.promptTokens > extended.context_token_threshold ? extended : pricing;
-  const lines = [line('input', usage.promptTokens - usage.cachedTokens, tier.input)];
-  if (usage.cachedTokens > 0) lines.push(line('cache-input', usage.cachedTokens, tier.cache_input ?? tier.input));
-  lines.push(line('output', usage.completionTokens, tier.output));
-  return lines;
+export function chatUnits(usage: TokenUsage, pricing: Pricing | null): BillableUnit[] {
+  const { promptTokens, cachedTokens, completionTokens } = usage;
+  const { extended } = pricing ?? {};
+  const isExtended = extended !== undefined && promptTokens > extended.context_token_threshold;
+  const [tier, path] = isExtended ? [extended, 'extended.'] : [pricing, ''];
+  const cachedPrice = tier?.cache_input === undefined ? 'input' : 'cache_input';
+  const units = [
+    { sku: 'llm-input-mtoken', price: `${path}input`, count: promptTokens - cachedTokens },
+    { sku: 'llm-cache-input-mtoken', price: `${path}${cachedPrice}`, count: cachedTokens },
+    { sku: 'llm-output-mtoken', price: `${path}output`, count: completionTokens },
+  ];
+  return units
+    .filter(({ sku, count }) => sku !== 'llm-cache-input-mtoken' || count > 0)
+    .map((unit) => ({ ...unit, measure: 'million' }));
 }
 
 /** The `cost` of an answer, as the ledger will split it: DIEM that were held for it pay first, `usd` is the rest. */
 export function chatCost(
   usage: TokenUsage,
-  pricing: TextPricing | null,
+  pricing: Pricing | null,
   heldDiemNano: NanoUsd,
 ): { usd: number; diem: number } {
-  const costNano = total(chatUsageLines(usage, pricing));
+  const costNano = quoteUnits(chatUnits(usage, pricing), pricing);
   const diemNano = costNano < heldDiemNano ? costNano : heldDiemNano;
   return { usd: displayNanos(costNano - diemNano, 9), diem: displayNanos(diemNano, 9) };
-}
-
-/** The positions of a charge, as the ledger keeps them: units are millions of tokens. */
-export function chatChargeLines(
-  modelId: string,
-  usage: TokenUsage,
-  pricing: TextPricing | null,
-): { sku: string; units: string; unitPriceNano: NanoUsd; amountNano: NanoUsd }[] {
-  return chatUsageLines(usage, pricing).map(({ kind, units, nanoUsdPerMillion, amountNanoUsd }) => ({
-    sku: `${modelId}-llm-${kind}-mtoken`,
-    units: formatNanos(BigInt(units) * 1000n, 6),
-    unitPriceNano: nanoUsdPerMillion,
-    amountNano: amountNanoUsd,
-  }));
 }

@@ -214,14 +214,14 @@ export class ChatCompletionRequest {
 
   @CheckedField({
     name: 'isResponseFormat',
-    description: 'Form of the answer; any but `text` is refused until a model can do it.',
+    description: 'Form of the answer, enforced token by token; what a schema may use: `docs/structured-output.md`.',
     example: { type: 'text' },
     schema: responseFormatSchema,
     check: responseFormatProblem,
   })
-  response_format?: { type: 'text' | 'json_object' | 'json_schema' };
+  response_format?: { type: 'text' | 'json_object' | 'json_schema'; json_schema?: { schema?: object | null } };
 
-  @FreeObjectField({ description: 'A JSON schema: another name for a `json_schema` format, and refused as that is.' })
+  @FreeObjectField({ description: 'A JSON schema: another name for a `json_schema` format.' })
   response_schema?: object;
 
   @ChoiceField(reasoningEfforts, { description: 'How much to reason; beats `reasoning.effort`.' })

@@ -1,1 +1,1 @@
-export { EmbeddingController } from './embedding.controller.js';
+export { EmbeddingModule } from './embedding.module.js';

@@ -1,19 +1,20 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type EmbeddingPricing, embeddingChargeLines, maxEmbeddingTokens, quoteEmbedding } from './embedding.meter.js';
+import { chargeLines, type Pricing } from '#model-registry/manifest';
+import { embeddingUnits, maxEmbeddingTokens, quoteEmbedding } from './embedding.meter.js';
 
-const pricing: EmbeddingPricing = { input: { usd: 0.02, diem: 0.02 }, output: { usd: 0, diem: 0 } };
+const pricing: Pricing = { input: { usd: 0.02, diem: 0.02 }, output: { usd: 0, diem: 0 } };
 
 describe('what embeddings cost', () => {
   it('is their tokens at the price per million, under a name that says so', () => {
-    expect(embeddingChargeLines('m', { promptTokens: 1_234_567 }, pricing)).toEqual([
+    expect(chargeLines('m', embeddingUnits({ promptTokens: 1_234_567 }), pricing)).toEqual([
       { sku: 'm-embedding-input-mtoken', units: '1.234567', unitPriceNano: 20_000_000n, amountNano: 24_691_340n },
     ]);
   });
 
   it('is a line of zero where a cancelled job computed nothing, and no line where the model is free', () => {
-    expect(embeddingChargeLines('m', { promptTokens: 0 }, pricing)).toMatchObject([{ amountNano: 0n }]);
-    expect(embeddingChargeLines('m', { promptTokens: 5 }, null)).toEqual([]);
+    expect(chargeLines('m', embeddingUnits({ promptTokens: 0 }), pricing)).toMatchObject([{ amountNano: 0n }]);
+    expect(chargeLines('m', embeddingUnits({ promptTokens: 5 }), null)).toEqual([]);
     expect(quoteEmbedding(['x'], { maxInputTokens: 512, pricing: null })).toBe(0n);
   });
 
@@ -33,7 +34,7 @@ describe('what embeddings cost', () => {
           (sum, each) => sum + Math.min(512, Buffer.byteLength(each.normalize('NFKC')) + 2),
           0,
         );
-        const [line] = embeddingChargeLines('m', { promptTokens: tokens }, pricing);
+        const [line] = chargeLines('m', embeddingUnits({ promptTokens: tokens }), pricing);
         expect(line?.amountNano).toBeLessThanOrEqual(quoteEmbedding(texts, tariff));
       }),
     );

@@ -1,22 +1,16 @@
-import { costPerMillion, formatNanos, type NanoUsd, nanosOf, type TokenUsage } from '#common';
-import type { Price } from '#model-registry/manifest';
+import type { NanoUsd, TokenUsage } from '#common';
+import { type BillableUnit, type Pricing, quoteUnits } from '#model-registry/manifest';
 
 /*
  * What embeddings cost, as pure functions: tokens of the texts, those included that the model puts around each of them.
  * There is no output, so the `output` price of the contract's shape bills nothing.
  */
 
-/** What a manifest of type `embedding` calls its price, per million tokens. */
-export interface EmbeddingPricing {
-  input: Price;
-  output: Price;
-}
-
 /** What the meter must know of a model. */
 export interface EmbeddingTariff {
   /** Longest text, in tokens. */
   maxInputTokens: number;
-  pricing: EmbeddingPricing | null;
+  pricing: Pricing | null;
 }
 
 /** A token is at least one byte of the normalised text, and normalising (NFKC) makes at most 11 bytes of one. */
@@ -30,26 +24,12 @@ export function maxEmbeddingTokens(texts: readonly string[], { maxInputTokens }:
   return texts.reduce((sum, text) => sum + Math.min(maxInputTokens, bound(text)), 0);
 }
 
-/** The worst case of a request. Never less than what `embeddingChargeLines` bills for it. */
+/** The worst case of a request. Never less than what `embeddingUnits` bill for it. */
 export function quoteEmbedding(texts: readonly string[], tariff: EmbeddingTariff): NanoUsd {
-  const { pricing } = tariff;
-  return pricing === null ? 0n : costPerMillion(maxEmbeddingTokens(texts, tariff), nanosOf(pricing.input.usd));
+  return quoteUnits(embeddingUnits({ promptTokens: maxEmbeddingTokens(texts, tariff) }), tariff.pricing);
 }
 
-/** The position of a charge, in millions of tokens; none where the model is free. */
-export function embeddingChargeLines(
-  modelId: string,
-  { promptTokens }: Pick<TokenUsage, 'promptTokens'>,
-  pricing: EmbeddingPricing | null,
-): { sku: string; units: string; unitPriceNano: NanoUsd; amountNano: NanoUsd }[] {
-  if (pricing === null) return [];
-  const unitPriceNano = nanosOf(pricing.input.usd);
-  return [
-    {
-      sku: `${modelId}-embedding-input-mtoken`,
-      units: formatNanos(BigInt(promptTokens) * 1_000n, 6),
-      unitPriceNano,
-      amountNano: costPerMillion(promptTokens, unitPriceNano),
-    },
-  ];
+/** What a job is charged for. */
+export function embeddingUnits({ promptTokens }: Pick<TokenUsage, 'promptTokens'>): BillableUnit[] {
+  return [{ sku: 'embedding-input-mtoken', price: 'input', measure: 'million', count: promptTokens }];
 }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { EmbeddingPart, TaskOptions, TaskRequest, TaskResult, TaskRunner } from '#inference/host';
+import type { TaskOptions, TaskRequest, TaskResult, TaskRunner } from '#inference/host';
+import type { EmbeddingPart } from '#inference/tasks';
 import type { ReplyEvent, RunningJob } from '#queue';
 import type { EmbeddingJobPayload } from '../contract/index.js';
 import { EmbeddingProcessor } from './embedding.processor.js';

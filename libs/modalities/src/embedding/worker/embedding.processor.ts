@@ -1,11 +1,6 @@
 import { noTokens } from '#common';
-import {
-  type EmbeddingInput,
-  type EmbeddingOutput,
-  type EmbeddingPart,
-  embeddingTask,
-  type TaskRunner,
-} from '#inference/host';
+import type { TaskRunner } from '#inference/host';
+import { type EmbeddingInput, type EmbeddingOutput, type EmbeddingPart, embeddingTask } from '#inference/tasks';
 import type { JobReport, RunningJob } from '#queue';
 import type { EmbeddingJobPayload, VectorsReadyEvent } from '../contract/index.js';
 

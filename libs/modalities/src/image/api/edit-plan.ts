@@ -1,9 +1,14 @@
-import { charactersOf, PlatformError } from '#common';
+import { charactersOf } from '#common';
 import type { ModelManifest } from '#model-registry/manifest';
-import { usualTier } from '../contract/index.js';
-import type { EditImageRequest, MultiEditImageRequest, WireImage } from '../contract/image.request.js';
+import { type ImageJobPayload, usualTier } from '../contract/index.js';
+import type {
+  BackgroundRemoveImageRequest,
+  EditImageRequest,
+  MultiEditImageRequest,
+  WireImage,
+} from '../contract/image.request.js';
 import { isRedrawn, maxInputsOf } from './edit-payloads.js';
-import { type ImageSize, readShape, sideOfTier, sizeOfPixels, usualSide } from './image-size.js';
+import { type ImageSize, invalid, readShape, sideOfTier, sizeOfPixels, usualSide } from './image-size.js';
 
 /** What the constraints of a model of type inpaint say (contract 9.1). */
 interface EditConstraints {
@@ -75,6 +80,29 @@ export function sizeOfEdit({ shape, pixels }: EditPlan, { width, height }: Image
   return sizeOfPixels(shape ?? { width, height }, { pixels: max, divisor });
 }
 
+/** How a family that draws anew does it. */
+export function redrawing(
+  options: Readonly<Record<string, unknown>> = {},
+): Pick<ImageJobPayload, 'steps' | 'guidance' | 'strength'> {
+  const number = (name: string, absent: number): number => {
+    const value = options[name];
+    return typeof value === 'number' ? value : absent;
+  };
+  return { steps: number('steps', 20), guidance: number('guidance', 7.5), strength: number('strength', 0.75) };
+}
+
+/** The picture to cut out. Throws `INVALID_REQUEST` unless exactly one was sent. */
+export function onlyImage({ image, image_url: url }: BackgroundRemoveImageRequest): {
+  image: WireImage;
+  param: string;
+  urls: boolean;
+} {
+  const [given, link] = [image ?? null, url ?? null];
+  if (given !== null && link === null) return { image: given, param: 'image', urls: false };
+  if (given === null && link !== null) return { image: link, param: 'image_url', urls: true };
+  throw invalid('image', 'Exactly one of image and image_url must be given.');
+}
+
 function checkCount(
   count: number,
   param: string,
@@ -118,8 +146,4 @@ function shapeOf(
   const shape = aspectRatios.includes(ratio) ? readShape(ratio) : null;
   if (shape !== null) return shape;
   throw invalid('aspect_ratio', `aspect_ratio must be one of: auto, ${aspectRatios.join(', ')}.`);
-}
-
-function invalid(param: string, message: string): PlatformError {
-  return new PlatformError('INVALID_REQUEST', message, param);
 }

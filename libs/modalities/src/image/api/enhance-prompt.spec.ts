@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { RewriteOptions } from '#jobs/api';
+import type { HttpExchange, RewriteOptions } from '#gateway';
 import { enhancePrompt, type PromptOptions } from './enhance-prompt.js';
-import type { ImageHttpExchange } from './run-image.js';
 
 const plain: PromptOptions = { prompt: 'a bird', wanted: true, kind: 'generate', safeMode: true, maxCharacters: 1_500 };
 
@@ -16,7 +15,7 @@ async function enhance(changes: Partial<PromptOptions>, answer: string | null) {
     request: { caller: { accountId: 'a' }, headers: {} },
     reply: { header: (name: string, value: string) => void (headers[name] = value) },
     disconnected: new AbortController().signal,
-  } as unknown as ImageHttpExchange;
+  } as unknown as HttpExchange;
   const { announce, ...used } = await enhancePrompt({ rewrite }, exchange, { ...plain, ...changes });
   const early = { ...headers };
   announce();
@@ -30,7 +29,7 @@ describe('a prompt that is to be enhanced', () => {
     expect(early).toEqual({});
     expect(used).toEqual({ prompt: 'a red bird, größer', units: { 'prompt-enhancement': 1 } });
     expect(headers).toEqual({ 'x-service-enhanced-prompt': 'a%20red%20bird%2C%20gr%C3%B6%C3%9Fer' });
-    expect(asked).toMatchObject([{ text: 'a bird', deadlineMs: 30_000, holdNano: 40_000_000n }]);
+    expect(asked).toMatchObject([{ text: 'a bird', deadlineMs: 30_000, reservedNano: 40_000_000n }]);
     expect(asked[0]?.instruction).toContain('suitable for all ages');
   });
 

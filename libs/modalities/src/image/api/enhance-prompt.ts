@@ -1,7 +1,6 @@
-import type { InferenceServices } from '#jobs/api';
+import type { HttpExchange, TextRewriter } from '#gateway';
 import { callerOf } from '#platform/http';
 import { enhancementNano, enhancementUnit, type ImageUnits } from '../contract/index.js';
-import type { ImageHttpExchange } from './run-image.js';
 
 /** A prompt that may be rewritten. */
 export interface PromptOptions {
@@ -24,7 +23,7 @@ export interface UsedPrompt {
 }
 
 const deadlineMs = 30_000;
-const wishes = {
+const tasks = {
   generate:
     'Rewrite the description of a picture that the user sends so that an image model makes a better picture of it: name subject, setting, light and style.',
   edit: 'Rewrite the wish to change a picture that the user sends so that an image model understands exactly what to change and what to keep.',
@@ -37,19 +36,19 @@ const modesty = 'Keep it suitable for all ages.';
  * is, at no cost (contract 5.7).
  */
 export async function enhancePrompt(
-  services: Pick<InferenceServices, 'rewrite'>,
-  { request, reply, disconnected }: ImageHttpExchange,
+  rewriter: TextRewriter,
+  { request, reply, disconnected }: Pick<HttpExchange, 'request' | 'reply' | 'disconnected'>,
   { prompt, wanted, kind, safeMode, maxCharacters }: PromptOptions,
 ): Promise<UsedPrompt> {
   const written =
     wanted === true
-      ? await services.rewrite(prompt, {
-          instruction: [wishes[kind], manner, ...(safeMode ? [modesty] : [])].join(' '),
+      ? await rewriter.rewrite(prompt, {
+          instruction: [tasks[kind], manner, ...(safeMode ? [modesty] : [])].join(' '),
           caller: callerOf(request),
           headers: request.headers,
           disconnected,
           deadlineMs,
-          holdNano: enhancementNano,
+          reservedNano: enhancementNano,
         })
       : null;
   if (written === null) return { prompt, units: {}, announce: () => undefined };

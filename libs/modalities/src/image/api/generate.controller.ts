@@ -1,27 +1,21 @@
-import { Controller, Get, Inject, Post, Req, Res } from '@nestjs/common';
-import type { FastifyReply, FastifyRequest } from 'fastify';
-import { PlatformError } from '#common';
-import { ClientDisconnectedError, type InferenceServices, inferenceServices } from '#jobs/api';
-import type { ResolvedModel } from '#model-registry';
-import { Access, Billed, disconnectSignal, LimitedByModel, validateWire } from '#platform/http';
+import { Controller, Get, Inject, Post, Res } from '@nestjs/common';
+import type { FastifyReply } from 'fastify';
+import { ModelRoute, RequestPipeline } from '#gateway';
+import { Access, WireBody } from '#platform/http';
 import { GenerateImageRequest, SimpleGenerateImageRequest } from '../contract/generate.request.js';
 import type { ImageStyleList } from '../contract/image.response.js';
-import { enhancementUnit, type ImageJobPricing } from '../contract/index.js';
-import { assertOperation, promptLimitOf } from './edit-payloads.js';
-import { enhancePrompt } from './enhance-prompt.js';
-import { normalizeGenerate } from './image.normalizer.js';
-import { GenerateApiDocument, SimpleGenerateApiDocument, StylesApiDocument } from './image.document.js';
-import { admitImage, findImageModel, type ImageHttpExchange, runImage } from './run-image.js';
-import { type MadeImages, presentAsOpenai, presentImages } from './image.presenter.js';
-import { fieldsOfSize } from './openai-size.js';
+import { generateDocument, simpleGenerateDocument, StylesApiDocument } from './image.document.js';
+import { ImageGenerator } from './image-generator.js';
+import { presentAsOpenai, presentImages, sendImage } from './image.presenter.js';
 import { stylePresets } from './style-presets.js';
-
-const defaultTrait = 'default';
 
 /** Pictures from words. */
 @Controller()
 export class GenerateImageController {
-  constructor(@Inject(inferenceServices) private readonly services: InferenceServices) {}
+  constructor(
+    @Inject(RequestPipeline) private readonly pipeline: RequestPipeline,
+    @Inject(ImageGenerator) private readonly generator: ImageGenerator,
+  ) {}
 
   @Get('image/styles')
   @Access('public')
@@ -31,92 +25,29 @@ export class GenerateImageController {
   }
 
   @Post('image/generate')
-  @Billed()
-  @LimitedByModel()
-  @GenerateApiDocument()
-  async generate(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+  @ModelRoute(generateDocument)
+  async generate(
+    @WireBody(GenerateImageRequest) wire: GenerateImageRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
     const startedAt = performance.now();
-    const wire = validateWire(GenerateImageRequest, request.body);
-    await this.answering(reply, async (disconnected) => {
-      const exchange = { request, reply, disconnected };
-      const resolved = await findImageModel(this.services, exchange, { name: wire.model, type: 'image' });
-      const finished = await this.make(exchange, resolved, wire);
-      void reply.status(200);
-      if (wire.return_binary === true) {
-        const [image] = finished.images;
-        return void reply.type(image?.contentType ?? '').send(image?.bytes);
-      }
-      return void reply.send(presentImages(request.id, finished, performance.now() - startedAt));
+    await this.pipeline.handle(reply, async (http) => {
+      const made = await this.generator.generate(http, wire);
+      if (wire.return_binary !== true) return presentImages(reply.request.id, made, performance.now() - startedAt);
+      return sendImage(reply, made.images[0], 'INFERENCE_FAILED', 'The model brought no picture.');
     });
   }
 
   @Post('images/generations')
-  @Billed()
-  @LimitedByModel()
-  @SimpleGenerateApiDocument()
-  async generateSimply(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    const wire = validateWire(SimpleGenerateImageRequest, request.body);
-    await this.answering(reply, async (disconnected) => {
-      const exchange = { request, reply, disconnected };
-      const resolved = await this.knownOrDefault(exchange, wire.model ?? defaultTrait);
-      const { images } = await this.make(exchange, resolved, {
-        model: resolved.manifest.id,
-        prompt: wire.prompt,
-        ...fieldsOfSize(wire.size, resolved.manifest),
-        format: wire.output_format ?? 'png',
-        safe_mode: wire.moderation !== 'low',
-      });
+  @ModelRoute(simpleGenerateDocument)
+  async generateSimply(
+    @WireBody(SimpleGenerateImageRequest) wire: SimpleGenerateImageRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    await this.pipeline.handle(reply, async (http) => {
+      const { images } = await this.generator.generateSimply(http, wire);
       const format = wire.response_format === 'url' ? 'url' : 'b64_json';
-      void reply.status(200).send(presentAsOpenai(images, format, Math.floor(Date.now() / 1_000)));
+      return presentAsOpenai(images, format, Math.floor(Date.now() / 1_000));
     });
-  }
-
-  private async make(
-    exchange: ImageHttpExchange,
-    resolved: ResolvedModel,
-    wire: GenerateImageRequest,
-  ): Promise<MadeImages> {
-    assertOperation(resolved.manifest, 'generate');
-    const price = await this.services.price(resolved.manifest.id, exchange.request.id);
-    const { manifest } = resolved;
-    const pricing = price.pricing as ImageJobPricing | null;
-    // What is wrong with a request is said before it counts against a limit, and before anything is rewritten.
-    const payload = normalizeGenerate(wire, manifest, pricing);
-    const admitted = await admitImage(this.services, exchange, resolved);
-    const { prompt, units, announce } = await enhancePrompt(this.services, exchange, {
-      prompt: wire.prompt,
-      wanted: wire.enhance_prompt,
-      kind: 'generate',
-      safeMode: payload.safeMode,
-      maxCharacters: promptLimitOf(manifest),
-    });
-    const used =
-      units[enhancementUnit] === undefined
-        ? payload
-        : { ...normalizeGenerate({ ...wire, prompt }, manifest, pricing), extraUnits: units };
-    const finished = await runImage(this.services, exchange, admitted, used);
-    announce();
-    return { ...finished, modelId: manifest.id, payload: used };
-  }
-
-  /** Clients of OpenAI name OpenAI's models: a name that means nothing here means the default (contract 5.2). */
-  private async knownOrDefault(exchange: ImageHttpExchange, name: string): Promise<ResolvedModel> {
-    try {
-      return await findImageModel(this.services, exchange, { name, type: 'image' });
-    } catch (error) {
-      const isUnknown = error instanceof PlatformError && error.code === 'MODEL_NOT_FOUND';
-      if (!isUnknown || name === defaultTrait) throw error;
-      return await findImageModel(this.services, exchange, { name: defaultTrait, type: 'image' });
-    }
-  }
-
-  private async answering(reply: FastifyReply, work: (disconnected: AbortSignal) => Promise<void>): Promise<void> {
-    try {
-      await work(disconnectSignal(reply));
-    } catch (error) {
-      // Nobody is left to read an answer.
-      if (!(error instanceof ClientDisconnectedError)) throw error;
-      reply.hijack();
-    }
   }
 }

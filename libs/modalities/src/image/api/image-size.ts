@@ -64,6 +64,7 @@ export function nearestRatio({ width, height }: ImageSize, ratios: readonly stri
   return shaped.toSorted((left, right) => left.distance - right.distance)[0]?.ratio ?? null;
 }
 
-function invalid(param: string, message: string): PlatformError {
+/** The 400 for a field. */
+export function invalid(param: string, message: string): PlatformError {
   return new PlatformError('INVALID_REQUEST', message, param);
 }

@@ -1,11 +1,11 @@
 import { randomInt } from 'node:crypto';
-import { charactersOf, PlatformError } from '#common';
-import { type ModelManifest, readImageTier } from '#model-registry/manifest';
+import { charactersOf } from '#common';
+import { type ModelManifest, readImageTier, type Pricing } from '#model-registry/manifest';
 import type { GenerateImageRequest } from '../contract/generate.request.js';
 import { largestSeed } from '../contract/image.request.js';
-import { type ImageJobPayload, type ImageJobPricing, unitOfImage } from '../contract/index.js';
+import { type ImageJobPayload, unitOfImage } from '../contract/index.js';
 import { plainPayload } from './edit-payloads.js';
-import { type ImageSize, readShape, sideOfTier, sizeOfSide, tierOfSize, usualSide } from './image-size.js';
+import { type ImageSize, invalid, readShape, sideOfTier, sizeOfSide, tierOfSize, usualSide } from './image-size.js';
 import { findStyle } from './style-presets.js';
 
 /** What the constraints of a model of type image say (contract 9.1). */
@@ -27,7 +27,7 @@ const defaultGuidance = 7.5;
 export function normalizeGenerate(
   wire: GenerateImageRequest,
   manifest: ModelManifest,
-  pricing: ImageJobPricing | null,
+  pricing: Pricing | null,
 ): ImageJobPayload {
   const constraints = manifest.constraints as unknown as ImageConstraints;
   checkPrompt(wire, constraints);
@@ -49,10 +49,6 @@ export function normalizeGenerate(
     withExif: wire.embed_exif_metadata ?? false,
     priceOfImage: unitOfImage(pricing, { flat: 'generation', resolution, quality }),
   };
-}
-
-function invalid(param: string, message: string): PlatformError {
-  return new PlatformError('INVALID_REQUEST', message, param);
 }
 
 function checkPrompt(

@@ -1,11 +1,25 @@
+import type { FastifyReply } from 'fastify';
+import { type ErrorCode, PlatformError } from '#common';
 import type { GenerateImageResponse, ImageTiming, SimpleGenerateImageResponse } from '../contract/image.response.js';
 import type { ImageJobPayload } from '../contract/index.js';
-import type { FinishedImage, FinishedImages } from './run-image.js';
+import type { FinishedImage, FinishedImages } from './image.service.js';
 
 /** Pictures and what they were made by. */
 export interface MadeImages extends FinishedImages {
   modelId: string;
   payload: ImageJobPayload;
+}
+
+/** The bytes of a picture, with their type; throws `code` where the model brought none. */
+export function sendImage(
+  reply: FastifyReply,
+  image: FinishedImage | undefined,
+  code: ErrorCode,
+  message: string,
+): Buffer {
+  if (image === undefined) throw new PlatformError(code, message);
+  void reply.type(image.contentType);
+  return image.bytes;
 }
 
 /** The JSON of `POST /image/generate`; `totalMs` is the time since the request came in. */

@@ -1,2 +1,1 @@
-export { EditImageController } from './image.controller.js';
-export { GenerateImageController } from './generate.controller.js';
+export { ImageModule } from './image.module.js';

@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { noTokens } from '#common';
-import { additionalInputs, imageChargeLines, type ImageJobPricing, quoteImages, unitOfImage } from './image.meter.js';
+import { chargeLines, type Pricing } from '#model-registry/manifest';
+import { additionalInputs, imageUnits, quoteImages, unitOfImage } from './image.meter.js';
 
 const price = (usd: number) => ({ usd, diem: usd });
-const pricing: ImageJobPricing = {
+const pricing: Pricing = {
   generation: price(0.01),
   inpaint: price(0.02),
   resolutions: { '1K': price(0.03), '2K': price(0.05) },
@@ -26,7 +27,7 @@ describe('what a picture costs', () => {
   });
 
   it('is never nothing because a list leaves it out', () => {
-    const byQuality: ImageJobPricing = { quality: { '1K': { high: price(0.4) }, '1.5K': { low: price(0.6) } } };
+    const byQuality: Pricing = { quality: { '1K': { high: price(0.4) }, '1.5K': { low: price(0.6) } } };
     const options = { flat: 'generation', resolution: null, quality: 'high' } as const;
     expect(unitOfImage(byQuality, options)).toBe('quality.1K.high');
     expect(quoteImages({ 'quality.1K.high': 2 }, byQuality)).toBe(nano(0.8));
@@ -50,7 +51,7 @@ describe('what a picture costs', () => {
   it('is charged as it was quoted, line by line', () => {
     const units = { 'quality.1K.high': 3, 'inputImages.additional': 2, 'prompt-enhancement': 1 };
     expect(quoteImages(units, pricing)).toBe(nano(3 * 0.4 + 2 * 0.007 + 0.04));
-    const lines = imageChargeLines('painter', { ...noTokens, units }, pricing);
+    const lines = chargeLines('painter', imageUnits({ ...noTokens, units }), pricing);
     expect(lines.map(({ sku, units: count, amountNano }) => [sku, Number(count), amountNano])).toEqual([
       ['painter-image-quality-1k-high', 3, nano(1.2)],
       ['painter-image-inputimages-additional', 2, nano(0.014)],
@@ -59,9 +60,9 @@ describe('what a picture costs', () => {
   });
 
   it('is nothing for no picture and for a free model', () => {
-    expect(imageChargeLines('m', { ...noTokens, units: {} }, pricing)).toEqual([]);
-    expect(imageChargeLines('m', { ...noTokens, units: { 'upscale.2x': 0 } }, pricing)).toEqual([]);
-    expect(imageChargeLines('m', noTokens, pricing)).toEqual([]);
+    expect(chargeLines('m', imageUnits({ ...noTokens, units: {} }), pricing)).toEqual([]);
+    expect(chargeLines('m', imageUnits({ ...noTokens, units: { 'upscale.2x': 0 } }), pricing)).toEqual([]);
+    expect(chargeLines('m', imageUnits(noTokens), pricing)).toEqual([]);
     expect(quoteImages({ 'upscale.2x': 1 }, null)).toBe(0n);
   });
 });

@@ -1,20 +1,10 @@
-import { formatNanos, type JobUsage, type NanoUsd, nanosOf, PlatformError } from '#common';
-import type { Price } from '#model-registry/manifest';
+import { type JobUsage, type NanoUsd, nanosOf, PlatformError } from '#common';
+import { type BillableUnit, type Price, priceAt, type Pricing, quoteUnits } from '#model-registry/manifest';
 
 /*
  * What pictures cost, as pure functions. A unit is named by its place in the price list: `generation`, `resolutions.2K`,
  * `quality.1K.high`, `upscale.2x`, `inpaint`, `inputImages.additional`; what is used carries the same names.
  */
-
-/** What manifests of types image, upscale and inpaint call their prices. */
-export interface ImageJobPricing {
-  generation?: Price;
-  inpaint?: Price;
-  resolutions?: Record<string, Price>;
-  quality?: Record<string, Record<string, Price | undefined>>;
-  upscale?: Record<string, Price>;
-  inputImages?: { included: number; additional: Price };
-}
 
 export type ImageUnits = Readonly<Record<string, number>>;
 
@@ -39,72 +29,46 @@ export const usualTier = '1K';
  * Where the price of one picture stands: by quality, else by resolution, else flat (contract 5.7). Throws
  * `SERVICE_UNAVAILABLE` where a price list has none of the three: pictures are free only for models without prices.
  */
-export function unitOfImage(pricing: ImageJobPricing | null, { flat, resolution, quality }: ImageOptions): string {
+export function unitOfImage(pricing: Pricing | null, { flat, resolution, quality }: ImageOptions): string {
   const tier = resolution ?? usualTier;
   const units = [...(quality === null ? [] : [`quality.${tier}.${quality}`]), `resolutions.${tier}`, flat];
   if (pricing === null) return flat;
-  const unit = units.find((place) => priceAt(pricing, place) !== null);
+  const unit = units.find((path) => priceAt(pricing, path) !== null);
   if (unit === undefined) throw unpriced();
   return unit;
 }
 
 /** Pictures beyond those that an edit includes. */
-export function additionalInputs(pricing: ImageJobPricing | null, inputs: number): ImageUnits {
+export function additionalInputs(pricing: Pricing | null, inputs: number): ImageUnits {
   const included = pricing?.inputImages?.included;
   if (included === undefined || inputs <= included) return {};
   return { 'inputImages.additional': inputs - included };
 }
 
-/**
- * The worst case of a request: what `pictureChargeLines` bills for the same units. Throws `SERVICE_UNAVAILABLE` for a
- * unit that a price list leaves out.
- */
-export function quoteImages(units: ImageUnits, pricing: ImageJobPricing | null): NanoUsd {
-  if (pricing !== null && Object.keys(units).some((unit) => priceOf(unit, pricing) === null)) throw unpriced();
-  return imageLines('', units, pricing).reduce((sum, { amountNano }) => sum + amountNano, 0n);
+/** The worst case of a request. Throws `SERVICE_UNAVAILABLE` for a unit that a price list leaves out. */
+export function quoteImages(units: ImageUnits, pricing: Pricing | null): NanoUsd {
+  if (pricing !== null && Object.keys(units).some((unit) => !isPriced(unit, pricing))) throw unpriced();
+  return quoteUnits(billable(units), pricing);
 }
 
-/** The positions of a charge; what was quoted has its price, and of a model without prices all is free. */
-export function imageChargeLines(
-  modelId: string,
-  usage: JobUsage,
-  pricing: ImageJobPricing | null,
-): { sku: string; units: string; unitPriceNano: NanoUsd; amountNano: NanoUsd }[] {
-  return imageLines(modelId, usage.units ?? {}, pricing);
+/** What a job is charged for. */
+export function imageUnits({ units = {} }: JobUsage): BillableUnit[] {
+  return billable(units);
 }
 
-function imageLines(modelId: string, units: ImageUnits, pricing: ImageJobPricing | null) {
-  return Object.entries(units).flatMap(([unit, count]) => {
-    const price = priceOf(unit, pricing);
-    if (price === null || count === 0) return [];
-    const unitPriceNano = nanosOf(price.usd);
-    return [
-      {
-        sku: `${modelId}-image-${unit.replaceAll('.', '-').toLowerCase()}`,
-        units: formatNanos(BigInt(count) * 1_000_000_000n),
-        unitPriceNano,
-        amountNano: unitPriceNano * BigInt(count),
-      },
-    ];
-  });
+function billable(units: ImageUnits): BillableUnit[] {
+  return Object.entries(units)
+    .filter(([, count]) => count !== 0)
+    .map(([unit, count]) => ({
+      sku: `image-${unit.replaceAll('.', '-').toLowerCase()}`,
+      price: unit === enhancementUnit ? enhancementPrice : unit,
+      measure: 'piece',
+      count,
+    }));
 }
 
-function priceOf(unit: string, pricing: ImageJobPricing | null): Price | null {
-  return unit === enhancementUnit ? enhancementPrice : priceAt(pricing, unit);
-}
-
-/** `quality.1.5K.high`: a tier may hold a dot. */
-const qualityPlace = /^(quality)\.(.+)\.([^.]+)$/;
-const tierPlace = /^([^.]+)\.(.+)$/;
-
-function priceAt(pricing: ImageJobPricing | null, place: string): Price | null {
-  const [, ...names] = qualityPlace.exec(place) ?? tierPlace.exec(place) ?? [place, place];
-  let found: unknown = pricing;
-  for (const name of names) {
-    if (typeof found !== 'object' || found === null || !Object.hasOwn(found, name)) return null;
-    found = (found as Record<string, unknown>)[name];
-  }
-  return (found as Price | undefined) ?? null;
+function isPriced(unit: string, pricing: Pricing): boolean {
+  return unit === enhancementUnit || priceAt(pricing, unit) !== null;
 }
 
 /** The operator's fault, which no repetition heals. */

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import type { MatteInput, MatteOutput, TaskRequest, TaskRunner } from '#inference/host';
+import type { TaskRequest, TaskRunner } from '#inference/host';
+import type { MatteInput, MatteOutput } from '#inference/tasks';
 import type { Pixels } from '#media';
 import { plainImage } from '../contract/index.js';
 import { makeImage } from './image-operations.js';

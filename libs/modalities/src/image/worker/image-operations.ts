@@ -1,14 +1,6 @@
 import { PlatformError } from '#common';
-import type {
-  GenerateInput,
-  InpaintInput,
-  MatteOutput,
-  ImageOutput,
-  RgbPixels,
-  TaskOptions,
-  TaskRunner,
-  UpscaleInput,
-} from '#inference/host';
+import type { TaskOptions, TaskRunner } from '#inference/host';
+import type { GenerateInput, InpaintInput, MatteOutput, ImageOutput, RgbPixels, UpscaleInput } from '#inference/tasks';
 import { type Pixels, resizePixels } from '#media';
 import type { ImageJobPayload } from '../contract/index.js';
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { TaskRequest, TaskResult, TaskRunner } from '#inference/host';
 import type {
   ClassifyOutput,
   GenerateInput,
@@ -6,11 +7,8 @@ import type {
   MatteOutput,
   ImageOutput,
   RgbPixels,
-  TaskRequest,
-  TaskResult,
-  TaskRunner,
   UpscaleInput,
-} from '#inference/host';
+} from '#inference/tasks';
 import { decodeImage, encodeImage, type Pixels } from '#media';
 import type { ReplyEvent, RunningJob } from '#queue';
 import type { ArtifactStore } from '#storage';

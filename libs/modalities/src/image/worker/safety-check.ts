@@ -1,5 +1,6 @@
 import { PlatformError } from '#common';
-import type { ClassifyOutput, TaskRunner } from '#inference/host';
+import type { TaskRunner } from '#inference/host';
+import type { ClassifyOutput } from '#inference/tasks';
 import { blurPixels, type Pixels } from '#media';
 
 /** The internal model that tells pictures for adults from others. */

@@ -1,3 +1,1 @@
-export { SpeechController } from './speech.controller.js';
-export { VoicesController } from './voices.controller.js';
-export { VoicesService } from './voices.service.js';
+export { SpeechModule } from './speech.module.js';

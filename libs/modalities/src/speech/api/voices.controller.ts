@@ -1,16 +1,15 @@
-import { Controller, Inject, Post, Req, Res } from '@nestjs/common';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Controller, Inject, Post, Res } from '@nestjs/common';
+import type { FastifyReply } from 'fastify';
 import { PlatformError } from '#common';
-import { type InferenceServices, inferenceServices, modelHeaders } from '#jobs/api';
-import { Billed, callerOf, disconnectSignal, LimitedByModel, Multipart, readBody } from '#platform/http';
+import { ModelRoute, RequestPipeline } from '#gateway';
+import { MediaTools } from '#media';
+import { callerOf, WireBody } from '#platform/http';
 import { maxSampleBytes, VoiceRequest } from '../contract/voice.request.js';
 import type { VoiceResponse } from '../contract/voice.response.js';
-import { VoicesApiDocument } from './speech.document.js';
+import { voicesDocument } from './speech.document.js';
 import { speechModel, type SpeechModel, type VoiceCloning } from './speech.model.js';
 import { checkVoiceSample } from './voice-sample.js';
 import { VoicesService } from './voices.service.js';
-
-const defaultModel = 'default';
 
 /** The model as one that clones; throws `INVALID_REQUEST` for others. */
 function cloningModel(model: SpeechModel): SpeechModel & { cloning: VoiceCloning } {
@@ -24,28 +23,24 @@ function cloningModel(model: SpeechModel): SpeechModel & { cloning: VoiceCloning
 @Controller('audio')
 export class VoicesController {
   constructor(
-    @Inject(inferenceServices) private readonly services: InferenceServices,
+    @Inject(RequestPipeline) private readonly pipeline: RequestPipeline,
+    @Inject(MediaTools) private readonly media: MediaTools,
     @Inject(VoicesService) private readonly voices: VoicesService,
   ) {}
 
   @Post('voices')
-  @Billed()
-  @LimitedByModel()
-  @Multipart({ maxFileBytes: maxSampleBytes, maxFiles: 1, only: true })
-  @VoicesApiDocument()
-  async create(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    const signal = disconnectSignal(reply);
-    const { file, model: name = '' } = readBody(VoiceRequest, request);
-    // Forms send an empty text for what was not filled in.
-    const resolved = await this.services.resolve(name === '' ? defaultModel : name, 'tts', request);
-    void reply.headers(modelHeaders(resolved));
-    const model = cloningModel(speechModel(resolved.manifest));
-    await this.services.limit({ request, reply }, { model: resolved.manifest });
-    await checkVoiceSample(file.bytes, model.cloning, { media: this.services.media, signal });
-    const recording = { bytes: file.bytes, contentType: 'application/octet-stream' };
-    const { accountId } = callerOf(request);
-    const voice = await this.voices.add(recording, { accountId, model });
-    const answer: VoiceResponse = { id: voice.id, model: model.id };
-    void reply.status(200).send(answer);
+  @ModelRoute(voicesDocument, { multipart: { maxFileBytes: maxSampleBytes, maxFiles: 1, only: true } })
+  async create(@WireBody(VoiceRequest) { file, model: name }: VoiceRequest, @Res() reply: FastifyReply): Promise<void> {
+    await this.pipeline.handle(reply, async (http): Promise<VoiceResponse> => {
+      // Forms send an empty text for what was not filled in.
+      const opened = await this.pipeline.open(http, { name: name || undefined, type: 'tts' });
+      const model = cloningModel(speechModel(opened.manifest));
+      // A sample is stored, so no worker needs to be there.
+      await opened.limit({ needsWorker: false });
+      await checkVoiceSample(file.bytes, model.cloning, { media: this.media, signal: http.disconnected });
+      const recording = { bytes: file.bytes, contentType: 'application/octet-stream' };
+      const voice = await this.voices.add(recording, { accountId: callerOf(reply.request).accountId, model });
+      return { id: voice.id, model: model.id };
+    });
   }
 }

@@ -1,7 +1,8 @@
 import { PlatformError } from '#common';
-import type { Logger } from '#platform/logging';
-import type { PrismaService } from '#platform/prisma';
-import type { ArtifactStore } from '#storage';
+import { Inject, Injectable } from '#platform/injection';
+import { Logger } from '#platform/logging';
+import { PrismaService } from '#platform/prisma';
+import { ArtifactStore } from '#storage';
 import type { SpeechModel, VoiceCloning } from './speech.model.js';
 import { newVoiceHandle } from './voice-handle.js';
 import { type StoredVoice, VoicesRepository } from './voices.repository.js';
@@ -12,13 +13,14 @@ export const maxVoices = 100;
 const dayMs = 86_400_000;
 
 /** Recordings of voices and the handles that stand for them. A handle is worth something to its account alone. */
+@Injectable()
 export class VoicesService {
   private readonly repository: VoicesRepository;
 
   constructor(
     prisma: PrismaService,
     private readonly artifacts: ArtifactStore,
-    private readonly logger: Pick<Logger, 'warn'>,
+    @Inject(Logger) private readonly logger: Pick<Logger, 'warn'>,
   ) {
     this.repository = new VoicesRepository(prisma);
   }

@@ -1,19 +1,20 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { noTokens } from '#common';
-import { quoteSpeech, speechChargeLines } from './speech.meter.js';
+import { chargeLines } from '#model-registry/manifest';
+import { quoteSpeech, speechUnits } from './speech.meter.js';
 
 const pricing = { input: { usd: 15, diem: 15 } };
 
 function charge(characters: number): bigint {
   const usage = { ...noTokens, units: { characters } };
-  return speechChargeLines('m', usage, pricing).reduce((sum, { amountNano }) => sum + amountNano, 0n);
+  return chargeLines('m', speechUnits(usage), pricing).reduce((sum, { amountNano }) => sum + amountNano, 0n);
 }
 
 describe('the meter of speech', () => {
   it('bills characters by the million', () => {
     const usage = { ...noTokens, units: { characters: 120 } };
-    expect(speechChargeLines('kokoro-82m', usage, pricing)).toEqual([
+    expect(chargeLines('kokoro-82m', speechUnits(usage), pricing)).toEqual([
       {
         sku: 'kokoro-82m-tts-input-mcharacter',
         units: '0.000120',
@@ -30,7 +31,7 @@ describe('the meter of speech', () => {
   it('takes zero for a count, and nothing for a free model', () => {
     expect(charge(0)).toBe(0n);
     expect(quoteSpeech('hello', null)).toBe(0n);
-    expect(speechChargeLines('m', { ...noTokens, units: { characters: 5 } }, null)).toEqual([]);
+    expect(chargeLines('m', speechUnits({ ...noTokens, units: { characters: 5 } }), null)).toEqual([]);
   });
 
   it('never bills more than it quoted, for any part of the text', () => {

@@ -1,14 +1,9 @@
-import { costPerMillion, formatNanos, type JobUsage, type NanoUsd, nanosOf } from '#common';
-import type { Price } from '#model-registry/manifest';
+import type { JobUsage, NanoUsd } from '#common';
+import { type BillableUnit, type Pricing, quoteUnits } from '#model-registry/manifest';
 
 /*
  * What speech costs, as pure functions: characters (code points) of the text, space and marks included.
  */
-
-/** What a manifest of type `tts` calls its price, per million characters. */
-export interface SpeechPricing {
-  input: Price;
-}
 
 export function countCharacters(text: string): number {
   let characters = 0;
@@ -16,26 +11,16 @@ export function countCharacters(text: string): number {
   return characters;
 }
 
-/** The cost of a text that is said to its end; never less than what `speechChargeLines` bills for it. */
-export function quoteSpeech(text: string, pricing: SpeechPricing | null): NanoUsd {
-  return pricing === null ? 0n : costPerMillion(countCharacters(text), nanosOf(pricing.input.usd));
+/** The cost of a text that is said to its end; never less than what `speechUnits` bill for it. */
+export function quoteSpeech(text: string, pricing: Pricing | null): NanoUsd {
+  return quoteUnits([charactersUnit(countCharacters(text))], pricing);
 }
 
-/** The position of a charge, in millions of characters; none where the model is free. */
-export function speechChargeLines(
-  modelId: string,
-  usage: JobUsage,
-  pricing: SpeechPricing | null,
-): { sku: string; units: string; unitPriceNano: NanoUsd; amountNano: NanoUsd }[] {
-  if (pricing === null) return [];
-  const characters = usage.units?.characters ?? 0;
-  const unitPriceNano = nanosOf(pricing.input.usd);
-  return [
-    {
-      sku: `${modelId}-tts-input-mcharacter`,
-      units: formatNanos(BigInt(characters) * 1_000n, 6),
-      unitPriceNano,
-      amountNano: costPerMillion(characters, unitPriceNano),
-    },
-  ];
+/** What a job is charged for. */
+export function speechUnits({ units }: JobUsage): BillableUnit[] {
+  return [charactersUnit(units?.characters ?? 0)];
+}
+
+function charactersUnit(count: number): BillableUnit {
+  return { sku: 'tts-input-mcharacter', price: 'input', measure: 'million', count };
 }

@@ -1,13 +1,13 @@
 import { noTokens, PlatformError } from '#common';
+import type { TaskRunner } from '#inference/host';
 import {
   type Sentence,
   type SpeakInput,
   type SpeakOutput,
   speakTask,
   splitSentences,
-  type TaskRunner,
   type VoiceSample,
-} from '#inference/host';
+} from '#inference/tasks';
 import { audioContentTypes, decodeWholeAudio, encodeAudio, type MediaTools, needsFfmpeg } from '#media';
 import { type JobReport, type RunningJob, toolTimeMs } from '#queue';
 import type { ArtifactStore } from '#storage';

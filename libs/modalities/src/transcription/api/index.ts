@@ -1,1 +1,1 @@
-export { TranscriptionController } from './transcription.controller.js';
+export { TranscriptionModule } from './transcription.module.js';

@@ -30,12 +30,12 @@ describe('the form of a transcription', () => {
     expect(normalize({})).toEqual({
       format: 'json',
       shown: { words: false, segments: false },
-      wishes: { language: null, prompt: null, temperature: null, timestamps: 'none' },
+      options: { language: null, prompt: null, temperature: null, timestamps: 'none' },
     });
   });
 
   it('reads the texts of its fields as what they stand for', () => {
-    const { shown, wishes } = normalize({
+    const { shown, options } = normalize({
       timestamps: 'true',
       language: 'en-GB',
       prompt: 'Sluice',
@@ -44,7 +44,7 @@ describe('the form of a transcription', () => {
       model: '',
     });
     expect(shown).toEqual({ words: true, segments: true });
-    expect(wishes).toEqual({ language: 'en', prompt: 'Sluice', temperature: 0.4, timestamps: 'word' });
+    expect(options).toEqual({ language: 'en', prompt: 'Sluice', temperature: 0.4, timestamps: 'word' });
   });
 
   it.each([
@@ -64,7 +64,7 @@ describe('the form of a transcription', () => {
     ],
   ])('asks the model for the times that %j shows', (fields, timestamps, shown) => {
     const normalized = normalize(fields as Record<string, string | string[]>);
-    expect([normalized.wishes.timestamps, normalized.shown]).toEqual([timestamps, shown]);
+    expect([normalized.options.timestamps, normalized.shown]).toEqual([timestamps, shown]);
   });
 
   it.each([

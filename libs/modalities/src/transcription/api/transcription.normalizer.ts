@@ -8,8 +8,16 @@ export interface NormalizedTranscription {
   /** Which times the answer shows, where the model tells them. */
   shown: { words: boolean; segments: boolean };
   /** All of the payload that does not come from the recording itself. */
-  wishes: Omit<TranscriptionJobPayload, 'artifactId' | 'maxSeconds'>;
+  options: Omit<TranscriptionJobPayload, 'artifactId' | 'maxSeconds'>;
 }
+
+/** Of a transcript for which nothing was asked but the words. */
+export const plainTranscript: NormalizedTranscription['options'] = {
+  language: null,
+  prompt: null,
+  temperature: null,
+  timestamps: 'none',
+};
 
 const granularities = ['word', 'segment'];
 const languageTag = /^([a-z]{2,3})(?:[-_][a-z0-9]{2,8})*$/i;
@@ -21,7 +29,7 @@ export function normalizeTranscription(wire: TranscriptionRequest): NormalizedTr
   return {
     format,
     shown,
-    wishes: {
+    options: {
       language: languageOf(wire.language),
       prompt: wire.prompt ?? null,
       temperature: wire.temperature ?? null,

@@ -1,24 +1,28 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { noTokens } from '#common';
-import { maxAudioSeconds, quotedSeconds, quoteTranscription, transcriptionChargeLines } from './transcription.meter.js';
+import { chargeLines } from '#model-registry/manifest';
+import { maxAudioSeconds, quotedSeconds, quoteTranscription, transcriptionUnits } from './transcription.meter.js';
 
 const pricing = { per_audio_second: { usd: 0.0001, diem: 0.0001 } };
 const used = (audioSeconds: number) => ({ ...noTokens, units: { audioSeconds } });
 
 describe('what a transcription costs', () => {
   it('is counted to the millisecond, half up to the nano', () => {
-    expect(transcriptionChargeLines('whisper', used(3.5), pricing)).toEqual([
+    expect(chargeLines('whisper', transcriptionUnits(used(3.5)), pricing)).toEqual([
       { sku: 'whisper-asr-audio-second', units: '3.500', unitPriceNano: 100_000n, amountNano: 350_000n },
     ]);
     const odd = { per_audio_second: { usd: 0.000000015, diem: 0 } };
-    expect(transcriptionChargeLines('whisper', used(0.1), odd)[0]?.amountNano).toBe(2n);
+    expect(chargeLines('whisper', transcriptionUnits(used(0.1)), odd)[0]?.amountNano).toBe(2n);
   });
 
   it('is a line of nothing for what was cancelled before anything was done, and no line where the model is free', () => {
-    expect(transcriptionChargeLines('whisper', used(0), pricing)[0]).toMatchObject({ units: '0.000', amountNano: 0n });
-    expect(transcriptionChargeLines('whisper', noTokens, pricing)[0]?.amountNano).toBe(0n);
-    expect(transcriptionChargeLines('whisper', used(9), null)).toEqual([]);
+    expect(chargeLines('whisper', transcriptionUnits(used(0)), pricing)[0]).toMatchObject({
+      units: '0.000',
+      amountNano: 0n,
+    });
+    expect(chargeLines('whisper', transcriptionUnits(noTokens), pricing)[0]?.amountNano).toBe(0n);
+    expect(chargeLines('whisper', transcriptionUnits(used(9)), null)).toEqual([]);
     expect(quoteTranscription(9, null)).toBe(0n);
   });
 
@@ -28,7 +32,7 @@ describe('what a transcription costs', () => {
         fc.double({ min: 0, max: maxAudioSeconds, noNaN: true }),
         fc.double({ min: 0, max: 1, noNaN: true }),
         (max, part) => {
-          const [line] = transcriptionChargeLines('m', used(max * part), pricing);
+          const [line] = chargeLines('m', transcriptionUnits(used(max * part)), pricing);
           expect(line?.amountNano).toBeLessThanOrEqual(quoteTranscription(max, pricing));
         },
       ),

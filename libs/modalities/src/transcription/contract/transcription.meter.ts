@@ -1,14 +1,9 @@
-import { formatNanos, type JobUsage, type NanoUsd, nanosOf } from '#common';
-import type { Price } from '#model-registry/manifest';
+import type { JobUsage, NanoUsd } from '#common';
+import { type BillableUnit, type Pricing, quoteUnits } from '#model-registry/manifest';
 
 /*
  * What a transcription costs, as pure functions: seconds of the recording, counted to the millisecond, silence included.
  */
-
-/** What a manifest of type `asr` calls its price. */
-export interface TranscriptionPricing {
-  per_audio_second: Price;
-}
 
 /** What the header of a recording says, and what it weighs. */
 export interface RecordingFacts {
@@ -36,35 +31,17 @@ export function quotedSeconds({ bytes, durationSeconds, isExact }: RecordingFact
   return Math.min(maxAudioSeconds, durationSeconds !== null && isExact ? stated : Math.min(byBytes, stated));
 }
 
-/** The worst case of a recording. Never less than what `transcriptionChargeLines` bills for it. */
-export function quoteTranscription(seconds: number, pricing: TranscriptionPricing | null): NanoUsd {
-  return pricing === null ? 0n : costOf(seconds, nanosOf(pricing.per_audio_second.usd));
+/** The worst case of a recording. Never less than what `transcriptionUnits` bill for it. */
+export function quoteTranscription(seconds: number, pricing: Pricing | null): NanoUsd {
+  return quoteUnits([secondsUnit(seconds)], pricing);
 }
 
-/** The position of a charge; none where the model is free. */
-export function transcriptionChargeLines(
-  modelId: string,
-  usage: JobUsage,
-  pricing: TranscriptionPricing | null,
-): { sku: string; units: string; unitPriceNano: NanoUsd; amountNano: NanoUsd }[] {
-  if (pricing === null) return [];
-  const seconds = usage.units?.audioSeconds ?? 0;
-  const unitPriceNano = nanosOf(pricing.per_audio_second.usd);
-  return [
-    {
-      sku: `${modelId}-asr-audio-second`,
-      units: formatNanos(BigInt(millisecondsOf(seconds)) * 1_000_000n, 3),
-      unitPriceNano,
-      amountNano: costOf(seconds, unitPriceNano),
-    },
-  ];
+/** What a job is charged for. */
+export function transcriptionUnits({ units }: JobUsage): BillableUnit[] {
+  return [secondsUnit(units?.audioSeconds ?? 0)];
 }
 
-function millisecondsOf(seconds: number): number {
-  return Math.round(seconds * 1_000);
-}
-
-/** Half up to the nano. */
-function costOf(seconds: number, nanosPerSecond: NanoUsd): NanoUsd {
-  return (BigInt(millisecondsOf(seconds)) * nanosPerSecond + 500n) / 1_000n;
+function secondsUnit(seconds: number): BillableUnit {
+  const count = Math.round(seconds * 1_000);
+  return { sku: 'asr-audio-second', price: 'per_audio_second', measure: 'second', count };
 }

@@ -1,4 +1,5 @@
 import { noTokens, PlatformError } from '#common';
+import type { TaskRunner } from '#inference/host';
 import {
   recognitionBlockSeconds,
   type RecognitionInput,
@@ -7,8 +8,7 @@ import {
   recognitionSampleRate,
   recognitionTask,
   type RecognizedSegment,
-  type TaskRunner,
-} from '#inference/host';
+} from '#inference/tasks';
 import { decodeAudio, type MediaTools } from '#media';
 import { type JobReport, type RunningJob, toolTimeMs } from '#queue';
 import type { ArtifactStore } from '#storage';

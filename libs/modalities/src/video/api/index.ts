@@ -1,1 +1,1 @@
-export { VideoController } from './video.controller.js';
+export { VideoModule } from './video.module.js';

@@ -1,15 +1,16 @@
 import { PlatformError } from '#common';
+import type { MediaInputReader } from '#gateway';
 import type { VideoProbe } from '#media';
+import type { Pricing } from '#model-registry/manifest';
 import {
   unitOfMaking,
   unitOfUpscaling,
   unitsOfMaking,
   unitsOfUpscaling,
   type VideoJobPayload,
-  type VideoPricing,
 } from '../contract/index.js';
 import { shortSideOf } from './made-size.js';
-import type { VideoInputReader } from './video-input-reader.js';
+import { readFrame, readVideo } from './video.inputs.js';
 import type { VideoModel } from './video.model.js';
 import type { VideoPlan } from './video.normalizer.js';
 import { type PricedChoice, refuseUnpriced } from './video.refusals.js';
@@ -32,8 +33,8 @@ export async function videoPayload(
     pricing,
   }: {
     model: VideoModel;
-    inputReader: VideoInputReader;
-    pricing: VideoPricing | null;
+    inputReader: MediaInputReader;
+    pricing: Pricing | null;
   },
 ): Promise<VideoJobPayload> {
   refuseUnpriced(model, pricing, pricedChoiceOf(plan, pricing));
@@ -57,7 +58,7 @@ export async function videoPayload(
   if (plan.operation === 'between') {
     const { images, seconds, fps, frames, resolution } = plan;
     const taken = [];
-    for (const { url, param } of images) taken.push(await inputReader.takeImage(url, param));
+    for (const { url, param } of images) taken.push(await readFrame(inputReader, url, param));
     const size = sizeOf(taken[0]?.header ?? { width: openShortSide, height: openShortSide }, resolution);
     const units = unitsOfMaking(pricing, { seconds, resolution });
     const inputs = taken.map(({ artifactId }) => artifactId);
@@ -72,7 +73,7 @@ export async function videoPayload(
       units,
     };
   }
-  const { artifactId, probe } = await inputReader.takeVideo(plan.video, 'video_url', model.maxSourceSeconds);
+  const { artifactId, probe } = await readVideo(inputReader, plan.video, model.maxSourceSeconds);
   const { durationSeconds: seconds } = probe;
   if (plan.operation === 'double-rate') {
     const units = unitsOfMaking(pricing, { seconds, resolution: null });
@@ -83,7 +84,7 @@ export async function videoPayload(
   return { ...open, operation: 'upscale', inputs: [artifactId], scale: plan.factor, units };
 }
 
-function pricedChoiceOf(plan: VideoPlan, pricing: VideoPricing | null): PricedChoice {
+function pricedChoiceOf(plan: VideoPlan, pricing: Pricing | null): PricedChoice {
   if (plan.operation === 'upscale') return { unit: unitOfUpscaling(plan.factor), param: 'upscale_factor' };
   if (plan.operation === 'double-rate') return { unit: unitOfMaking(pricing, null), param: 'video_url' };
   return { unit: unitOfMaking(pricing, plan.resolution), param: 'resolution' };

@@ -1,20 +1,15 @@
-import {
-  unitOfMaking,
-  unitOfUpscaling,
-  unitsOfMaking,
-  unitsOfUpscaling,
-  type VideoPricing,
-  type VideoUnits,
-} from '../contract/index.js';
+import { fieldFault, isGiven } from '#platform/http';
+import type { Pricing } from '#model-registry/manifest';
+import { unitOfMaking, unitOfUpscaling, unitsOfMaking, unitsOfUpscaling, type VideoUnits } from '../contract/index.js';
 import type { QuoteVideoRequest } from '../contract/video.request.js';
 import type { VideoModel } from './video.model.js';
 import { factorOf } from './video.normalizer.js';
-import { isGiven, refusal, refuseLongSource, refuseUnpriced } from './video.refusals.js';
+import { refuseLongSource, refuseUnpriced } from './video.refusals.js';
 import { openSecondsOf, secondsOf } from './video-seconds.js';
 
 export interface QuoteParts {
   model: VideoModel;
-  pricing: VideoPricing | null;
+  pricing: Pricing | null;
   /** Fetches a video and answers how long it is, in seconds; asked at most once, and only for a request without fault. */
   measure: (url: string) => Promise<number>;
 }
@@ -26,7 +21,7 @@ export interface QuoteParts {
 export async function quotedUnits(wire: QuoteVideoRequest, parts: QuoteParts): Promise<VideoUnits> {
   const { model } = parts;
   if (isGiven(wire.video_url) && !model.inputs.has('video_url')) {
-    throw refusal(`video_url is not taken by the model ${model.id}`, 'video_url', 'custom');
+    throw fieldFault(`video_url is not taken by the model ${model.id}`, 'video_url', 'custom');
   }
   return await (model.kind === 'upscaler' ? unitsOfUpscaler(wire, parts) : unitsOfMaker(wire, parts));
 }
@@ -35,28 +30,28 @@ async function unitsOfUpscaler(wire: QuoteVideoRequest, parts: QuoteParts): Prom
   const { model, pricing } = parts;
   const factor = factorOf(wire.upscale_factor, model);
   if (isGiven(wire.resolution)) {
-    throw refusal(`resolution is not taken by the upscaler ${model.id}`, 'resolution', 'custom');
+    throw fieldFault(`resolution is not taken by the upscaler ${model.id}`, 'resolution', 'custom');
   }
   refuseUnpriced(model, pricing, { unit: unitOfUpscaling(factor), param: 'upscale_factor' });
   const seconds = (await secondsOfSource(wire, parts)) ?? secondsOf(wire.duration);
   if (seconds !== null) return unitsOfUpscaling({ seconds, factor });
   const message =
     'reference_video_total_duration or video_url is required: the price depends on the length of the source';
-  throw refusal(message, 'reference_video_total_duration', 'required');
+  throw fieldFault(message, 'reference_video_total_duration', 'required');
 }
 
 async function unitsOfMaker(wire: QuoteVideoRequest, parts: QuoteParts): Promise<VideoUnits> {
   const { model, pricing } = parts;
-  if (isGiven(wire.upscale_factor)) throw refusal('upscale_factor is for upscalers', 'upscale_factor', 'custom');
+  if (isGiven(wire.upscale_factor)) throw fieldFault('upscale_factor is for upscalers', 'upscale_factor', 'custom');
   if (!model.durations.includes(wire.duration)) {
-    throw refusal(`duration must be one of: ${model.durations.join(', ')}`, 'duration', 'invalid_enum_value');
+    throw fieldFault(`duration must be one of: ${model.durations.join(', ')}`, 'duration', 'invalid_enum_value');
   }
   if (isGiven(wire.resolution) && !model.resolutions.includes(wire.resolution)) {
-    throw refusal(`resolution must be one of: ${model.resolutions.join(', ')}`, 'resolution', 'invalid_enum_value');
+    throw fieldFault(`resolution must be one of: ${model.resolutions.join(', ')}`, 'resolution', 'invalid_enum_value');
   }
   if (hasSource(wire, model)) {
     if (isGiven(wire.resolution)) {
-      throw refusal('resolution does not go with a source: the size is that of the source', 'resolution', 'custom');
+      throw fieldFault('resolution does not go with a source: the size is that of the source', 'resolution', 'custom');
     }
     refuseUnpriced(model, pricing, { unit: unitOfMaking(pricing, null), param: 'video_url' });
   }

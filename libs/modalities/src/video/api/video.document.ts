@@ -1,6 +1,4 @@
-import { applyDecorators } from '@nestjs/common';
-import { ApiResponse } from '@nestjs/swagger';
-import { ApiJsonRoute, jsonContent } from '#platform/http';
+import { binaryContent, type DocumentedRoute } from '#platform/http';
 import {
   CompleteVideoRequest,
   QueueVideoRequest,
@@ -14,7 +12,8 @@ import {
   VideoStatusResponse,
 } from '../contract/video.response.js';
 
-const queueId = '0b7fe1b6-6a3a-4dc1-9d0e-2f7dd9a8f1c0';
+const tags = ['Video'];
+const poll = { model: 'rife-4.6', queue_id: '0b7fe1b6-6a3a-4dc1-9d0e-2f7dd9a8f1c0' };
 
 const text = { type: 'string' as const };
 const members = (properties: Record<string, object>, required = Object.keys(properties)) => ({
@@ -48,117 +47,93 @@ const policyFailure = members({
   ),
 });
 
-const tag = 'Video';
-
-/** What the document says of `POST /video/quote`. */
-export function QuoteVideoApiDocument(): MethodDecorator {
-  return applyDecorators(
-    ApiJsonRoute({
-      tag,
-      operationId: 'quoteVideo',
-      summary: 'Ask what a video costs',
-      description: 'The price of a job with these inputs, now. Videos have no price list.',
-      body: QuoteVideoRequest,
-      answer: VideoQuoteResponse,
-      examples: {
-        made: { summary: 'Five seconds in 720p', value: { model: 'rife-4.6', duration: '5s', resolution: '720p' } },
-        upscaled: {
-          summary: 'A minute, four times as large',
-          value: { model: 'esrgan-video', duration: 'auto', upscale_factor: 4, reference_video_total_duration: 60 },
+/** What the document says of the routes of videos. */
+export const videoDocuments = {
+  quote: {
+    tags,
+    operationId: 'quoteVideo',
+    summary: 'Ask what a video costs',
+    description: 'The price of a job with these inputs, now. Videos have no price list.',
+    body: QuoteVideoRequest,
+    examples: {
+      made: { summary: 'Five seconds in 720p', value: { model: 'rife-4.6', duration: '5s', resolution: '720p' } },
+      upscaled: {
+        summary: 'A minute, four times as large',
+        value: { model: 'esrgan-video', duration: 'auto', upscale_factor: 4, reference_video_total_duration: 60 },
+      },
+    },
+    responses: { 200: { description: 'The price.', json: VideoQuoteResponse } },
+    errors: [400, 401, 403, 404, 413, 422, 429, 503],
+  },
+  queue: {
+    tags,
+    operationId: 'queueVideo',
+    summary: 'Have a video made',
+    description: 'Takes the job in and answers at once; `/video/retrieve` tells how it is doing.',
+    body: QueueVideoRequest,
+    examples: {
+      between: {
+        summary: 'From a first to a last frame',
+        value: {
+          model: 'rife-4.6',
+          prompt: 'The boat drifts past the pier.',
+          duration: '3s',
+          image_url: 'https://example.com/first.png',
+          end_image_url: 'https://example.com/last.png',
         },
       },
-      errors: [400, 401, 403, 404, 413, 422, 429, 503],
-    }),
-    ApiResponse({ status: 200, description: 'The price.', content: jsonContent(VideoQuoteResponse) }),
-  );
-}
-
-/** What the document says of `POST /video/queue`. */
-export function QueueVideoApiDocument(): MethodDecorator {
-  return applyDecorators(
-    ApiJsonRoute({
-      tag,
-      operationId: 'queueVideo',
-      summary: 'Have a video made',
-      description: 'Takes the job in and answers at once; `/video/retrieve` tells how it is doing.',
-      body: QueueVideoRequest,
-      answer: VideoQueueResponse,
-      examples: {
-        between: {
-          summary: 'From a first to a last frame',
-          value: {
-            model: 'rife-4.6',
-            prompt: 'The boat drifts past the pier.',
-            duration: '3s',
-            image_url: 'https://example.com/first.png',
-            end_image_url: 'https://example.com/last.png',
-          },
-        },
-        words: {
-          summary: 'From words, with a model that can',
-          value: {
-            model: 'animator',
-            prompt: 'A boat drifts past a pier.',
-            duration: '2s',
-            aspect_ratio: '16:9',
-            seed: 7,
-          },
-        },
-        upscaled: {
-          summary: 'A video, twice as large',
-          value: { model: 'esrgan-video', duration: 'auto', upscale_factor: 2, video_url: 'https://example.com/a.mp4' },
+      words: {
+        summary: 'From words, with a model that can',
+        value: {
+          model: 'animator',
+          prompt: 'A boat drifts past a pier.',
+          duration: '2s',
+          aspect_ratio: '16:9',
+          seed: 7,
         },
       },
-      errors: [400, 401, 402, 403, 404, 413, 422, 429, 500, 503],
-    }),
-    ApiResponse({ status: 200, description: 'The job is in.', content: jsonContent(VideoQueueResponse) }),
-    ApiResponse({
-      status: 409,
-      description: 'The model asks for confirmations (`consents`), or the first request with this key still runs.',
-      content: { 'application/json': { schema: neededConsent } },
-    }),
-  );
-}
-
-/** What the document says of `POST /video/retrieve`. */
-export function RetrieveVideoApiDocument(): MethodDecorator {
-  return applyDecorators(
-    ApiJsonRoute({
-      tag,
-      operationId: 'retrieveVideo',
-      summary: 'Ask for a video',
-      description: 'How the job is doing, or the video. Ask every 5 seconds or so.',
-      body: RetrieveVideoRequest,
-      answer: VideoStatusResponse,
-      examples: { poll: { summary: 'Ask', value: { model: 'rife-4.6', queue_id: queueId } } },
-      errors: [400, 401, 402, 403, 404, 429, 500, 503],
-    }),
-    ApiResponse({
-      status: 200,
-      description: 'JSON while it runs, and of models that deliver by link; else the video.',
-      content: { ...jsonContent(VideoStatusResponse), 'video/mp4': { schema: { type: 'string', format: 'binary' } } },
-    }),
-    ApiResponse({
-      status: 422,
-      description: 'The job was refused for what it shows. It costs nothing.',
-      content: { 'application/json': { schema: policyFailure } },
-    }),
-  );
-}
-
-/** What the document says of `POST /video/complete`. */
-export function CompleteVideoApiDocument(): MethodDecorator {
-  return applyDecorators(
-    ApiJsonRoute({
-      tag,
-      operationId: 'completeVideo',
-      summary: 'Delete a video',
-      description: 'Deletes the result of a job that has ended. A running job goes on, and the answer is false.',
-      body: CompleteVideoRequest,
-      answer: VideoCompleteResponse,
-      examples: { done: { summary: 'Delete', value: { model: 'rife-4.6', queue_id: queueId } } },
-      errors: [400, 401, 402, 403, 404, 429, 500, 503],
-    }),
-    ApiResponse({ status: 200, description: 'Whether it is deleted.', content: jsonContent(VideoCompleteResponse) }),
-  );
-}
+      upscaled: {
+        summary: 'A video, twice as large',
+        value: { model: 'esrgan-video', duration: 'auto', upscale_factor: 2, video_url: 'https://example.com/a.mp4' },
+      },
+    },
+    responses: {
+      200: { description: 'The job is in.', json: VideoQueueResponse },
+      409: {
+        description: 'The model asks for confirmations (`consents`), or the first request with this key still runs.',
+        content: { 'application/json': { schema: neededConsent } },
+      },
+    },
+    errors: [400, 401, 402, 403, 404, 413, 422, 429, 500, 503],
+  },
+  retrieve: {
+    tags,
+    operationId: 'retrieveVideo',
+    summary: 'Ask for a video',
+    description: 'How the job is doing, or the video. Ask every 5 seconds or so.',
+    body: RetrieveVideoRequest,
+    examples: { poll: { summary: 'Ask', value: poll } },
+    responses: {
+      200: {
+        description: 'JSON while it runs, and of models that deliver by link; else the video.',
+        json: VideoStatusResponse,
+        content: { 'video/mp4': binaryContent },
+      },
+      422: {
+        description: 'The job was refused for what it shows. It costs nothing.',
+        content: { 'application/json': { schema: policyFailure } },
+      },
+    },
+    errors: [400, 401, 402, 403, 404, 429, 500, 503],
+  },
+  complete: {
+    tags,
+    operationId: 'completeVideo',
+    summary: 'Delete a video',
+    description: 'Deletes the result of a job that has ended. A running job goes on, and the answer is false.',
+    body: CompleteVideoRequest,
+    examples: { done: { summary: 'Delete', value: poll } },
+    responses: { 200: { description: 'Whether it is deleted.', json: VideoCompleteResponse } },
+    errors: [400, 401, 402, 403, 404, 429, 500, 503],
+  },
+} satisfies Record<string, DocumentedRoute>;

@@ -1,7 +1,7 @@
-import { PlatformError } from '#common';
+import { fieldFault, isGiven } from '#platform/http';
 import { keyframeRate, type QueueVideoRequest, type VideoKeyframe } from '../contract/video.request.js';
 import type { VideoModel } from './video.model.js';
-import { isGiven, refusal, refuseForeignFields } from './video.refusals.js';
+import { refuseForeignFields } from './video.refusals.js';
 import { openSecondsOf, secondsOf } from './video-seconds.js';
 import { planFromText, type WordsPlan } from './words-plan.js';
 
@@ -35,12 +35,12 @@ export function normalizeVideo(wire: QueueVideoRequest, model: VideoModel): Vide
   const audio = wire.audio ?? true;
   if (model.kind === 'upscaler') {
     const { video_url: video } = wire;
-    if (!isGiven(video)) throw refusal('video_url is required: it is what is upscaled', 'video_url', 'required');
+    if (!isGiven(video)) throw fieldFault('video_url is required: it is what is upscaled', 'video_url', 'required');
     return { operation: 'upscale', audio, video, factor: factorOf(wire.upscale_factor, model) };
   }
   const fps = wire.fps ?? model.frameRates[0] ?? keyframeRate;
   if (!model.frameRates.includes(fps)) {
-    throw refusal(`fps must be one of: ${model.frameRates.join(', ')}`, 'fps', 'invalid_enum_value');
+    throw fieldFault(`fps must be one of: ${model.frameRates.join(', ')}`, 'fps', 'invalid_enum_value');
   }
   if (model.kind === 'generator') return { audio, ...planFromText(wire, model, fps) };
   const { video_url: video } = wire;
@@ -63,7 +63,7 @@ export function normalizeVideo(wire: QueueVideoRequest, model: VideoModel): Vide
 export function factorOf(wanted: number | null | undefined, { factors }: VideoModel): 1 | 2 | 4 {
   const factor = wanted ?? factors[0] ?? 2;
   if (factors.includes(factor)) return factor as 1 | 2 | 4;
-  throw refusal(`upscale_factor must be one of: ${factors.join(', ')}`, 'upscale_factor', 'invalid_enum_value');
+  throw fieldFault(`upscale_factor must be one of: ${factors.join(', ')}`, 'upscale_factor', 'invalid_enum_value');
 }
 
 function doubling(wire: QueueVideoRequest, video: string, audio: boolean): VideoPlan {
@@ -71,7 +71,7 @@ function doubling(wire: QueueVideoRequest, video: string, audio: boolean): Video
   const beside = fields.find((field) => isGiven(wire[field]));
   if (beside === undefined) return { operation: 'double-rate', audio, video };
   const message = `${beside} does not go with video_url: its frames and their size are those of the video, twice as many`;
-  throw refusal(message, beside, 'custom');
+  throw fieldFault(message, beside, 'custom');
 }
 
 function placed(wire: QueueVideoRequest, video: { seconds: number; fps: number; frames: number }): PlacedImage[] {
@@ -81,12 +81,16 @@ function placed(wire: QueueVideoRequest, video: { seconds: number; fps: number; 
   if (isGiven(last)) images.push({ url: last, param: 'end_image_url', place: video.frames - 1 });
   if (images.length < 2) {
     const missing = !isGiven(first) ? 'image_url' : 'end_image_url';
-    throw refusal('two pictures at least are needed: image_url and end_image_url, or keyframes', missing, 'required');
+    throw fieldFault(
+      'two pictures at least are needed: image_url and end_image_url, or keyframes',
+      missing,
+      'required',
+    );
   }
   const sorted = images.toSorted((left, right) => left.place - right.place);
   const twice = sorted.find(({ place }, index) => sorted[index - 1]?.place === place);
   if (twice === undefined) return sorted;
-  throw refusal(`${twice.param} and another picture are the same frame of the video`, twice.param, 'custom');
+  throw fieldFault(`${twice.param} and another picture are the same frame of the video`, twice.param, 'custom');
 }
 
 function keyImage(
@@ -97,10 +101,6 @@ function keyImage(
   const param = `keyframes[${index}]`;
   const max = seconds * keyframeRate;
   if (frame > max)
-    throw refusal(`${param}.frame_index must not be greater than ${max}`, `${param}.frame_index`, 'too_big');
+    throw fieldFault(`${param}.frame_index must not be greater than ${max}`, `${param}.frame_index`, 'too_big');
   return { url, param: `${param}.image_url`, place: Math.min(frames - 1, Math.round((frame * fps) / keyframeRate)) };
-}
-
-export function assertOnline(offline: boolean, id: string): void {
-  if (offline) throw new PlatformError('MODEL_OFFLINE', `No worker holds the model ${id} at the moment.`, 'model');
 }

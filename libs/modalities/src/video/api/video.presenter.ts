@@ -1,7 +1,9 @@
-import type { PlatformError } from '#common';
+import type { FastifyReply } from 'fastify';
+import { PlatformError } from '#common';
+import { isGiven } from '#platform/http';
 import type { QueueVideoRequest } from '../contract/video.request.js';
+import type { VideoQueueResponse } from '../contract/video.response.js';
 import type { ConsentFlow } from './video.model.js';
-import { isGiven } from './video.refusals.js';
 
 /** What each field may show of people, by the contract's names. */
 const roles = {
@@ -26,7 +28,13 @@ export function presentNeededConsent(wire: QueueVideoRequest, consent: ConsentFl
   };
 }
 
-/** The answer 422 of a job that was refused for what it shows (contract 8.3). What failed was not charged. */
-export function presentPolicyFailure({ message }: PlatformError): object {
-  return { error: { message, type: 'provider_content_policy', credits_refunded: true } };
+export function presentQueuedVideo({ modelId, queueId }: { modelId: string; queueId: string }): VideoQueueResponse {
+  return { model: modelId, queue_id: queueId };
+}
+
+/** The answer 422 of a job that was refused for what it shows; it was not charged. Other errors are thrown again. */
+export function presentPolicyFailure(error: unknown, reply: FastifyReply): object {
+  if (!(error instanceof PlatformError) || error.code !== 'CONTENT_POLICY_VIOLATION') throw error;
+  void reply.status(422).header('x-should-retry', 'false');
+  return { error: { message: error.message, type: 'provider_content_policy', credits_refunded: true } };
 }

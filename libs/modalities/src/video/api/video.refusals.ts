@@ -1,5 +1,7 @@
 import { charactersOf, PlatformError } from '#common';
-import { hasPrice, type VideoPricing } from '../contract/index.js';
+import { fieldFault, isGiven } from '#platform/http';
+import type { Pricing } from '#model-registry/manifest';
+import { hasPrice } from '../contract/index.js';
 import type { QueueVideoRequest } from '../contract/video.request.js';
 import type { VideoModel } from './video.model.js';
 
@@ -25,16 +27,12 @@ const optionalInputs = [
 
 const consentFields = ['confirmed_terms_and_privacy', 'confirmed_legal_right', 'confirmed_screening_acknowledged'];
 
-export function refusal(message: string, param: string, code: string): PlatformError {
-  return new PlatformError('INVALID_REQUEST', `${message}.`, param, { issues: [{ code, path: [param], message }] });
-}
-
 /** Throws `INVALID_REQUEST` for the first field that the model does not take, or whose value it does not know. */
 export function refuseForeignFields(wire: QueueVideoRequest, model: VideoModel): void {
   const foreign = optionalInputs.find((field) => isGiven(wire[field]) && !model.inputs.has(field));
-  if (foreign !== undefined) throw refusal(`${foreign} is not taken by the model ${model.id}`, foreign, 'custom');
+  if (foreign !== undefined) throw fieldFault(`${foreign} is not taken by the model ${model.id}`, foreign, 'custom');
   if (isGiven(wire.audio) && !model.audioConfigurable) {
-    throw refusal(`audio cannot be chosen with the model ${model.id}`, 'audio', 'custom');
+    throw fieldFault(`audio cannot be chosen with the model ${model.id}`, 'audio', 'custom');
   }
   refuseConsents(wire, model);
   if (model.kind === 'upscaler') refuseForUpscalers(wire, model);
@@ -42,16 +40,17 @@ export function refuseForeignFields(wire: QueueVideoRequest, model: VideoModel):
 }
 
 function refuseForUpscalers({ prompt, resolution, aspect_ratio: ratio }: QueueVideoRequest, { id }: VideoModel): void {
-  if (isGiven(prompt) && prompt !== '') throw refusal(`prompt is not taken by the upscaler ${id}`, 'prompt', 'custom');
-  if (isGiven(resolution)) throw refusal(`resolution is not taken by the upscaler ${id}`, 'resolution', 'custom');
-  if (isGiven(ratio)) throw refusal(`aspect_ratio is not taken by the upscaler ${id}`, 'aspect_ratio', 'custom');
+  if (isGiven(prompt) && prompt !== '')
+    throw fieldFault(`prompt is not taken by the upscaler ${id}`, 'prompt', 'custom');
+  if (isGiven(resolution)) throw fieldFault(`resolution is not taken by the upscaler ${id}`, 'resolution', 'custom');
+  if (isGiven(ratio)) throw fieldFault(`aspect_ratio is not taken by the upscaler ${id}`, 'aspect_ratio', 'custom');
 }
 
 function refuseForMakers(wire: QueueVideoRequest, model: VideoModel): void {
   const { prompt, upscale_factor: factor, duration } = wire;
-  if (isGiven(factor)) throw refusal('upscale_factor is for upscalers', 'upscale_factor', 'custom');
+  if (isGiven(factor)) throw fieldFault('upscale_factor is for upscalers', 'upscale_factor', 'custom');
   if (isGiven(prompt) && charactersOf(prompt) > model.promptCharacters) {
-    throw refusal(`prompt may have ${model.promptCharacters} characters with this model`, 'prompt', 'too_big');
+    throw fieldFault(`prompt may have ${model.promptCharacters} characters with this model`, 'prompt', 'too_big');
   }
   refuseUnknown('duration', duration, model.durations);
   if (isGiven(wire.aspect_ratio)) refuseUnknown('aspect_ratio', wire.aspect_ratio, model.aspectRatios);
@@ -60,8 +59,8 @@ function refuseForMakers(wire: QueueVideoRequest, model: VideoModel): void {
 
 function refuseUnknown(field: string, value: string, known: readonly string[]): void {
   if (known.includes(value)) return;
-  if (known.length === 0) throw refusal(`${field} is not taken by this model`, field, 'custom');
-  throw refusal(`${field} must be one of: ${known.join(', ')}`, field, 'invalid_enum_value');
+  if (known.length === 0) throw fieldFault(`${field} is not taken by this model`, field, 'custom');
+  throw fieldFault(`${field} must be one of: ${known.join(', ')}`, field, 'invalid_enum_value');
 }
 
 /** What a job needs a price for: its unit, and the field that chose it. */
@@ -71,9 +70,9 @@ export interface PricedChoice {
 }
 
 /** Throws `INVALID_REQUEST` where the model has prices, and none for this. */
-export function refuseUnpriced({ id }: VideoModel, pricing: VideoPricing | null, { unit, param }: PricedChoice): void {
+export function refuseUnpriced({ id }: VideoModel, pricing: Pricing | null, { unit, param }: PricedChoice): void {
   if (hasPrice(pricing, unit)) return;
-  throw refusal(`the model ${id} has no price for this ${param}`, param, 'custom');
+  throw fieldFault(`the model ${id} has no price for this ${param}`, param, 'custom');
 }
 
 /** Throws `VIDEO_DURATION_TOO_LONG` for a source that is said to be longer than the model takes, as one that is. */
@@ -88,16 +87,12 @@ function refuseConsents({ consents }: QueueVideoRequest, { consent, id }: VideoM
   if (!isGiven(consents)) return;
   for (const [flow, confirmed] of Object.entries(consents as Record<string, object | null>)) {
     if (flow !== consent?.flow) {
-      throw refusal(`consents.${flow} is no consent that the model ${id} asks for`, `consents.${flow}`, 'custom');
+      throw fieldFault(`consents.${flow} is no consent that the model ${id} asks for`, `consents.${flow}`, 'custom');
     }
     for (const [name, value] of Object.entries(confirmed ?? {})) {
       const param = `consents.${flow}.${name}`;
-      if (!consentFields.includes(name)) throw refusal(`${param} is unknown`, param, 'custom');
-      if (value !== true) throw refusal(`${param} must be true`, param, 'invalid_enum_value');
+      if (!consentFields.includes(name)) throw fieldFault(`${param} is unknown`, param, 'custom');
+      if (value !== true) throw fieldFault(`${param} must be true`, param, 'invalid_enum_value');
     }
   }
-}
-
-export function isGiven<Value>(value: Value | null | undefined): value is Value {
-  return value !== undefined && value !== null && !(Array.isArray(value) && value.length === 0);
 }

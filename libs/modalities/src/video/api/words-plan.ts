@@ -1,8 +1,8 @@
 import { randomInt } from 'node:crypto';
+import { fieldFault, isGiven } from '#platform/http';
 import { largestSeed, type QueueVideoRequest } from '../contract/video.request.js';
 import { madeSize, shapeOf, shortSideOf } from './made-size.js';
 import type { VideoModel } from './video.model.js';
-import { isGiven, refusal } from './video.refusals.js';
 import { openSecondsOf, secondsOf } from './video-seconds.js';
 
 /** A video to be made from words. */
@@ -26,7 +26,7 @@ const openShape = 16 / 9;
 export function planFromText(wire: QueueVideoRequest, model: VideoModel, fps: number): WordsPlan {
   const { prompt } = wire;
   if (!isGiven(prompt) || prompt === '')
-    throw refusal('prompt is required: it is what is to be seen', 'prompt', 'required');
+    throw fieldFault('prompt is required: it is what is to be seen', 'prompt', 'required');
   const seconds = secondsOf(wire.duration) ?? openSecondsOf(model);
   const resolution = wire.resolution ?? model.resolutions[0] ?? null;
   const shapes = [wire.aspect_ratio, ...model.aspectRatios].map((ratio) => (isGiven(ratio) ? shapeOf(ratio) : null));

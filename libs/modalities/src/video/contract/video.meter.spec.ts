@@ -1,17 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { noTokens } from '#common';
-import {
-  hasPrice,
-  quoteVideo,
-  unitsOfMaking,
-  unitsOfUpscaling,
-  videoChargeLines,
-  type VideoPricing,
-} from './video.meter.js';
+import { chargeLines, type Pricing } from '#model-registry/manifest';
+import { hasPrice, quoteVideo, unitsOfMaking, unitsOfUpscaling, videoUnits } from './video.meter.js';
 
 const price = (usd: number) => ({ usd, diem: usd });
-const pricing: VideoPricing = {
+const pricing: Pricing = {
   per_second: price(0.01),
   resolutions: { '720p': price(0.02) },
   upscale: { '2x': price(0.03), '4x': price(0.06) },
@@ -23,7 +17,7 @@ describe('a video that is made', () => {
     expect(quoteVideo(plain, pricing)).toBe(50_000_000n);
     const large = unitsOfMaking(pricing, { seconds: 5, resolution: '720p' });
     expect(quoteVideo(large, pricing)).toBe(100_000_000n);
-    expect(videoChargeLines('rife', { ...noTokens, units: large }, pricing)).toEqual([
+    expect(chargeLines('rife', videoUnits({ ...noTokens, units: large }), pricing)).toEqual([
       {
         sku: 'rife-video-resolutions-720p-second',
         units: '5.000',
@@ -35,7 +29,7 @@ describe('a video that is made', () => {
 
   it('is named by plain seconds without a resolution', () => {
     const units = unitsOfMaking(pricing, { seconds: 1.5, resolution: null });
-    expect(videoChargeLines('rife', { ...noTokens, units }, pricing)).toMatchObject([
+    expect(chargeLines('rife', videoUnits({ ...noTokens, units }), pricing)).toMatchObject([
       { sku: 'rife-video-second', units: '1.500', amountNano: 15_000_000n },
     ]);
   });
@@ -52,14 +46,16 @@ describe('what is billed', () => {
     fc.assert(
       fc.property(fc.double({ min: 0, max: 300, noNaN: true }), fc.constantFrom(2, 4), (seconds, factor) => {
         const units = unitsOfUpscaling({ seconds, factor });
-        const billed = videoChargeLines('m', { ...noTokens, units }, pricing).map(({ amountNano }) => amountNano);
+        const billed = chargeLines('m', videoUnits({ ...noTokens, units }), pricing).map(
+          ({ amountNano }) => amountNano,
+        );
         expect(billed.reduce((sum, amount) => sum + amount, 0n)).toBe(quoteVideo(units, pricing));
       }),
     );
   });
 
   it('is nothing for a job that brought nothing, for a free model, and for what has no price', () => {
-    expect(videoChargeLines('m', noTokens, pricing)).toEqual([]);
+    expect(chargeLines('m', videoUnits(noTokens), pricing)).toEqual([]);
     expect(quoteVideo({ per_second: 5 }, null)).toBe(0n);
     expect(quoteVideo({ 'upscale.1x': 5, 'resolutions.constructor': 1 }, pricing)).toBe(0n);
   });

@@ -1,4 +1,5 @@
 import { PlatformError } from '#common';
+import type { TaskRunner } from '#inference/host';
 import type {
   AnimateInput,
   AnimateOutput,
@@ -6,9 +7,8 @@ import type {
   InterpolateInput,
   ImageOutput,
   RgbPixels,
-  TaskRunner,
   UpscaleInput,
-} from '#inference/host';
+} from '#inference/tasks';
 
 /** Asks the model frame by frame, so that a job is stopped between two frames. */
 export class FrameModel {

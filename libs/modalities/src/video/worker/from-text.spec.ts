@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { FrameLatents, TaskRequest, TaskRunner } from '#inference/host';
+import type { TaskRequest, TaskRunner } from '#inference/host';
+import type { FrameLatents } from '#inference/tasks';
 import type { VideoJobPayload } from '../contract/index.js';
 import { FrameModel } from './frame-model.js';
 import { videoFromText } from './from-text.js';

@@ -1,5 +1,5 @@
 import { PlatformError } from '#common';
-import type { RgbPixels } from '#inference/host';
+import type { RgbPixels } from '#inference/tasks';
 import { decodeImage, resizePixels } from '#media';
 import type { ArtifactStore } from '#storage';
 import type { VideoJobPayload } from '../contract/index.js';

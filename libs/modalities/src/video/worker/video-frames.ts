@@ -1,4 +1,4 @@
-import type { RgbPixels } from '#inference/host';
+import type { RgbPixels } from '#inference/tasks';
 import { type MediaTools, probeVideo, readFrames, type VideoProbe } from '#media';
 import { secondsBilled, type VideoJobPayload } from '../contract/index.js';
 import type { VideoClip, ClipFrame } from './video-clip.js';

@@ -25,5 +25,5 @@ export class PostgresReplyLink implements ReplyLink {
 }
 
 function channelOf(address: string): string {
-  return `mailbox_${address}`;
+  return `reply_${address}`;
 }

@@ -1,8 +1,18 @@
 import type { BackendFactory, IQueueBackend } from 'bullmq';
 import { PostgresQueueBackend } from '../bull-library.js';
-import { pause, backOffMs, storeCall, storeUnavailable } from '../store-call.js';
-import type { DelayedQueue, JobClaim, ReplyLink, MessageBus, Store, StoreConnection, StoreOptions } from '../store.js';
-import { claimDelayedJob, releaseDelayedJob } from './delayed-job.js';
+import { backOffMs, fetchedJob, pause, storeCall, storeUnavailable } from '../store-call.js';
+import type {
+  ClaimingWorker,
+  DelayedQueue,
+  FetchedJob,
+  JobClaim,
+  MessageBus,
+  ReplyLink,
+  Store,
+  StoreConnection,
+  StoreOptions,
+} from '../store.js';
+import { releaseDelayedJob } from './release-delayed-job.js';
 import { PostgresBus } from './postgres-bus.js';
 import { PostgresReplyLink } from './postgres-reply-link.js';
 import { isLostConnection, SharedPostgresConnection } from './shared-connection.js';
@@ -43,12 +53,17 @@ export class PostgresStore implements Store {
   readonly backendFactory: BackendFactory<IQueueBackend, StoreConnection> = (name, options) =>
     new PostgresQueueBackend(this.connection, name, { ...options, connection: this.connection.pool }, true);
 
-  claim(queue: string, claim: JobClaim): Promise<boolean> {
-    return claimDelayedJob(this.connection.pool, queue, claim);
+  async claim({ name, opts }: ClaimingWorker, { jobId, token }: JobClaim): Promise<FetchedJob | null> {
+    // In one transaction: no other worker sees the job in between.
+    return await this.connection.transaction(async (connection) => {
+      if (!(await releaseDelayedJob(connection.pool, name, { jobId, isAnnounced: false }))) return null;
+      const backend = new PostgresQueueBackend(connection, name, { ...opts, connection: connection.pool }, false);
+      return fetchedJob(await backend.moveToActive(token, opts.name));
+    });
   }
 
   release({ name }: DelayedQueue, jobId: string): Promise<boolean> {
-    return releaseDelayedJob(this.connection.pool, name, jobId);
+    return releaseDelayedJob(this.connection.pool, name, { jobId, isAnnounced: true });
   }
 
   isReachable(): boolean {

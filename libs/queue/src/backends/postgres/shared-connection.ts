@@ -52,6 +52,25 @@ export class SharedPostgresConnection extends PostgresConnection {
     await super.close();
   }
 
+  /** Runs `work` in one transaction. The connection it gets sends every query of its pool in that transaction. */
+  async transaction<T>(work: (connection: SharedPostgresConnection) => Promise<T>): Promise<T> {
+    const client = await this.pool.connect();
+    const query = (text: string, parameters?: readonly unknown[]) => client.query(text, parameters);
+    const pool: unknown = Object.create(this.pool, { query: { value: query } });
+    let isBroken = false;
+    try {
+      await client.query('BEGIN');
+      const result = await work(Object.create(this, { pool: { value: pool } }) as SharedPostgresConnection);
+      await client.query('COMMIT');
+      return result;
+    } catch (error) {
+      await client.query('ROLLBACK').catch(() => (isBroken = true));
+      throw error;
+    } finally {
+      client.release(isBroken);
+    }
+  }
+
   /** Breaks the listening connection, in case it hears nothing: BullMQ and the bus then listen on another. */
   renewListener(): void {
     // One that is being opened has its own time limit.

@@ -40,7 +40,7 @@ export class RedisReplyLink implements ReplyLink {
   }
 
   private key(address: string): string {
-    return `${this.namespace}:mailbox:${address}`;
+    return `${this.namespace}:reply:${address}`;
   }
 }
 

@@ -2,18 +2,19 @@ import type { BackendFactory, IQueueBackend } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { PlatformError } from '#common';
 import { createRedisBackend } from '../bull-library.js';
-import { storeCall, storeFull } from '../store-call.js';
+import { fetchedJob, storeCall, storeFull } from '../store-call.js';
 import type {
+  ClaimingWorker,
   DelayedQueue,
+  FetchedJob,
   HeldLocks,
   JobClaim,
-  ReplyLink,
   MessageBus,
+  ReplyLink,
   Store,
   StoreConnection,
   StoreOptions,
 } from '../store.js';
-import { claimDelayedJob } from './claim-delayed-job.js';
 import { isOutOfMemory, keepLocks } from './keep-locks.js';
 import { RedisBus } from './redis-bus.js';
 import {
@@ -75,7 +76,7 @@ export class RedisStore implements Store {
     const report = (client: Redis) =>
       client.on('error', (error) => warn('A connection to Redis reported an error.', error));
     const openReader = () => {
-      const client = readerClient(url, `${clientName}-mailbox`);
+      const client = readerClient(url, `${clientName}-replies`);
       report(client);
       return client;
     };
@@ -98,8 +99,13 @@ export class RedisStore implements Store {
     return createRedisBackend(name, { ...options, connection }, factoryOptions);
   };
 
-  claim(queue: string, claim: JobClaim): Promise<boolean> {
-    return claimDelayedJob(this.work, `${this.prefix}:${queue}`, claim);
+  async claim(worker: ClaimingWorker, { jobId, token }: JobClaim): Promise<FetchedJob | null> {
+    // Both go out in one write over one connection, so the server runs the second right after the first.
+    const [, next] = await Promise.all([
+      this.release(worker, jobId),
+      worker.backend.moveToActive(token, worker.opts.name),
+    ]);
+    return fetchedJob(next);
   }
 
   async release({ backend }: DelayedQueue, jobId: string): Promise<boolean> {

@@ -1,8 +1,8 @@
-"""Makes the fixtures of this folder with the reference implementation of the format (PyPI gguf 0.x, numpy).
+"""Writes the fixtures in this folder with the reference implementation of the format (PyPI gguf 0.x, numpy).
 
     pip install gguf numpy && python make-fixtures.py
 
-blocks.json    for each type, blocks of random bytes with sane scales, and the float32 values that gguf.quants gives
+blocks.json    for each type, random blocks with valid scales and the float32 values that gguf.quants computes
 metadata.gguf  a small file with a value of every metadata type and tensors of three types
 """
 
@@ -16,7 +16,7 @@ import numpy as np
 folder = pathlib.Path(__file__).parent
 random = np.random.default_rng(20261120)
 
-# Where the half-precision scales lie in a block: random bytes there could be infinite or not a number.
+# The offsets of the half-precision scales in a block: random bytes there could be infinite or NaN.
 scales = {
     "F16": [0], "BF16": [], "Q4_0": [0], "Q4_1": [0, 2], "Q5_0": [0], "Q5_1": [0, 2], "Q8_0": [0],
     "Q2_K": [80, 82], "Q3_K": [108], "Q4_K": [0, 2], "Q5_K": [0, 2], "Q6_K": [208], "IQ2_XXS": [0],

@@ -1,0 +1,35 @@
+import { randomUUID } from 'node:crypto';
+import { Inject, Injectable, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
+import { Drain } from '#gateway';
+import { ApiConfig } from '#platform/config';
+import { Readiness } from '#platform/health';
+import { QueueTransport } from '#queue';
+
+/**
+ * Joins the cluster at the start, and drains at the end: new requests get 503 while open ones end, so that whoever routes
+ * them can go elsewhere before the port closes. Nest closes the server after `onModuleDestroy`, and the stores after the
+ * server.
+ */
+@Injectable()
+export class ApiLifecycle implements OnModuleInit, OnModuleDestroy {
+  constructor(
+    @Inject(ApiConfig) private readonly config: ApiConfig,
+    @Inject(QueueTransport) private readonly transport: QueueTransport,
+    @Inject(Readiness) private readonly readiness: Readiness,
+    @Inject(Drain) private readonly drain: Drain,
+  ) {}
+
+  async onModuleInit(): Promise<void> {
+    const { replies, membership } = this.transport;
+    await replies.start();
+    const processId = randomUUID();
+    const replyAddress = replies.address;
+    // Workers cancel the jobs of a replica that falls silent.
+    await membership.join(() => ({ processId, role: 'api', replyAddress, models: [] }));
+  }
+
+  async onModuleDestroy(): Promise<void> {
+    this.readiness.drain();
+    await this.drain.drain(this.config.shutdownGraceMs);
+  }
+}

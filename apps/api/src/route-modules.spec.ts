@@ -1,0 +1,65 @@
+import 'reflect-metadata';
+import { describe, expect, it } from 'vitest';
+import type { RouteSettings } from '#platform/http';
+import type { Type } from '@nestjs/common';
+import { routeModules } from './route-modules.js';
+
+/** Where the settings of a route lie on its handler; see `routeSettings`. */
+const settingsKey = '__fastify_route_config__';
+
+const controllers = routeModules.flatMap((module) => Reflect.getMetadata('controllers', module) as Type<object>[]);
+
+const handlers = controllers.flatMap((controller) => {
+  const prototype = controller.prototype as Record<string, unknown>;
+  return Object.getOwnPropertyNames(prototype)
+    .map((name) => [`${controller.name}.${name}`, prototype[name]] as const)
+    .filter(([, handler]) => typeof handler === 'function' && Reflect.hasMetadata('method', handler));
+});
+
+const settings = handlers.map(
+  ([name, handler]) => [name, (Reflect.getMetadata(settingsKey, handler as object) ?? {}) as RouteSettings] as const,
+);
+const billed = settings.filter(([, { billed: costs }]) => costs === true);
+
+/** Of the slices, whose requests run models. */
+const free = settings.filter(
+  ([name, { limitedByModel }]) =>
+    /^(Audio|Chat|EditImage|Embedding|GenerateImage|Speech|Transcription|Video|Voices)Controller/.test(name) &&
+    limitedByModel !== true,
+);
+
+describe('the routes', () => {
+  it('of slices that are not held to the limits of a model run none', () => {
+    expect(free.map(([name]) => name).toSorted()).toEqual([
+      'AudioController.quote',
+      'GenerateImageController.styles',
+      'VideoController.quote',
+    ]);
+  });
+
+  it('that cost something are these', () => {
+    expect(billed.map(([name]) => name).toSorted()).toMatchInlineSnapshot(`
+      [
+        "AudioController.queue",
+        "ChatController.complete",
+        "EditImageController.edit",
+        "EditImageController.multiEdit",
+        "EditImageController.removeBackground",
+        "EditImageController.upscale",
+        "EmbeddingController.embed",
+        "GenerateImageController.generate",
+        "GenerateImageController.generateSimply",
+        "SpeechController.speak",
+        "TranscriptionController.transcribe",
+        "TranscriptionController.transcribeVideo",
+        "VideoController.queue",
+        "VoicesController.create",
+      ]
+    `);
+  });
+
+  it.each(billed)('%s is held to the limits of its model and closed to strangers', (_name, route) => {
+    expect(route.limitedByModel).toBe(true);
+    expect([undefined, 'inference']).toContain(route.access);
+  });
+});

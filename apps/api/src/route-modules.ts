@@ -1,0 +1,35 @@
+import type { Type } from '@nestjs/common';
+import { AccountsApiModule } from '#accounts/api';
+import { BillingApiModule } from '#billing/api';
+import { GatewayModule } from '#gateway';
+import type { ControllersOf } from '#modalities';
+import { AudioModule } from '#modalities/audio/api';
+import { ChatModule } from '#modalities/chat/api';
+import { EmbeddingModule } from '#modalities/embedding/api';
+import { ImageModule } from '#modalities/image/api';
+import { SpeechModule } from '#modalities/speech/api';
+import { TranscriptionModule } from '#modalities/transcription/api';
+import { VideoModule } from '#modalities/video/api';
+import { ModelsApiModule } from '#model-registry/api';
+import { RateLimitsApiModule } from '#rate-limit/api';
+
+/** The routes of each slice; one that is left out does not compile. */
+const sliceModules = {
+  audio: AudioModule,
+  chat: ChatModule,
+  embedding: EmbeddingModule,
+  image: ImageModule,
+  speech: SpeechModule,
+  transcription: TranscriptionModule,
+  video: VideoModule,
+} satisfies ControllersOf<Type<object>>;
+
+/** Every module whose controllers are under `/api/v1`. */
+export const routeModules: Type<object>[] = [
+  ModelsApiModule,
+  RateLimitsApiModule,
+  AccountsApiModule,
+  BillingApiModule,
+  GatewayModule,
+  ...Object.values(sliceModules),
+];

@@ -1,0 +1,37 @@
+import { Inject, Injectable, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
+import { LedgerWatch } from '#billing';
+import { ProgressRecorder } from '#jobs';
+import { CleanupSweeps, RepairSweeps } from '#jobs/nest';
+import { PlacementPublisher } from '#model-registry';
+
+/** What cleanup does not delete now the next run does: an artifact store that does not respond must not use up the time to stop. In ms. */
+const cleanupPatienceMs = 3_000;
+
+/** Starts and stops what runs in ops on timers. Job results are consumed by `JobResultsModule`. */
+@Injectable()
+export class BackgroundTasks implements OnApplicationBootstrap, OnModuleDestroy {
+  constructor(
+    @Inject(RepairSweeps) private readonly repair: RepairSweeps,
+    @Inject(CleanupSweeps) private readonly cleanup: CleanupSweeps,
+    @Inject(ProgressRecorder) private readonly progress: ProgressRecorder,
+    @Inject(LedgerWatch) private readonly ledger: LedgerWatch,
+    @Inject(PlacementPublisher) private readonly placements: PlacementPublisher,
+  ) {}
+
+  onApplicationBootstrap(): void {
+    this.repair.start();
+    this.cleanup.start();
+    this.progress.start();
+    this.ledger.start();
+    this.placements.start();
+  }
+
+  /** What is in progress ends first. */
+  async onModuleDestroy(): Promise<void> {
+    const { repair, cleanup, progress, ledger, placements } = this;
+    await Promise.all([
+      ...[repair, progress, ledger, placements].map((task) => task.close()),
+      cleanup.close(cleanupPatienceMs),
+    ]);
+  }
+}

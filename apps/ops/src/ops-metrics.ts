@@ -1,0 +1,76 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { JobsRepository, ResultBacklog } from '#jobs';
+import { Readiness, registerReadinessGauges } from '#platform/health';
+import { Metrics, registerQueueFailures, registerQueueGauges } from '#platform/metrics';
+import { QueueTransport } from '#queue';
+
+/** Registers the gauges that ops reads at each scrape. */
+@Injectable()
+export class OpsMetrics {
+  constructor(
+    @Inject(Metrics) metrics: Metrics,
+    @Inject(QueueTransport) transport: QueueTransport,
+    @Inject(JobsRepository) jobs: JobsRepository,
+    @Inject(ResultBacklog) backlog: ResultBacklog,
+    @Inject(Readiness) readiness: Readiness,
+  ) {
+    registerReadinessGauges(metrics, readiness);
+    registerQueueFailures(metrics, () => transport.failedCalls);
+    registerBacklogGauges(metrics, backlog);
+    registerJobGauges(metrics, jobs);
+    registerQueueGauges(metrics, () => readQueues(transport, jobs));
+  }
+}
+
+function registerBacklogGauges(metrics: Metrics, backlog: ResultBacklog): void {
+  metrics.observedGauge({
+    name: 'sluice_job_results_waiting',
+    help: 'Batches of outcomes in the queue when the sweeps looked last, up to 1,000 of each kind; the same from every replica.',
+    labelNames: [],
+    read: (observe) => observe({}, backlog.waiting),
+  });
+  metrics.observedGauge({
+    name: 'sluice_job_results_oldest_age_seconds',
+    help: 'Time since outcomes are not written as they come, in which sweeps repair nothing for up to 15 minutes; 0: they are.',
+    labelNames: [],
+    read: (observe) => observe({}, backlog.stuckMs / 1_000),
+  });
+}
+
+function registerJobGauges(metrics: Metrics, jobs: JobsRepository): void {
+  metrics.observedGauge({
+    name: 'sluice_jobs_open',
+    help: 'Job rows that are open.',
+    labelNames: ['modality', 'model', 'state'],
+    read: async (observe) => {
+      for (const { modality, modelId, state, count } of await jobs.countOpen()) {
+        observe({ modality, model: modelId, state }, count);
+      }
+    },
+  });
+  metrics.observedGauge({
+    name: 'sluice_jobs_oldest_age_seconds',
+    help: 'Time since the oldest open row of a state entered the queue.',
+    labelNames: ['modality', 'model', 'state'],
+    read: async (observe) => {
+      for (const { modality, modelId, state, oldestSeconds } of await jobs.countOpen()) {
+        observe({ modality, model: modelId, state }, oldestSeconds);
+      }
+    },
+  });
+}
+
+/** The queues of models that a worker serves, and of those with open rows. */
+async function readQueues(transport: QueueTransport, jobs: JobsRepository) {
+  const served = transport.membership.list().flatMap((heartbeat) => heartbeat.models);
+  const ofServed = served.flatMap(({ modalities, modelId }) => modalities.map((modality) => ({ modality, modelId })));
+  const queues = new Map<string, { modality: string; modelId: string }>();
+  for (const { modality, modelId } of [...ofServed, ...(await jobs.countOpen())]) {
+    queues.set(`${modality}.${modelId}`, { modality, modelId });
+  }
+  return Promise.all(
+    [...queues.values()].map(async ({ modality, modelId }) => {
+      return { modality, modelId, counts: await transport.producer.counts(modality, modelId) };
+    }),
+  );
+}

@@ -1,0 +1,127 @@
+import { type DynamicModule, Global, Module } from '@nestjs/common';
+import { LedgerService, LedgerWatch } from '#billing';
+import { BillingModule, JobMeter } from '#billing/nest';
+import { JobCatalog, JobResultProcessingModule, RecoveryModule } from '#jobs/nest';
+import { catalog, meterJob } from '#modalities';
+import { PlacementPublisher, PlacementRepository } from '#model-registry';
+import { OpsConfig } from '#platform/config';
+import { logReadiness, Readiness } from '#platform/health';
+import { Logger } from '#platform/logging';
+import { Metrics } from '#platform/metrics';
+import { MigrationCheck } from '#platform/migrations';
+import { PlatformModule } from '#platform/nest';
+import { PrismaService } from '#platform/prisma';
+import { QueueTransport } from '#queue';
+import { JobResultsModule } from '#queue/job-results';
+import { QueueModule } from '#queue/nest';
+import { ArtifactStore } from '#storage';
+import { StorageModule } from '#storage/nest';
+import { BackgroundTasks } from './background-tasks.js';
+import { LedgerVerificationDatabase } from './ledger-verification.database.js';
+import { OpsMetrics } from './ops-metrics.js';
+
+/** How long a query that does not verify the ledger may take, in ms. */
+const queryTimeoutMs = 10_000;
+
+const jobCatalog: JobCatalog = {
+  definitions: new Map(Object.values(catalog).map((definition) => [definition.modality, definition])),
+};
+
+/** Tells the libraries what the modalities know: every kind of job, and what it is charged for. */
+@Global()
+@Module({
+  providers: [
+    { provide: JobCatalog, useValue: jobCatalog },
+    { provide: JobMeter, useValue: meterJob },
+  ],
+  exports: [JobCatalog, JobMeter],
+})
+class CatalogModule {}
+
+/** The root of ops: job results, sweeps, cleanup, progress, ledger verification and placements. */
+@Module({})
+export class OpsModule {
+  static forRoot(config: OpsConfig, logger: Logger): DynamicModule {
+    return {
+      module: OpsModule,
+      imports: [
+        PlatformModule.forRoot({ app: 'ops', config, logger, database: { queryTimeoutMs } }),
+        CatalogModule,
+        QueueModule.forRootAsync({
+          inject: [OpsConfig],
+          useFactory: ({ queueUrl: url, namespace }: OpsConfig) => ({ url, namespace, clientName: 'ops' }),
+        }),
+        BillingModule,
+        StorageModule,
+        RecoveryModule,
+        JobResultsModule.register({ imports: [JobResultProcessingModule] }),
+      ],
+      providers: [
+        BackgroundTasks,
+        OpsMetrics,
+        PlacementRepository,
+        {
+          provide: LedgerVerificationDatabase,
+          inject: [OpsConfig],
+          useFactory: ({ databaseUrl }: OpsConfig) => new LedgerVerificationDatabase(databaseUrl),
+        },
+        {
+          provide: LedgerWatch,
+          inject: [OpsConfig, LedgerService, LedgerVerificationDatabase, Metrics, Logger],
+          useFactory: ledgerWatchOf,
+        },
+        {
+          provide: PlacementPublisher,
+          inject: [PlacementRepository, QueueTransport, Logger],
+          useFactory: (repository: PlacementRepository, transport: QueueTransport, logger: Logger) =>
+            new PlacementPublisher({
+              repository,
+              channel: transport.placements,
+              heartbeats: () => transport.membership.list(),
+              logger,
+            }),
+        },
+        {
+          provide: Readiness,
+          inject: [PrismaService, MigrationCheck, QueueTransport, ArtifactStore, Logger],
+          useFactory: readinessOf,
+        },
+      ],
+    };
+  }
+}
+
+/** Open reservations are counted at every scrape, which must not wait as long as a verification may. */
+function ledgerWatchOf(
+  { ledgerVerifyMs: verifyEveryMs }: OpsConfig,
+  ledger: LedgerService,
+  database: LedgerVerificationDatabase,
+  metrics: Metrics,
+  logger: Logger,
+): LedgerWatch {
+  const verifying = new LedgerService(database);
+  return new LedgerWatch({
+    ledger: { verify: () => verifying.verify(), openReservations: () => ledger.openReservations() },
+    metrics,
+    logger,
+    verifyEveryMs,
+  });
+}
+
+function readinessOf(
+  prisma: PrismaService,
+  migrations: MigrationCheck,
+  transport: QueueTransport,
+  artifacts: ArtifactStore,
+  logger: Logger,
+): Readiness {
+  return new Readiness(
+    [
+      { name: 'database', check: () => prisma.ping() },
+      { name: 'migrations', check: () => migrations.check() },
+      { name: 'queue', check: () => transport.ping() },
+      { name: 'storage', check: () => artifacts.ping(), isPartial: true },
+    ],
+    logReadiness(logger),
+  );
+}

@@ -1,0 +1,1 @@
+export { BillingModule, JobMeter } from './billing.module.js';

@@ -1,0 +1,1 @@
+export { EgressModule } from './egress.module.js';

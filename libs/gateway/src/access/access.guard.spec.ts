@@ -1,0 +1,48 @@
+import type { ExecutionContext } from '@nestjs/common';
+import { describe, expect, it } from 'vitest';
+import type { RequestCaller, RouteSettings } from '#platform/http';
+import { AccessGuard } from './access.guard.js';
+
+const callers = {
+  nobody: null,
+  inference: { kind: 'INFERENCE' } as RequestCaller,
+  admin: { kind: 'ADMIN' } as RequestCaller,
+};
+
+/** Whether the guard lets the caller into a route, or the code it refuses with. */
+function outcome(caller: keyof typeof callers, config: RouteSettings, url = '/api/v1/things'): true | string {
+  const request = { caller: callers[caller], url, routeOptions: { url, config } };
+  const context = { switchToHttp: () => ({ getRequest: () => request }) } as unknown as ExecutionContext;
+  try {
+    return new AccessGuard().canActivate(context) as true;
+  } catch (error) {
+    return (error as { code: string }).code;
+  }
+}
+
+describe('AccessGuard', () => {
+  it('asks for a key where a route declares nothing', () => {
+    expect([outcome('nobody', {}), outcome('inference', {}), outcome('admin', {})]).toEqual([
+      'AUTHENTICATION_FAILED',
+      true,
+      true,
+    ]);
+  });
+
+  it('lets ADMIN keys alone into admin routes', () => {
+    const route = { access: 'admin' } as const;
+    expect([outcome('nobody', route), outcome('inference', route), outcome('admin', route)]).toEqual([
+      'AUTHENTICATION_FAILED',
+      'UNAUTHORIZED',
+      true,
+    ]);
+  });
+
+  it.each(['public', 'anonymous'] as const)('lets everybody into %s routes', (access) => {
+    expect(outcome('nobody', { access })).toBe(true);
+  });
+
+  it('leaves routes outside the base path alone', () => {
+    expect(outcome('nobody', {}, '/health/live')).toBe(true);
+  });
+});

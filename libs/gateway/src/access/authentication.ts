@@ -1,0 +1,101 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { PlatformError } from '#common';
+import type { AccountsService } from '#accounts';
+import type { RouteAccess, RouteSettings } from '#platform/http';
+import { assertAccess } from './access.guard.js';
+import { isApiRoute } from './api-route.js';
+import type { StoreBudgets } from '../pipeline/store-budgets.js';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** A key came along where none is needed, and could not be looked up. */
+    keyUnchecked: boolean;
+  }
+}
+
+/** The bearer token of a request; null without an `authorization` header. */
+function bearerOf(request: FastifyRequest): string | null {
+  const header = request.headers.authorization;
+  if (header === undefined) return null;
+  const match = /^bearer +(\S+) *$/i.exec(header);
+  if (match?.[1] === undefined) {
+    throw new PlatformError('AUTHENTICATION_FAILED', 'The authorization header must be: Bearer <key>.');
+  }
+  return match[1];
+}
+
+/** Where keys are looked up, and how long a request may wait for it. */
+export interface AuthDependencies {
+  accounts: AccountsService;
+  budgets: StoreBudgets;
+}
+
+async function callerBehind(
+  bearer: string,
+  { id }: FastifyRequest,
+  { accounts, budgets }: AuthDependencies,
+): Promise<FastifyRequest['caller']> {
+  try {
+    return await budgets.of(id).within(accounts.authenticate(bearer));
+  } catch (error) {
+    if (error instanceof PlatformError) throw error;
+    // The database is away, not the key: a later try can succeed.
+    throw new PlatformError('SERVICE_UNAVAILABLE', 'The service cannot check keys right now.', null, { cause: error });
+  }
+}
+
+/** Null for strangers on a route that is public. */
+async function callerOfRoute(
+  request: FastifyRequest,
+  access: RouteAccess,
+  parts: AuthDependencies,
+): Promise<FastifyRequest['caller']> {
+  const bearer = bearerOf(request);
+  if (bearer !== null) return await callerBehind(bearer, request, parts);
+  if (access === 'public') return null;
+  throw new PlatformError('AUTHENTICATION_FAILED', 'An API key is required: authorization: Bearer <key>.');
+}
+
+/** Whose key came along where none is needed: failures there count for it, too. A wrong one is as good as none. */
+async function callerIfKnown(request: FastifyRequest, parts: AuthDependencies): Promise<FastifyRequest['caller']> {
+  try {
+    return await callerOfRoute(request, 'public', parts);
+  } catch (error) {
+    request.keyUnchecked = !isUnauthenticated(error);
+    return null;
+  }
+}
+
+/** What to answer somebody without a valid key instead of that; null: nothing. */
+export type RefuseUnauthenticated = (request: FastifyRequest) => PlatformError | null;
+
+function isUnauthenticated(error: unknown): boolean {
+  return error instanceof PlatformError && error.code.startsWith('AUTHENTICATION_FAILED');
+}
+
+/**
+ * Finds out who is calling. A Fastify hook and not a Nest guard: it runs before the body is read, so that unauthenticated
+ * clients cannot make the service parse megabytes. `AccessGuard` checks the same `@Access` again in front of each handler.
+ */
+export function addAuthentication(
+  server: FastifyInstance,
+  parts: AuthDependencies,
+  refuseUnauthenticated: RefuseUnauthenticated = () => null,
+): void {
+  server.decorateRequest('caller', null);
+  server.decorateRequest('keyUnchecked', false);
+  server.addHook('onRequest', async (request) => {
+    if (!isApiRoute(request)) return;
+    const { access = 'inference' } = request.routeOptions.config as RouteSettings;
+    if (request.is404 || access === 'anonymous') {
+      request.caller = await callerIfKnown(request, parts);
+      return;
+    }
+    try {
+      request.caller = await callerOfRoute(request, access, parts);
+    } catch (error) {
+      throw isUnauthenticated(error) ? (refuseUnauthenticated(request) ?? error) : error;
+    }
+    assertAccess(request.caller, access);
+  });
+}

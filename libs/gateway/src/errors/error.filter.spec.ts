@@ -1,0 +1,66 @@
+import type { ArgumentsHost } from '@nestjs/common';
+import { fastify } from 'fastify';
+import { describe, expect, it, vi } from 'vitest';
+import { PlatformError } from '#common';
+import type { Logger } from '#platform/logging';
+import { Metrics } from '#platform/metrics';
+import { ErrorFilter } from './error.filter.js';
+import { RouteTable } from './route-table.js';
+
+const chatPath = '/api/v1/chat/completions';
+
+function caught(
+  exception: unknown,
+  { readableAborted = false, url = chatPath, route = chatPath as string | null } = {},
+) {
+  const routeOptions = route === null ? {} : { url: route };
+  const request = { id: 'f00d', url, is404: route === null, routeOptions, raw: { readableAborted } };
+  const reply = { raw: { headersSent: false }, header: vi.fn(), status: vi.fn(), headers: vi.fn(), send: vi.fn() };
+  reply.status.mockReturnValue(reply);
+  const http = { getRequest: () => request, getResponse: () => reply };
+  const logger = { error: vi.fn(), warn: vi.fn() };
+  const routes = new RouteTable();
+  const server = fastify();
+  routes.attach(server);
+  server.post(chatPath, () => 'x');
+  const metrics = new Metrics('api', { processMetrics: false });
+  new ErrorFilter(routes, logger as unknown as Logger, metrics).catch(exception, {
+    switchToHttp: () => http,
+  } as unknown as ArgumentsHost);
+  const logged = [...logger.error.mock.calls, ...logger.warn.mock.calls];
+  return { logged, status: reply.status.mock.calls[0]?.[0], body: reply.send.mock.calls[0]?.[0] };
+}
+
+describe('ErrorFilter', () => {
+  it('logs what broke in here, with the id the caller was given', () => {
+    const { logged, status } = caught(new Error('a bug'));
+    expect([logged.length, status]).toEqual([1, 500]);
+    expect(logged[0]?.[0]).toMatchObject({ requestId: 'f00d' });
+  });
+
+  it('does not call it a failure when a caller hangs up in the middle of a body', () => {
+    const { logged, status } = caught(Object.assign(new Error('aborted'), { code: 'ECONNRESET' }), {
+      readableAborted: true,
+    });
+    expect([logged, status]).toEqual([[], 400]);
+  });
+
+  it.each([
+    ['/%61pi/v1/chat/completions', chatPath, true],
+    ['http://host/api/v1/chat/completions', chatPath, true],
+    ['/api/v1/models/%2e', '/api/v1/models/:id', true],
+    ['/%61pi/v1/billing/balance', '/api/v1/billing/balance', false],
+    ['/api/v1/models/no/such', null, true],
+    ['/nothing', null, false],
+  ])('answers %s in the envelope of the route it led to', (url, route, isOpenai) => {
+    const { body } = caught(new PlatformError('INVALID_REQUEST', 'No.'), { url, route });
+    expect(body).toMatchObject(isOpenai ? { error: { code: 'INVALID_REQUEST' } } : { code: 'INVALID_REQUEST' });
+  });
+
+  it('tells a wrong method from a wrong address, also before the body is read', () => {
+    const nothing = new PlatformError('NOT_FOUND', 'There is nothing at this address.');
+    expect(caught(nothing, { url: chatPath, route: null }).status).toBe(405);
+    expect(caught(nothing, { url: '/nowhere', route: null }).status).toBe(404);
+    expect(caught(nothing, { url: chatPath, route: chatPath }).status).toBe(404);
+  });
+});

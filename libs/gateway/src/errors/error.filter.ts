@@ -1,0 +1,110 @@
+import type { IncomingMessage } from 'node:http';
+import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException, Inject } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { type ErrorCode, PlatformError } from '#common';
+import { Logger } from '#platform/logging';
+import { Metrics } from '#platform/metrics';
+import { bodyLimitBytes } from '../http/body-limits.js';
+import { errorResponse } from './error-envelope.js';
+import { RouteTable } from './route-table.js';
+
+const frameworkMessages: Partial<Record<number, { code: ErrorCode; message: string }>> = {
+  400: { code: 'INVALID_REQUEST', message: 'The request could not be read.' },
+  408: { code: 'INVALID_REQUEST', message: 'The request took too long to arrive.' },
+  414: { code: 'INVALID_REQUEST', message: 'The address is too long.' },
+  415: { code: 'INVALID_CONTENT_TYPE', message: 'The body must be sent as application/json.' },
+};
+
+/** The one place where errors become answers; the call sites only choose a code. */
+@Catch()
+export class ErrorFilter implements ExceptionFilter {
+  private readonly responses: ReturnType<Metrics['counter']>;
+
+  constructor(
+    @Inject(RouteTable) private readonly routes: RouteTable,
+    @Inject(Logger) private readonly logger: Pick<Logger, 'error' | 'warn'>,
+    @Inject(Metrics) metrics: Metrics,
+  ) {
+    this.responses = metrics.counter('sluice_http_errors_total', 'Errors answered, by code.', ['code']);
+  }
+
+  catch(exception: unknown, host: ArgumentsHost): void {
+    const http = host.switchToHttp();
+    const request = http.getRequest<FastifyRequest>();
+    const reply = http.getResponse<FastifyReply>();
+    const error = this.translate(exception, request, reply);
+    this.note(error, request.id);
+    this.responses.inc({ code: error.code });
+    if (reply.raw.headersSent) {
+      // Half an answer is out; a cut connection is the only honest end left.
+      reply.raw.destroy();
+      return;
+    }
+    // By the route that was found: `/%61pi/v1/…` and `http://host/api/v1/…` lead there too. Without one, by the address.
+    const { status, headers, body } = errorResponse(error, request.routeOptions.url ?? request.url);
+    void reply.status(status).headers(headers);
+    if (error.code === 'PAYLOAD_TOO_LARGE') void readToEnd(request.raw).then(() => reply.send(body));
+    else void reply.send(body);
+  }
+
+  /** What a caller cannot mend an operator should see: the cause, which the answer leaves out. */
+  private note(error: PlatformError, requestId: string): void {
+    if (error.code === 'UNKNOWN_ERROR') {
+      this.logger.error({ requestId, error: error.cause ?? error }, 'request failed unexpectedly');
+    } else if (error.cause !== undefined) {
+      this.logger.warn({ requestId, code: error.code, error: error.cause }, 'request failed');
+    }
+  }
+
+  private translate(exception: unknown, request: FastifyRequest, reply: FastifyReply): PlatformError {
+    if (exception instanceof PlatformError) {
+      const isNoRoute = exception.code === 'NOT_FOUND' && request.is404;
+      return isNoRoute ? this.notFound(request, reply) : exception;
+    }
+    // The caller hung up while sending: nobody reads the answer, and nothing here is broken.
+    if (request.raw.readableAborted) {
+      return new PlatformError('INVALID_REQUEST', 'The connection ended in the middle of the request.');
+    }
+    if (!(exception instanceof HttpException)) return PlatformError.from(exception);
+    const status = exception.getStatus();
+    if (status === 404) return this.notFound(request, reply);
+    if (status === 413)
+      return new PlatformError('PAYLOAD_TOO_LARGE', `The body is larger than ${megabytesOf(request)} MB.`);
+    const known = frameworkMessages[status];
+    return known === undefined ? PlatformError.from(exception) : new PlatformError(known.code, known.message);
+  }
+
+  private notFound(request: FastifyRequest, reply: FastifyReply): PlatformError {
+    const methods = this.routes.methodsOf(request.url);
+    if (methods.length === 0) return new PlatformError('NOT_FOUND', 'There is nothing at this address.');
+    void reply.header('allow', methods.join(', '));
+    return new PlatformError('METHOD_NOT_ALLOWED', `This address answers ${methods.join(', ')} only.`);
+  }
+}
+
+function megabytesOf({ routeOptions }: FastifyRequest): number {
+  return Math.floor((routeOptions.bodyLimit ?? bodyLimitBytes) / (1024 * 1024));
+}
+
+/** Bytes and time a caller gets to finish a body that was refused. */
+const lingeringBytes = 128 * 1024 * 1024;
+const lingeringMs = 10_000;
+
+/**
+ * Reads on and throws away what a caller still sends: closing under its hands would reset the connection, and it
+ * would never read why.
+ */
+async function readToEnd(body: IncomingMessage): Promise<void> {
+  if (body.readableEnded || body.destroyed) return;
+  await new Promise<void>((resolve) => {
+    let bytes = 0;
+    const timer = setTimeout(resolve, lingeringMs);
+    body.on('data', (part: Buffer) => {
+      bytes += part.length;
+      if (bytes > lingeringBytes) resolve();
+    });
+    for (const end of ['end', 'close', 'error']) body.once(end, () => resolve());
+    body.once('close', () => clearTimeout(timer));
+    body.resume();
+  });
+}

@@ -1,0 +1,53 @@
+import { Inject, Injectable } from '@nestjs/common';
+import type { FastifyInstance } from 'fastify';
+import { AccountsService } from '#accounts';
+import { RecentBalances } from '#billing';
+import { Logger } from '#platform/logging';
+import { Metrics } from '#platform/metrics';
+import { Tracing } from '#platform/tracing';
+import { RateLimiter } from '#rate-limit';
+import { addAuthentication } from '../access/authentication.js';
+import { RouteTable } from '../errors/route-table.js';
+import { addResponseRecording } from '../idempotency/idempotency.interceptor.js';
+import { addRateLimits, refuseUnauthenticated } from '../limits/rate-limits.js';
+import { Drain } from '../pipeline/drain.js';
+import { StoreBudgets } from '../pipeline/store-budgets.js';
+import { addBodyLimits } from './body-limits.js';
+import { addRequestTracking } from './request-tracking.js';
+import { addResponseHeaders } from './response-headers.js';
+
+/**
+ * What is a Fastify hook and no guard, interceptor or pipe: everything that happens before the body is read, and what also
+ * holds for responses that Nest does not make (unknown routes, bodies that cannot be parsed).
+ */
+@Injectable()
+export class RequestHooks {
+  constructor(
+    @Inject(RouteTable) private readonly routes: RouteTable,
+    @Inject(Drain) private readonly drain: Drain,
+    @Inject(StoreBudgets) private readonly budgets: StoreBudgets,
+    @Inject(AccountsService) private readonly accounts: AccountsService,
+    @Inject(RateLimiter) private readonly limiter: RateLimiter,
+    @Inject(RecentBalances) private readonly balances: RecentBalances,
+    @Inject(Metrics) private readonly metrics: Metrics,
+    @Inject(Tracing) private readonly tracing: Tracing,
+    @Inject(Logger) private readonly logger: Logger,
+  ) {}
+
+  /** The outermost: they hold for every request. */
+  addTracking(server: FastifyInstance, version: string): void {
+    const { drain, budgets, metrics, tracing, logger } = this;
+    this.routes.attach(server);
+    addBodyLimits(server);
+    addResponseHeaders(server, version);
+    addRequestTracking(server, { drain, budgets, metrics, tracing, logger });
+  }
+
+  /** Who calls, whether the limits let the request pass, and whether its response is recorded. */
+  addAdmission(server: FastifyInstance): void {
+    const { accounts, limiter, balances, budgets } = this;
+    addAuthentication(server, { accounts, budgets }, refuseUnauthenticated(limiter));
+    addRateLimits(server, { limiter, balances, budgets });
+    addResponseRecording(server);
+  }
+}

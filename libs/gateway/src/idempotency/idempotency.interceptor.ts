@@ -1,0 +1,137 @@
+import { Readable } from 'node:stream';
+import { callbackify } from 'node:util';
+import { type CallHandler, type ExecutionContext, Inject, Injectable, type NestInterceptor } from '@nestjs/common';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { from, mergeMap, NEVER, type Observable } from 'rxjs';
+import { PlatformError } from '#common';
+import { IdempotencyService, type KeyOpening } from '#jobs';
+import { type RequestCaller, RequestFingerprint, type RouteSettings, sseData } from '#platform/http';
+import { ResponseRecorder, RecordingQuota } from './response-recorder.js';
+import { openaiError } from '../errors/error-envelope.js';
+import { ReplayLimit } from '../limits/replay-limit.js';
+import { StoreBudgets } from '../pipeline/store-budgets.js';
+
+/** As the contract has it for the one route where it names it (13). */
+const validKey = /^[A-Za-z0-9_-]{1,255}$/;
+
+function settingsOf(request: FastifyRequest): RouteSettings {
+  return request.routeOptions.config as RouteSettings;
+}
+
+/** A fingerprint that knows the route; the body is added by whoever reads it. Null for requests without a key. */
+function fingerprintOf(request: FastifyRequest): RequestFingerprint | null {
+  const key = request.headers['idempotency-key'];
+  if (key === undefined || settingsOf(request).billed !== true) return null;
+  if (typeof key !== 'string' || !validKey.test(key)) {
+    const message = 'An Idempotency-Key has 1 to 255 letters, digits, - or _.';
+    throw new PlatformError('INVALID_REQUEST', message, 'Idempotency-Key');
+  }
+  const fingerprint = new RequestFingerprint(key);
+  const { method, params, query } = request;
+  for (const part of [method, request.routeOptions.url ?? '', JSON.stringify(params), JSON.stringify(query)]) {
+    fingerprint.add(part);
+  }
+  return fingerprint;
+}
+
+/** Ends a stream whose first reader left, as a stream that failed ends. */
+function cutFrame(): string {
+  const message = 'The caller of the first request with this Idempotency-Key left here, and its answer ended.';
+  return sseData(JSON.stringify({ error: openaiError(new PlatformError('IDEMPOTENT_ANSWER_LOST', message)) }));
+}
+
+function replay(reply: FastifyReply, { answer, isCut }: Extract<KeyOpening, { isCut: boolean }>): void {
+  const body = isCut ? Buffer.concat([answer.body, Buffer.from(cutFrame())]) : answer.body;
+  void reply.status(answer.status).headers(answer.headers).header('idempotent-replayed', 'true');
+  // It was charged, and would come again and again.
+  if (answer.status >= 400) void reply.header('x-should-retry', 'false');
+  void reply.send(body);
+}
+
+/**
+ * `Idempotency-Key` on every route that declares itself `@Billed`, whatever it answers: JSON, bytes or events. Decides
+ * whether a handler runs or a stored response is replayed. Recording is a Fastify hook (`addResponseRecording`): an
+ * interceptor sees what a handler returns, not the bytes of streams and of the error envelope.
+ */
+@Injectable()
+export class IdempotencyInterceptor implements NestInterceptor {
+  private readonly quota = new RecordingQuota();
+
+  constructor(
+    @Inject(IdempotencyService) private readonly idempotency: Pick<IdempotencyService, 'open'>,
+    @Inject(StoreBudgets) private readonly budgets: StoreBudgets,
+    @Inject(ReplayLimit) private readonly limit: Pick<ReplayLimit, 'apply'>,
+  ) {}
+
+  intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
+    const http = context.switchToHttp();
+    const request = http.getRequest<FastifyRequest>();
+    if (request.fingerprint === null || request.caller === null) return next.handle();
+    const first = this.open(request, request.fingerprint, request.caller, http.getResponse<FastifyReply>());
+    // A replay has been sent: `NEVER` keeps Nest from sending a second response.
+    return from(first).pipe(mergeMap((isFirst) => (isFirst ? next.handle() : NEVER)));
+  }
+
+  private async open(
+    request: FastifyRequest,
+    fingerprint: RequestFingerprint,
+    { accountId }: RequestCaller,
+    reply: FastifyReply,
+  ): Promise<boolean> {
+    const { id: requestId } = request;
+    const keyed = { accountId, key: fingerprint.key, fingerprint: fingerprint.digest(), requestId };
+    const asked = this.idempotency.open(keyed, settingsOf(request).responseOfJob);
+    const opening = await this.budgets.of(requestId).within(asked, refund).catch(asUnavailable);
+    if ('answer' in opening) {
+      await this.limit.apply(request, reply);
+      replay(reply, opening);
+      return false;
+    }
+    const recorder = new ResponseRecorder(opening.claim, this.quota, new Set(Object.keys(reply.getHeaders())));
+    request.responseTape = recorder;
+    reply.raw.once('close', () => recorder.cut());
+    if (reply.raw.destroyed) recorder.cut();
+    return true;
+  }
+}
+
+/** Reads the key before the body, which is hashed while it is read, and records the bytes of first responses. */
+export function addResponseRecording(server: FastifyInstance): void {
+  server.decorateRequest('fingerprint', null);
+  server.decorateRequest('responseTape', null);
+  server.addHook('onRequest', (request, _reply, done) => {
+    try {
+      request.fingerprint = fingerprintOf(request);
+      done();
+    } catch (error) {
+      done(error as PlatformError);
+    }
+  });
+  server.addHook('onSend', (request, reply, payload, done) => {
+    const { responseTape } = request;
+    if (!(responseTape instanceof ResponseRecorder)) return done(null, payload);
+    recordThen(responseTape, reply, payload, done);
+  });
+}
+
+/** A claim that comes too late: nobody will answer under it. */
+async function refund(opening: KeyOpening): Promise<void> {
+  if ('claim' in opening) await opening.claim.end('cut', null);
+}
+
+function asUnavailable(error: unknown): never {
+  if (error instanceof PlatformError) throw error;
+  const message = 'The service cannot look idempotency keys up at the moment.';
+  throw new PlatformError('SERVICE_UNAVAILABLE', message, null, { cause: error });
+}
+
+const recordThen = callbackify(record);
+
+/** The payload as it goes on, taken down. */
+async function record(recorder: ResponseRecorder, reply: FastifyReply, payload: unknown): Promise<unknown> {
+  recorder.begin(reply.statusCode, reply.getHeaders());
+  if (payload instanceof Readable) return recorder.through(payload);
+  if (typeof payload === 'string' || payload instanceof Uint8Array) recorder.add(payload);
+  await recorder.end('whole');
+  return payload;
+}

@@ -1,0 +1,107 @@
+import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import { describe, expect, it, vi } from 'vitest';
+import { PlatformError } from '#common';
+import type { RequestCaller } from '#platform/http';
+import { addRateLimits, limitReplay, type RateLimitDependencies } from './rate-limits.js';
+import { StoreBudgets } from '../pipeline/store-budgets.js';
+
+const known: RequestCaller = {
+  accountId: 'account',
+  apiKeyId: 'key',
+  kind: 'INFERENCE',
+  tier: 'default',
+  modelPrivacy: 'ALL',
+};
+
+/** A server that answers with the status that is asked for, and what it tells of failures. */
+async function serve(
+  caller: RequestCaller | null,
+): Promise<{ server: FastifyInstance; failed: ReturnType<typeof vi.fn> }> {
+  const failed = vi.fn(async () => undefined);
+  const decision = { headers: { 'x-ratelimit-type': 'user' }, refusal: null, tokens: 0, reservation: null };
+  const limiter = { failed, blocked: async () => null, blockedAddress: () => null, admitPlain: async () => decision };
+  const balances = { of: async () => ({ usdNano: 0n, diemNano: 0n }) };
+  const server = fastify();
+  server.decorateRequest('caller', null);
+  server.decorateRequest('keyUnchecked', false);
+  server.addHook('onRequest', async (request) => {
+    request.caller = caller;
+    request.keyUnchecked = request.headers['x-unchecked'] !== undefined;
+  });
+  addRateLimits(server, { limiter, balances, budgets: new StoreBudgets(1_000) } as unknown as RateLimitDependencies);
+  server.get<{ Params: { status: string } }>('/api/v1/status/:status', async (request, reply) =>
+    reply.status(Number(request.params.status)).send({}),
+  );
+  server.get('/api/v1/gone', { config: { retired: true } }, async (_request, reply) => reply.status(410).send({}));
+  server.get('/health/:status', async (_request, reply) => reply.status(503).send({}));
+  await server.ready();
+  return { server, failed };
+}
+
+describe('the count of failures', () => {
+  it('has every answer of 400 and above to a key, and no other', async () => {
+    const { server, failed } = await serve(known);
+    for (const status of [200, 302, 400, 402, 404, 429, 500, 503, 504]) {
+      failed.mockClear();
+      await server.inject(`/api/v1/status/${status}`);
+      expect([status, failed.mock.calls.length]).toEqual([status, status >= 400 ? 1 : 0]);
+    }
+    expect(failed.mock.calls[0]?.[0]).toEqual(known);
+  });
+
+  it('has those to an address without a key, but not where a key could not be checked', async () => {
+    const { server, failed } = await serve(null);
+    await server.inject('/api/v1/status/401');
+    await server.inject({ url: '/api/v1/status/401', headers: { authorization: 'Bearer slk_wrong' } });
+    expect(failed).toHaveBeenCalledTimes(2);
+    await server.inject({ url: '/api/v1/status/503', headers: { authorization: 'Bearer slk_known' } });
+    expect(failed).toHaveBeenCalledTimes(2);
+  });
+
+  it('has those to a key at an address where nothing is, and shows its limits there', async () => {
+    const { server, failed } = await serve(known);
+    const { statusCode, headers } = await server.inject('/api/v1/nowhere');
+    expect([statusCode, headers['x-ratelimit-type']]).toEqual([404, 'user']);
+    expect(failed.mock.calls).toEqual([[known, '127.0.0.1']]);
+  });
+
+  it('has none to a key that came along and could not be checked', async () => {
+    const { server, failed } = await serve(null);
+    await server.inject({ url: '/api/v1/nowhere', headers: { 'x-unchecked': '1' } });
+    expect(failed).not.toHaveBeenCalled();
+  });
+
+  it.each([known, null])('has none from an address that is gone for everybody', async (caller) => {
+    const { server, failed } = await serve(caller);
+    const { statusCode, headers } = await server.inject('/api/v1/gone');
+    expect([statusCode, headers['x-ratelimit-type']]).toEqual([410, undefined]);
+    expect(failed).not.toHaveBeenCalled();
+  });
+
+  it('has nothing of what is no part of the API', async () => {
+    const { server, failed } = await serve(null);
+    await server.inject('/health/503');
+    expect(failed).not.toHaveBeenCalled();
+  });
+});
+
+describe('an answer that was kept', () => {
+  const ask = async (refusal: PlatformError | null) => {
+    const admitPlain = vi.fn(async () => ({ headers: { 'x-ratelimit-type': 'user' }, refusal }));
+    const parts = { limiter: { admitPlain }, budgets: new StoreBudgets(1_000) } as unknown as RateLimitDependencies;
+    const request = { id: 'r', caller: known, limitDecision: null } as unknown as FastifyRequest;
+    const reply = { headers: vi.fn() };
+    const held = await limitReplay(parts, request, reply as unknown as FastifyReply).catch((error: unknown) => error);
+    return { held, counted: request.limitDecision !== null, headers: reply.headers.mock.calls, admitPlain };
+  };
+
+  it('counts like a request that runs no model, once', async () => {
+    const { held, counted, headers } = await ask(null);
+    expect([held, counted, headers]).toEqual([undefined, true, [[{ 'x-ratelimit-type': 'user' }]]]);
+  });
+
+  it('is not sent to whoever has asked too often', async () => {
+    const refusal = new PlatformError('RATE_LIMIT_EXCEEDED', 'Too many requests.');
+    expect((await ask(refusal)).held).toBe(refusal);
+  });
+});

@@ -1,0 +1,24 @@
+import { Inject, Injectable } from '@nestjs/common';
+import type { FastifyRequest } from 'fastify';
+import { ApiConfig } from '#platform/config';
+import { ArtifactStore, DownloadLinks } from '#storage';
+
+/** Links to the results of async jobs. */
+@Injectable()
+export class DownloadUrls {
+  constructor(
+    @Inject(DownloadLinks) private readonly links: Pick<DownloadLinks, 'tokenFor'>,
+    @Inject(ArtifactStore) private readonly artifacts: Pick<ArtifactStore, 'reserve'>,
+    @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'publicUrl' | 'mediaDeadlineMs' | 'storageLifetimeMs'>,
+  ) {}
+
+  /** The absolute link to an artifact, as the sender of `request` reaches this service; it needs no credentials. */
+  of(artifactId: string, { protocol, host }: FastifyRequest): string {
+    return `${this.config.publicUrl ?? `${protocol}://${host}`}/api/v1/media/${this.links.tokenFor(artifactId)}`;
+  }
+
+  /** An id that exists until the deadline of its job and then for as long as results are kept: its end is not known yet. */
+  reserveResult(): string {
+    return this.artifacts.reserve('result', this.config.mediaDeadlineMs + this.config.storageLifetimeMs);
+  }
+}

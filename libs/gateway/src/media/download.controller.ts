@@ -1,0 +1,85 @@
+import type { OutgoingHttpHeaders } from 'node:http';
+import { Controller, Delete, Get, Inject, Param, Req, Res } from '@nestjs/common';
+import { ApiExcludeController } from '@nestjs/swagger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Access } from '#platform/http';
+import type { ByteRange } from '#storage';
+import { DownloadService } from '#jobs';
+
+const extensions: Record<string, string> = {
+  'video/mp4': 'mp4',
+  'audio/mpeg': 'mp3',
+  'audio/wav': 'wav',
+  'audio/flac': 'flac',
+  'image/png': 'png',
+  'image/jpeg': 'jpg',
+  'image/webp': 'webp',
+};
+
+/**
+ * Where download links lead. They are given out with the answers they belong to, so the document does not list them;
+ * docs/storage.md does.
+ */
+@Controller('media')
+@ApiExcludeController()
+export class DownloadController {
+  constructor(@Inject(DownloadService) private readonly downloads: DownloadService) {}
+
+  @Get(':token')
+  @Access('anonymous')
+  async download(
+    @Param('token') token: string,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    // Asking how large it is costs no download.
+    if (request.method === 'HEAD') {
+      const { contentType, bytes } = await this.downloads.look(token);
+      void reply.headers(headersOf(contentType)).hijack();
+      // Fastify writes the length of what is sent, which here is nothing.
+      reply.raw.writeHead(200, { ...reply.getHeaders(), 'content-length': bytes } as OutgoingHttpHeaders).end();
+      return;
+    }
+    let range: ByteRange | undefined;
+    const { record, stream } = await this.downloads.open(token, request.ip, (bytes) => {
+      range = rangeOf(request.headers.range, bytes);
+      return range;
+    });
+    void reply.headers(headersOf(record.contentType));
+    if (range === undefined) void reply.header('content-length', record.bytes);
+    else {
+      const { first, last } = range;
+      void reply.status(206).header('content-range', `bytes ${first}-${last}/${record.bytes}`);
+      void reply.header('content-length', last - first + 1);
+    }
+    // A caller who leaves lets the rest go unread.
+    reply.raw.once('close', () => stream.destroy());
+    void reply.send(stream);
+  }
+
+  @Delete(':token')
+  @Access('anonymous')
+  async revoke(@Param('token') token: string): Promise<{ success: true }> {
+    await this.downloads.revoke(token);
+    return { success: true };
+  }
+}
+
+function headersOf(contentType: string): Record<string, string> {
+  const extension = extensions[contentType];
+  return {
+    'content-type': contentType,
+    'content-disposition': `attachment; filename="media${extension === undefined ? '' : `.${extension}`}"`,
+    'cache-control': 'private, no-store',
+    'accept-ranges': 'bytes',
+  };
+}
+
+/** One range that can be given; anything else is answered whole, as HTTP allows. */
+function rangeOf(header: string | undefined, bytes: number): ByteRange | undefined {
+  const [matched, from = '', to = ''] = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(header ?? '') ?? [];
+  if (matched === undefined || (from === '' && to === '')) return undefined;
+  const first = from === '' ? Math.max(0, bytes - Number(to)) : Number(from);
+  const last = from === '' || to === '' ? bytes - 1 : Math.min(Number(to), bytes - 1);
+  return first <= last ? { first, last } : undefined;
+}

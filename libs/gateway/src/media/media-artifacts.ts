@@ -1,0 +1,155 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { PlatformError } from '#common';
+import { Egress } from '#egress';
+import { decodeInline, type ImageHeader, type ImageLimits, isDataUrl, MediaTools, readImageHeader } from '#media';
+import { UploadedFile } from '#platform/http';
+import { type ArtifactContent, type ArtifactRecord, ArtifactStore, discard } from '#storage';
+import type { HttpExchange } from '../pipeline/http-exchange.js';
+import { ClientDisconnectedError } from '../pipeline/job-stream.js';
+
+/** An image in the storage. */
+export interface StoredImage {
+  artifactId: string;
+  header: ImageHeader;
+}
+
+/** Where a field of a request may bring its content from, beside an upload and a data URL. */
+export interface InputSource {
+  /** Field to name in errors. */
+  param: string;
+  maxBytes: number;
+  /** Whether a text may be an http URL. Default true. */
+  urls?: boolean;
+  /** Whether a text that is no URL is base64; an empty one is left to whoever reads the bytes. Default false. */
+  base64?: boolean;
+  /** Whether a file may be a data URL. Default true. */
+  dataUrls?: boolean;
+  /** How long a URL may take, in ms. */
+  timeoutMs: number;
+}
+
+/** The inputs of requests and the results of jobs, in the storage. */
+@Injectable()
+export class MediaArtifacts {
+  constructor(
+    @Inject(ArtifactStore) private readonly artifacts: ArtifactStore,
+    @Inject(Egress) private readonly egress: Pick<Egress, 'open' | 'read'>,
+    @Inject(MediaTools) readonly tools: MediaTools,
+  ) {}
+
+  /** A reader whose inputs are kept for `lifetimeMs` at most, and deleted when the request ends without a job that owns them. */
+  inputsOf(http: HttpExchange, lifetimeMs: number): MediaInputReader {
+    const { artifacts, egress, tools } = this;
+    const reader = new MediaInputReader({ artifacts, egress, tools }, http.disconnected, lifetimeMs);
+    http.onEnd(() => reader.release());
+    return reader;
+  }
+
+  /** Reads the result of a job, which is deleted then. Rejects with `PAYLOAD_TOO_LARGE` above `maxBytes`. */
+  async takeResult(artifactId: string, maxBytes: number): Promise<{ bytes: Buffer; contentType: string }> {
+    const { record, bytes } = await this.artifacts.read(artifactId, maxBytes);
+    await discard(this.artifacts, [artifactId]);
+    return { bytes, contentType: record.contentType };
+  }
+}
+
+/** Puts what a request brings where the worker finds it, once it is known to be worth a job. */
+export class MediaInputReader {
+  private readonly stored: string[] = [];
+
+  constructor(
+    private readonly parts: { artifacts: ArtifactStore; egress: Pick<Egress, 'open' | 'read'>; tools: MediaTools },
+    readonly disconnected: AbortSignal,
+    private readonly lifetimeMs: number,
+  ) {}
+
+  get artifactIds(): readonly string[] {
+    return this.stored;
+  }
+
+  get tools(): MediaTools {
+    return this.parts.tools;
+  }
+
+  /** Rejects with what is wrong with the image, by its field; nothing is stored then. */
+  async image(
+    source: string | UploadedFile,
+    { limits, ...from }: InputSource & { limits?: ImageLimits },
+  ): Promise<StoredImage> {
+    return await this.unlessDisconnected(async () => {
+      const bytes = await this.bytesOf(source, from);
+      const header = await readImageHeader(bytes, { ...limits, param: from.param, maxBytes: from.maxBytes });
+      return { artifactId: (await this.store(bytes, from)).id, header };
+    });
+  }
+
+  /** Stores what a URL or a data URL holds, without reading it into memory. Rejects as `Egress.open` does. */
+  async file(url: string, { param, maxBytes, timeoutMs, dataUrls = true }: InputSource): Promise<ArtifactRecord> {
+    return await this.unlessDisconnected(async () => {
+      const limits = { maxBytes, param };
+      if (dataUrls && isDataUrl(url)) return await this.store(decodeInline(url, limits).bytes, limits);
+      const { body } = await this.parts.egress.open({ url, ...limits, timeoutMs, signal: this.disconnected });
+      return await this.store(body, limits);
+    });
+  }
+
+  /** Stores content that is here. Rejects with `PAYLOAD_TOO_LARGE`. */
+  async store(content: ArtifactContent, { maxBytes }: { maxBytes: number }): Promise<ArtifactRecord> {
+    return await this.unlessDisconnected(async () => {
+      const contentType = 'application/octet-stream';
+      const options = {
+        kind: 'input',
+        contentType,
+        lifetimeMs: this.lifetimeMs,
+        maxBytes,
+        signal: this.disconnected,
+      } as const;
+      const record = await this.parts.artifacts.put(content, options);
+      this.stored.push(record.id);
+      return record;
+    });
+  }
+
+  /** The first bytes of a stored input. */
+  async head({ id, bytes }: ArtifactRecord, length: number): Promise<Buffer> {
+    if (bytes === 0) return Buffer.alloc(0);
+    return await this.unlessDisconnected(async () => {
+      const { stream } = await this.parts.artifacts.open(id, { first: 0, last: Math.min(length, bytes) - 1 });
+      return Buffer.concat(await stream.toArray());
+    });
+  }
+
+  /** Reads a stored input as a file of this machine. */
+  async withFile<Result>(id: string, use: (path: string) => Promise<Result>): Promise<Result> {
+    return await this.unlessDisconnected(() => this.parts.artifacts.withFile(id, use));
+  }
+
+  /** A job owns the inputs now. */
+  handOver(): void {
+    this.stored.length = 0;
+  }
+
+  /** Deletes what no job has taken over. */
+  async release(): Promise<void> {
+    await discard(this.parts.artifacts, this.stored.splice(0));
+  }
+
+  private async bytesOf(source: string | UploadedFile, from: InputSource): Promise<Buffer> {
+    const { param, maxBytes, urls = true, base64 = false, timeoutMs } = from;
+    if (source instanceof UploadedFile) return source.bytes;
+    if (isDataUrl(source) || (base64 && !/^[a-z]+:\/\//i.test(source))) {
+      return decodeInline(source, { maxBytes, param, mayBeEmpty: base64 }).bytes;
+    }
+    if (!urls) throw new PlatformError('INVALID_REQUEST', `${param} must be a file, base64 or a data URL.`, param);
+    return (await this.parts.egress.read({ url: source, maxBytes, param, timeoutMs, signal: this.disconnected })).bytes;
+  }
+
+  /** Work that the client's disconnection aborted fails with that, whatever it says of its failure. */
+  private async unlessDisconnected<Result>(work: () => Promise<Result>): Promise<Result> {
+    try {
+      return await work();
+    } catch (error) {
+      throw this.disconnected.aborted ? new ClientDisconnectedError() : error;
+    }
+  }
+}

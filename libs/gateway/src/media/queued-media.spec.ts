@@ -1,0 +1,64 @@
+import { EventEmitter } from 'node:events';
+import { Readable } from 'node:stream';
+import type { FastifyReply } from 'fastify';
+import { describe, expect, it } from 'vitest';
+import type { MediaJob } from '#jobs';
+import { QueuedMedia } from './queued-media.js';
+
+/** Neither limits nor models are asked for what is tested here. */
+function mediaOn({ mediaJobs = {}, artifacts = {}, config = {} }: Record<string, object>): QueuedMedia {
+  return new QueuedMedia({} as never, {} as never, mediaJobs as never, artifacts as never, config as never);
+}
+
+function setUp() {
+  const stream = Readable.from([Buffer.from('film')], { objectMode: false });
+  const disconnected: string[] = [];
+  const record = { contentType: 'video/mp4', bytes: 4 };
+  const queued = mediaOn({
+    artifacts: { open: async () => ({ record, stream }), delete: async () => void disconnected.push('artifact') },
+    mediaJobs: { markDeleted: async () => void disconnected.push('row') },
+  });
+  const sent: Readable[] = [];
+  const reply = {
+    raw: new EventEmitter(),
+    status: () => reply,
+    type: () => reply,
+    header: () => reply,
+    send: (body: Readable) => void sent.push(body),
+  };
+  const job = { requestId: 'r', resultArtifacts: ['a'] } as unknown as MediaJob;
+  const send = () => queued.send(reply as unknown as FastifyReply, { job, deleteAfter: true });
+  return { stream, disconnected, sent, send };
+}
+
+describe('a result that is sent and then gone', () => {
+  it('is deleted before its last byte has left', async () => {
+    const { disconnected, sent, send } = setUp();
+    await send();
+    const chunks: Buffer[] = [];
+    for await (const chunk of sent[0] ?? []) chunks.push(chunk as Buffer);
+    expect([Buffer.concat(chunks).toString(), disconnected]).toEqual(['film', ['row', 'artifact']]);
+  });
+
+  it('keeps no file open, and stays, where its caller had left before', async () => {
+    const { stream, disconnected, sent, send } = setUp();
+    await send();
+    // As the server does with the body of an answer whose connection is closed already.
+    sent[0]?.destroy();
+    await expect.poll(() => stream.destroyed).toBe(true);
+    expect(disconnected).toEqual([]);
+  });
+});
+
+describe('a failure', () => {
+  it.each([
+    [3_000, 2_000, 'INFERENCE_FAILED'],
+    [3_000, 4_000, 'MEDIA_NOT_FOUND'],
+    [200_000_000, 190_000_000, 'INFERENCE_FAILED'],
+  ])('is told for as long as results are kept: %i ms, after %i ms', async (storageLifetimeMs, endedForMs, code) => {
+    const job = { state: 'failed', isDeleted: false, resultArtifacts: [], error: null, endedForMs };
+    const queued = mediaOn({ mediaJobs: { find: async () => job }, config: { storageLifetimeMs } });
+    const key = { queueId: 'q', accountId: 'a', modelId: 'm' };
+    await expect(queued.find(key)).rejects.toMatchObject({ code });
+  });
+});

@@ -1,0 +1,26 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { disconnectSignal } from '#platform/http';
+
+/** One request and the response to it. */
+export class HttpExchange {
+  /** Aborts when the client disconnects before the response is out. */
+  readonly disconnected: AbortSignal;
+  private readonly cleanups: (() => Promise<void>)[] = [];
+
+  constructor(readonly reply: FastifyReply) {
+    this.disconnected = disconnectSignal(reply);
+  }
+
+  get request(): FastifyRequest {
+    return this.reply.request;
+  }
+
+  /** Calls `cleanup` when the handler has ended, whether it failed or not. */
+  onEnd(cleanup: () => Promise<void>): void {
+    this.cleanups.push(cleanup);
+  }
+
+  async end(): Promise<void> {
+    for (const cleanup of this.cleanups.splice(0)) await cleanup();
+  }
+}

@@ -1,0 +1,107 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Inject, Injectable } from '@nestjs/common';
+import type { JobUsage } from '#common';
+import { AdmissionService, JobsService, type OpenRequest } from '#jobs';
+import { Logger } from '#platform/logging';
+import { QueueTransport, type ReplyEvent } from '#queue';
+import { Drain } from './drain.js';
+import { JobStream } from './job-stream.js';
+import { ModelAvailabilityWatcher } from './model-availability-watcher.js';
+import { StoreBudgets } from './store-budgets.js';
+
+/** How long a job that has not started, or may start again, waits for its model, in ms: longer than a worker restart. */
+const queuedPatienceMs = 30_000;
+
+/** How long the end of a request waits for the cancellation of its job, in ms; the cancellation goes on after that. */
+const cancelWithinMs = 500;
+
+type EventListener<Event extends ReplyEvent> = (event: Event) => Promise<void> | void;
+
+/** A job that was admitted and whose events arrive in this process. */
+export interface StartedJob<Event extends ReplyEvent> {
+  /**
+   * Passes on every event until the job ends. Rejects as `JobStream.run` does. `onRepeat`: the job restarted on another
+   * worker, so all events so far are void. Without it such a job ends with `MODEL_OFFLINE`.
+   */
+  follow(onEvent: EventListener<Event>, onRepeat?: () => void): Promise<JobUsage>;
+}
+
+/** A job whose caller waits for it. */
+export interface JobToStart {
+  requestId: string;
+  modelId: string;
+  deadlineMs: number;
+  /** The client's connection. */
+  disconnected: AbortSignal;
+}
+
+/** Admits jobs and connects this process to their events, their cancellation and their deadline. */
+@Injectable()
+export class JobRunner {
+  constructor(
+    @Inject(AdmissionService) private readonly admission: Pick<AdmissionService, 'open'>,
+    @Inject(JobsService) private readonly jobs: Pick<JobsService, 'markStarted' | 'markEnded' | 'cancel'>,
+    @Inject(QueueTransport) private readonly transport: Pick<QueueTransport, 'replies'>,
+    @Inject(ModelAvailabilityWatcher) private readonly replicas: Pick<ModelAvailabilityWatcher, 'watch'>,
+    @Inject(Drain) private readonly drain: Pick<Drain, 'expired'>,
+    @Inject(StoreBudgets) private readonly budgets: StoreBudgets,
+    @Inject(Logger) private readonly logger: Pick<Logger, 'warn'>,
+  ) {}
+
+  /** Rejects with `MODEL_AT_CAPACITY`, `SERVICE_UNAVAILABLE`, or `ReservationRefused` when the caller cannot pay. */
+  async admit(request: OpenRequest): Promise<void> {
+    await this.admission.open(request);
+  }
+
+  /**
+   * Opens the reply stream before `admit` admits the job, so that no event is missed. `admit` gets the address that
+   * workers reply to. Rejects as `admit` does.
+   */
+  async start<Event extends ReplyEvent>(
+    { requestId, modelId, deadlineMs, disconnected }: JobToStart,
+    admit: (replyTo: string) => Promise<unknown>,
+  ): Promise<StartedJob<Event>> {
+    const replies = this.transport.replies.open(requestId);
+    try {
+      await admit(this.transport.replies.address);
+    } catch (error) {
+      replies.close();
+      throw error;
+    }
+    const stream = new JobStream<Event>(replies, this.controlsOf(requestId), this.budgets.of(requestId).spentMs);
+    const sources = {
+      disconnected,
+      stopping: this.drain.expired,
+      watchAvailability: () => this.replicas.watch(modelId),
+      watchQueue: () => this.replicas.watch(modelId, queuedPatienceMs),
+      deadlineMs,
+    };
+    return { follow: (onEvent, onRepeat) => stream.run(sources, onEvent, onRepeat) };
+  }
+
+  /** One job from its admission to its last event. Rejects as `admit` and `JobStream.run` do. */
+  async run<Event extends ReplyEvent>(
+    job: Omit<OpenRequest, 'replyTo' | 'stream'> & { disconnected: AbortSignal },
+    onEvent: EventListener<Event>,
+  ): Promise<JobUsage> {
+    const { disconnected, ...request } = job;
+    const deadlineMs = request.deadlineMs ?? request.definition.policy.deadlineMs;
+    const started = await this.start<Event>({ ...request, deadlineMs, disconnected }, (replyTo) =>
+      this.admit({ ...request, deadlineMs, replyTo, stream: false }),
+    );
+    return await started.follow(onEvent);
+  }
+
+  private controlsOf(requestId: string): { started(): void; ended(): void; cancel(): Promise<void> } {
+    return {
+      started: () => this.jobs.markStarted(requestId),
+      ended: () => this.jobs.markEnded(requestId),
+      cancel: async () => {
+        const cancelled = this.jobs
+          .cancel(requestId)
+          .catch((error: unknown) => this.logger.warn({ requestId, error }, 'a job could not be cancelled'));
+        await Promise.race([cancelled, sleep(cancelWithinMs, undefined, { ref: false })]);
+      },
+    };
+  }
+}

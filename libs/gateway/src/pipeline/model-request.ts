@@ -1,0 +1,160 @@
+import { randomUUID } from 'node:crypto';
+import type { JobQuote, ModelPrice } from '#billing';
+import { type JobUsage, PlatformError } from '#common';
+import type { MediaDelivery, OpenRequest } from '#jobs';
+import type { ResolvedModel } from '#model-registry';
+import type { ModelManifest } from '#model-registry/manifest';
+import { callerOf } from '#platform/http';
+import type { JobDefinition, ReplyEvent } from '#queue';
+import type { AdmittedUse, ModelDemand } from '../limits/model-limit.js';
+import { admitAffordable, type AffordablePayload } from './affordable-admission.js';
+import type { HttpExchange } from './http-exchange.js';
+import type { JobRunner, StartedJob } from './job-runner.js';
+import { balanceHeaders } from './request-headers.js';
+
+/** What a slice asks the platform to run. */
+export interface JobOrder<Payload extends object> extends AffordablePayload<Payload> {
+  definition: JobDefinition<Payload, object>;
+  /** Ms from now; default: that of the definition's policy. */
+  deadlineMs?: number;
+  /** What requests of one conversation have in common. */
+  affinity?: () => string;
+}
+
+/** A job that runs, and what was reserved for it. */
+export interface PaidJob<Event extends ReplyEvent> extends StartedJob<Event> {
+  quote: JobQuote;
+}
+
+/** Steps of the pipeline that the stages of a request call. */
+export interface RequestSteps {
+  price(modelId: string, requestId: string): Promise<ModelPrice>;
+  limit(http: HttpExchange, demand: ModelDemand): Promise<AdmittedUse>;
+  runner: JobRunner;
+}
+
+/** A request whose model is known. Nothing runs before its limits were checked: only `limit` leads to a job. */
+export class ModelRequest {
+  private knownPrice: Promise<ModelPrice> | null = null;
+
+  constructor(
+    private readonly steps: RequestSteps,
+    readonly http: HttpExchange,
+    readonly resolved: ResolvedModel,
+  ) {}
+
+  get manifest(): ModelManifest {
+    return this.resolved.manifest;
+  }
+
+  /** Throws `MODEL_OFFLINE` where no live worker serves the model. */
+  requireServed(): void {
+    if (!this.resolved.offline) return;
+    throw new PlatformError('MODEL_OFFLINE', `No worker holds the model ${this.manifest.id} at the moment.`, 'model');
+  }
+
+  /** What the model costs now; looked up once per request. Rejects with `SERVICE_UNAVAILABLE`. */
+  price(): Promise<ModelPrice> {
+    this.knownPrice ??= this.steps.price(this.manifest.id, this.http.request.id);
+    return this.knownPrice;
+  }
+
+  /**
+   * Holds a valid request to the rate limits of a served model and sets `x-ratelimit-*`. Rejects with `MODEL_OFFLINE`,
+   * `RATE_LIMIT_EXCEEDED`, and with `SERVICE_UNAVAILABLE` when the limits cannot be checked. `needsWorker: false` is for
+   * requests that no worker serves.
+   */
+  async limit({
+    tokens,
+    needsWorker = true,
+  }: { tokens?: ModelDemand['tokens']; needsWorker?: boolean } = {}): Promise<LimitedModelRequest> {
+    if (needsWorker) this.requireServed();
+    const use = await this.steps.limit(this.http, { model: this.manifest, tokens });
+    return new LimitedModelRequest(this.steps, this, use, await this.price());
+  }
+}
+
+/** A request within its limits: it may be admitted. Made by `ModelRequest.limit` alone. */
+export class LimitedModelRequest {
+  constructor(
+    private readonly steps: RequestSteps,
+    private readonly model: ModelRequest,
+    private readonly use: AdmittedUse,
+    readonly price: ModelPrice,
+  ) {}
+
+  /** Tokens the request may use: what it asked for at most. */
+  get tokens(): number {
+    return this.use.tokens;
+  }
+
+  /** Admits a job and opens the stream of its events. Sets the balance headers. Rejects as `JobRunner.admit` does. */
+  async start<Payload extends object, Event extends ReplyEvent>(
+    order: JobOrder<Payload>,
+    { stream = false }: { stream?: boolean } = {},
+  ): Promise<PaidJob<Event>> {
+    const { disconnected, request } = this.model.http;
+    const deadlineMs = order.deadlineMs ?? order.definition.policy.deadlineMs;
+    const job = { requestId: request.id, modelId: this.model.manifest.id, deadlineMs, disconnected };
+    let quote!: JobQuote;
+    const started = await this.steps.runner.start<Event>(job, async (replyTo) => {
+      quote = await this.admit(order, { replyTo, stream, deadlineMs });
+    });
+    return Object.assign(started, { quote });
+  }
+
+  /** Runs a job to its end and collects its events. Rejects as `start` and `StartedJob.follow` do. */
+  async collect<Payload extends object, Collector extends { add(event: never): void }>(
+    order: JobOrder<Payload>,
+    newCollector: () => Collector,
+  ): Promise<{ collected: Collector; usage: JobUsage }> {
+    return await collectEvents(await this.start<Payload, ReplyEvent>(order), newCollector);
+  }
+
+  /** Admits a job that no client waits for; resolves to its queue id. Rejects as `JobRunner.admit` does. */
+  async queue<Payload extends object>(
+    order: JobOrder<Payload>,
+    media: { delivery: MediaDelivery; inputArtifacts: readonly string[] },
+  ): Promise<string> {
+    const queueId = randomUUID();
+    await this.admit(order, { replyTo: null, stream: false, media: { queueId, ...media } });
+    return queueId;
+  }
+
+  private async admit<Payload extends object>(
+    order: JobOrder<Payload>,
+    options: Pick<OpenRequest, 'replyTo' | 'stream' | 'media' | 'deadlineMs'>,
+  ): Promise<JobQuote> {
+    const { request, reply } = this.model.http;
+    const { definition, deadlineMs, affinity } = order;
+    const job = {
+      requestId: request.id,
+      caller: callerOf(request),
+      definition,
+      modelId: this.model.manifest.id,
+      deadlineMs,
+      affinity,
+      tokenReservation: this.use.tokenReservation,
+      ...options,
+    };
+    return await admitAffordable(
+      order,
+      this.price,
+      (payload, quote) => this.steps.runner.admit({ ...job, payload, quote }),
+      (quote) => void reply.headers(balanceHeaders(quote)),
+    );
+  }
+}
+
+/** Collects the events of a job; a job that restarts is collected anew. */
+export async function collectEvents<Collector extends { add(event: never): void }>(
+  job: StartedJob<ReplyEvent>,
+  newCollector: () => Collector,
+): Promise<{ collected: Collector; usage: JobUsage }> {
+  let collected = newCollector();
+  const usage = await job.follow(
+    (event) => collected.add(event as never),
+    () => (collected = newCollector()),
+  );
+  return { collected, usage };
+}

@@ -1,0 +1,143 @@
+import { EventEmitter } from 'node:events';
+import type { FastifyReply } from 'fastify';
+import { describe, expect, it } from 'vitest';
+import { ReservationRefused } from '#billing';
+import { PlatformError } from '#common';
+import type { OpenRequest } from '#jobs';
+import type { ModelType } from '#model-registry/manifest';
+import { exampleManifest } from '#test/example-manifest';
+import { ClientDisconnectedError } from './job-stream.js';
+import { type ModelName, RequestPipeline } from './request-pipeline.js';
+import { StoreBudgets } from './store-budgets.js';
+
+interface Scene {
+  offline?: boolean;
+  /** Models by type; every other name is unknown. */
+  known?: Partial<Record<ModelType, string[]>>;
+  limitRefusal?: PlatformError;
+  /** What admission says to each try; null admits. */
+  refusals?: (PlatformError | null)[];
+}
+
+function pipelineOn({ offline = false, known = { text: ['m', 'default'] }, limitRefusal, refusals = [] }: Scene = {}) {
+  const steps: string[] = [];
+  const admitted: OpenRequest[] = [];
+  const resolve = async (name: string, type: ModelType) => {
+    steps.push(`resolve ${type} ${name}`);
+    if (known[type]?.includes(name) !== true) throw new PlatformError('MODEL_NOT_FOUND', 'No.', 'model');
+    return { manifest: { ...exampleManifest({ id: name }), type }, offline, resolvedBy: 'id', deprecation: null };
+  };
+  const admitModel = async () => {
+    steps.push('limit');
+    return {
+      headers: { 'x-ratelimit-limit-requests': '1' },
+      refusal: limitRefusal ?? null,
+      tokens: 5,
+      reservation: null,
+    };
+  };
+  const current = async () => (steps.push('price'), { id: 1n, modelId: 'm', pricing: null });
+  const admit = async (request: OpenRequest) => {
+    const refusal = refusals[admitted.length] ?? null;
+    admitted.push(request);
+    steps.push('admit');
+    if (refusal !== null) throw refusal;
+  };
+  const pipeline = new RequestPipeline(
+    { resolve } as never,
+    { admitModel } as never,
+    { current } as never,
+    { admit } as never,
+    new StoreBudgets(60_000),
+    { keepAliveMs: 1_000, stalledMs: 1_000 },
+  );
+  return { pipeline, steps, admitted };
+}
+
+function exchangeOf() {
+  const sent: { status?: number; body?: unknown; headers: Record<string, unknown>; hijacked?: true } = { headers: {} };
+  const reply = {
+    request: { id: 'r', headers: {}, caller: { accountId: 'a' } },
+    raw: Object.assign(new EventEmitter(), { destroyed: false }),
+    status: (status: number) => ((sent.status = status), reply),
+    headers: (headers: object) => (Object.assign(sent.headers, headers), reply),
+    send: (body: unknown) => ((sent.body = body), reply),
+    hijack: () => ((sent.hijacked = true), reply),
+  };
+  return { reply: reply as unknown as FastifyReply, sent };
+}
+
+const definition = { modality: 'chat', policy: { deadlineMs: 1_000 } } as never;
+const media = { delivery: 'inline', inputArtifacts: [] } as const;
+
+/** Queues a job the whole way. */
+async function queue(scene: Scene, name: ModelName = { name: 'm', type: 'text' }, shrink?: () => never) {
+  const { pipeline, steps, admitted } = pipelineOn(scene);
+  const { reply, sent } = exchangeOf();
+  const ended = await pipeline
+    .handle(reply, async (http) => {
+      const limited = await (await pipeline.open(http, name)).limit();
+      const order = { definition, payload: { size: 2 }, amountNano: 20n, ...(shrink && { shrink }) };
+      return { id: typeof (await limited.queue(order, media)) };
+    })
+    .then(() => null)
+    .catch((error: PlatformError) => error.code);
+  return { ended, steps, admitted, sent };
+}
+
+describe('a request', () => {
+  it('passes every step in order and is answered with what its handler returns', async () => {
+    const { ended, steps, admitted, sent } = await queue({});
+    expect(ended).toBeNull();
+    expect(steps).toEqual(['resolve text m', 'limit', 'price', 'admit']);
+    expect(admitted[0]).toMatchObject({ requestId: 'r', modelId: 'm', payload: { size: 2 }, replyTo: null, media });
+    expect(sent).toMatchObject({ status: 200, body: { id: 'string' } });
+    expect(sent.headers).toMatchObject({ 'x-service-model-id': 'm', 'x-ratelimit-limit-requests': '1' });
+  });
+
+  it('is admitted neither beyond its limits nor for a model that no worker serves', async () => {
+    const limitRefusal = new PlatformError('RATE_LIMIT_EXCEEDED', 'Too many.');
+    expect(await queue({ limitRefusal })).toMatchObject({ ended: 'RATE_LIMIT_EXCEEDED', admitted: [] });
+    const offline = await queue({ offline: true });
+    expect(offline).toMatchObject({ ended: 'MODEL_OFFLINE', steps: ['resolve text m'] });
+  });
+
+  it('means the default model where it names none, and where an unknown name may mean it', async () => {
+    expect((await queue({}, { name: undefined, type: 'text' })).steps[0]).toBe('resolve text default');
+    expect(await queue({}, { name: 'gpt', type: 'text' })).toMatchObject({ ended: 'MODEL_NOT_FOUND' });
+    const lenient = await queue({}, { name: 'gpt', type: 'text', unknownIsDefault: true });
+    expect(lenient.steps.slice(0, 2)).toEqual(['resolve text gpt', 'resolve text default']);
+    expect(lenient.ended).toBeNull();
+  });
+
+  it('finds its model among several types', async () => {
+    const { ended, steps } = await queue({ known: { tts: ['voice'] } }, { name: 'voice', type: ['music', 'tts'] });
+    expect([ended, ...steps.slice(0, 2)]).toEqual([null, 'resolve music voice', 'resolve tts voice']);
+  });
+
+  it('is made smaller until the balance covers it', async () => {
+    const refused = new ReservationRefused('insufficient_balance', 10n);
+    const shrink = (grantableNano: bigint) => ({ payload: { size: 1 }, amountNano: grantableNano });
+    const { ended, admitted } = await queue({ refusals: [refused] }, undefined, shrink as never);
+    expect(ended).toBeNull();
+    expect(admitted.map(({ payload }) => payload)).toEqual([{ size: 2 }, { size: 1 }]);
+    expect(await queue({ refusals: [refused] })).toMatchObject({ ended: 'INSUFFICIENT_BALANCE' });
+  });
+});
+
+describe('a handler', () => {
+  it('sends nothing when the client disconnected, and cleans up either way', async () => {
+    for (const error of [new ClientDisconnectedError(), new PlatformError('INVALID_REQUEST', 'No.')]) {
+      const { reply, sent } = exchangeOf();
+      const cleaned: string[] = [];
+      const handled = pipelineOn().pipeline.handle(reply, async (http) => {
+        http.onEnd(async () => void cleaned.push('input'));
+        throw error;
+      });
+      if (error instanceof ClientDisconnectedError) await handled;
+      else await expect(handled).rejects.toBe(error);
+      expect([sent.hijacked, sent.body]).toEqual([error instanceof ClientDisconnectedError || undefined, undefined]);
+      expect(cleaned).toEqual(['input']);
+    }
+  });
+});

@@ -1,2 +1,0 @@
-export { DownloadController } from './download.controller.js';
-export * from '../requests/index.js';

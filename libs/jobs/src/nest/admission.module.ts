@@ -1,0 +1,116 @@
+import { Inject, Module, type OnApplicationShutdown } from '@nestjs/common';
+import { LedgerService, MoneyMetrics, ReservationStep, SettlementStep } from '#billing';
+import { BillingModule } from '#billing/nest';
+import { ApiConfig } from '#platform/config';
+import { Logger } from '#platform/logging';
+import { Metrics } from '#platform/metrics';
+import { Tracing } from '#platform/tracing';
+import { QueueTransport } from '#queue';
+import { TokenCorrector } from '#rate-limit';
+import { LimitStoreModule } from '#rate-limit/nest';
+import { StorageModule } from '#storage/nest';
+import { countDecisions } from '../admission/admission.metrics.js';
+import { AdmissionService } from '../admission/admission.service.js';
+import { PayloadCipher } from '../admission/payload-cipher.js';
+import { RequestBudgets } from '../admission/request-budgets.js';
+import { SecretBox } from '../admission/secret-box.js';
+import { correctReservedTokens } from '../admission/token-correction.js';
+import { IdempotencyRepository } from '../idempotency/idempotency.repository.js';
+import { IdempotencyService } from '../idempotency/idempotency.service.js';
+import { JobCloser } from '../lifecycle/job-closer.js';
+import { JobsRepository } from '../lifecycle/jobs.repository.js';
+import { JobsService } from '../lifecycle/jobs.service.js';
+import { DownloadService } from '../media/downloads/download.service.js';
+import { JobsModule } from './jobs.module.js';
+
+/** What an api replica does with jobs: admits, cancels, and serves their results. The process provides `RequestBudgets`. */
+@Module({
+  imports: [JobsModule, BillingModule, LimitStoreModule, StorageModule],
+  providers: [
+    DownloadService,
+    {
+      provide: IdempotencyService,
+      inject: [IdempotencyRepository, ApiConfig, LedgerService, Logger],
+      useFactory: (repository: IdempotencyRepository, config: ApiConfig, ledger: LedgerService, logger: Logger) =>
+        new IdempotencyService({
+          repository,
+          box: new SecretBox(config.secretKey),
+          chargeOf: (requestId) => ledger.chargeOf(requestId),
+          logger,
+        }),
+    },
+    {
+      provide: JobCloser,
+      inject: [JobsRepository, SettlementStep, TokenCorrector],
+      useFactory: (jobs: JobsRepository, settlement: SettlementStep, corrector: TokenCorrector) =>
+        new JobCloser(jobs, [settlement], [correctReservedTokens(corrector), settlement.afterwards]),
+    },
+    {
+      provide: AdmissionService,
+      inject: [
+        JobsRepository,
+        JobCloser,
+        PayloadCipher,
+        QueueTransport,
+        Logger,
+        ApiConfig,
+        IdempotencyService,
+        ReservationStep,
+        RequestBudgets,
+        Tracing,
+        Metrics,
+        MoneyMetrics,
+      ],
+      useFactory: admissionOf,
+    },
+    {
+      provide: JobsService,
+      inject: [JobsRepository, QueueTransport, Logger],
+      useFactory: (jobs: JobsRepository, transport: QueueTransport, logger: Logger) =>
+        new JobsService({ jobs, transport, logger }),
+    },
+  ],
+  exports: [JobsModule, AdmissionService, IdempotencyService, JobsService, DownloadService],
+})
+export class AdmissionModule implements OnApplicationShutdown {
+  constructor(
+    @Inject(IdempotencyService) private readonly idempotency: IdempotencyService,
+    @Inject(JobsService) private readonly jobs: JobsService,
+  ) {}
+
+  /** Writes what is still waiting, before the transport and the database close. */
+  async onApplicationShutdown(): Promise<void> {
+    await this.idempotency.close();
+    await this.jobs.close();
+  }
+}
+
+function admissionOf(
+  jobs: JobsRepository,
+  closer: JobCloser,
+  cipher: PayloadCipher,
+  transport: QueueTransport,
+  logger: Logger,
+  { queueLimit }: ApiConfig,
+  idempotency: IdempotencyService,
+  reservation: ReservationStep,
+  budgets: RequestBudgets,
+  tracing: Tracing,
+  metrics: Metrics,
+  money: MoneyMetrics,
+): AdmissionService {
+  return new AdmissionService({
+    jobs,
+    closer,
+    cipher,
+    transport,
+    logger,
+    queueLimit,
+    // The fence of the idempotency key first: money comes last, the accounts are locked from there on.
+    steps: [idempotency, reservation],
+    budgetOf: (requestId) => budgets.of(requestId),
+    traceOf: (requestId) => tracing.parentFor(requestId),
+    onDecision: countDecisions(metrics),
+    onWritten: (job, quote) => money.reserved(job, quote),
+  });
+}

@@ -1,0 +1,148 @@
+import { Module } from '@nestjs/common';
+import { OpsConfig } from '#platform/config';
+import { Logger } from '#platform/logging';
+import { Metrics } from '#platform/metrics';
+import { QueueTransport } from '#queue';
+import { DeleteExpiredWindowsSweep, LimitStore, PostgresLimitStore } from '#rate-limit';
+import { LimitStoreModule } from '#rate-limit/nest';
+import { ArtifactStore } from '#storage';
+import { StorageModule } from '#storage/nest';
+import { PayloadCipher } from '../admission/payload-cipher.js';
+import { DeleteStoredResponsesSweep } from '../idempotency/delete-stored-responses.sweep.js';
+import { IdempotencyRepository } from '../idempotency/idempotency.repository.js';
+import { JobCloser } from '../lifecycle/job-closer.js';
+import { JobsRepository } from '../lifecycle/jobs.repository.js';
+import { DeleteExpiredLinksSweep } from '../media/downloads/delete-expired-links.sweep.js';
+import { DownloadLinksRepository } from '../media/downloads/download-links.repository.js';
+import { MediaJobsRepository } from '../media/media-jobs.repository.js';
+import { ProgressRecorder } from '../media/progress-recorder.js';
+import { DeleteExpiredArtifactsSweep } from '../recovery/delete-expired-artifacts.sweep.js';
+import { ExpireOverdueSweep } from '../recovery/expire-overdue.sweep.js';
+import { FailAbandonedSweep } from '../recovery/fail-abandoned.sweep.js';
+import { RequeueLostSweep } from '../recovery/requeue-lost.sweep.js';
+import { ResultBacklog } from '../recovery/result-backlog.js';
+import type { Sweep } from '../recovery/sweep.js';
+import { SweepRunner } from '../recovery/sweep-runner.js';
+import { JobCatalog, JobResultProcessingModule } from './job-result-processing.module.js';
+import { JobsModule } from './jobs.module.js';
+
+/** After its deadline a row waits this long for the result of a worker that stopped in time, in ms. */
+const expireGraceMs = 15_000;
+
+/** Repairs what was lost: jobs, workers, deadlines. */
+export class RepairSweeps extends SweepRunner {}
+
+/** Deletes what has expired: apart from the repairs, since the artifact store may not respond for minutes. */
+export class CleanupSweeps extends SweepRunner {}
+
+/** Counts what sweeps find and how often they fail. */
+class SweepMetrics {
+  private readonly found;
+  private readonly failures;
+
+  constructor(metrics: Metrics) {
+    this.found = metrics.counter('sluice_sweep_rows_total', 'Rows that a sweep repaired.', ['sweep']);
+    this.failures = metrics.counter('sluice_sweep_failures_total', 'Sweeps that failed.', ['sweep']);
+  }
+
+  readonly onRun = (sweep: string, count: number | null): void =>
+    count === null ? this.failures.inc({ sweep }) : this.found.inc({ sweep }, count);
+}
+
+/**
+ * The sweeps run on timers of this process and not as BullMQ jobs: they rebuild the queue when its store has lost it, and
+ * go on while it is down (docs/decisions/nest-modules.md).
+ */
+@Module({
+  imports: [JobsModule, JobResultProcessingModule, LimitStoreModule, StorageModule],
+  providers: [
+    { provide: SweepMetrics, inject: [Metrics], useFactory: (metrics: Metrics) => new SweepMetrics(metrics) },
+    {
+      provide: ResultBacklog,
+      inject: [QueueTransport, OpsConfig, Logger],
+      useFactory: ({ results }: QueueTransport, config: OpsConfig, logger: Logger) =>
+        new ResultBacklog(results, { logger, longestGapMs: longestGapMs(config) }),
+    },
+    {
+      provide: RepairSweeps,
+      inject: [
+        OpsConfig,
+        QueueTransport,
+        JobsRepository,
+        JobCloser,
+        PayloadCipher,
+        JobCatalog,
+        ResultBacklog,
+        Logger,
+        SweepMetrics,
+      ],
+      useFactory: repairSweepsOf,
+    },
+    {
+      provide: CleanupSweeps,
+      inject: [
+        OpsConfig,
+        IdempotencyRepository,
+        DownloadLinksRepository,
+        LimitStore,
+        ArtifactStore,
+        Logger,
+        SweepMetrics,
+      ],
+      useFactory: cleanupSweepsOf,
+    },
+    {
+      provide: ProgressRecorder,
+      inject: [MediaJobsRepository, QueueTransport, Logger],
+      useFactory: (jobs: MediaJobsRepository, transport: QueueTransport, logger: Logger) =>
+        new ProgressRecorder({ jobs, transport, logger }),
+    },
+  ],
+  exports: [JobsModule, RepairSweeps, CleanupSweeps, ResultBacklog, ProgressRecorder],
+})
+export class RecoveryModule {}
+
+function repairSweepsOf(
+  { sweepIntervalMs, lostAfterMs }: OpsConfig,
+  transport: QueueTransport,
+  jobs: JobsRepository,
+  closer: JobCloser,
+  cipher: PayloadCipher,
+  { definitions }: JobCatalog,
+  backlog: ResultBacklog,
+  logger: Logger,
+  { onRun }: SweepMetrics,
+): RepairSweeps {
+  const common = { jobs, closer, transport, logger, definitions, resultBacklog: () => backlog.flows() };
+  const confirmMs = Math.min(sweepIntervalMs, 5_000);
+  const sweeps = [
+    new RequeueLostSweep({ ...common, producer: transport.producer, cipher, lostAfterMs, confirmMs }),
+    new FailAbandonedSweep(common),
+    new ExpireOverdueSweep({ ...common, graceMs: expireGraceMs, confirmMs }),
+  ];
+  return new RepairSweeps({ sweeps, intervalMs: sweepIntervalMs, logger, onRun });
+}
+
+function cleanupSweepsOf(
+  { sweepIntervalMs: intervalMs }: OpsConfig,
+  idempotency: IdempotencyRepository,
+  links: DownloadLinksRepository,
+  limits: LimitStore,
+  artifacts: ArtifactStore,
+  logger: Logger,
+  { onRun }: SweepMetrics,
+): CleanupSweeps {
+  const sweeps: Sweep[] = [
+    new DeleteStoredResponsesSweep(idempotency),
+    new DeleteExpiredLinksSweep(links),
+    ...(limits instanceof PostgresLimitStore ? [new DeleteExpiredWindowsSweep(limits)] : []),
+    // Last: its store may not respond for minutes.
+    new DeleteExpiredArtifactsSweep(artifacts),
+  ];
+  return new CleanupSweeps({ sweeps, intervalMs, logger, onRun });
+}
+
+/** Time in which the sweeps could look, where they look rarely. */
+function longestGapMs({ sweepIntervalMs }: OpsConfig): number {
+  return Math.max(10_000, 3 * sweepIntervalMs);
+}

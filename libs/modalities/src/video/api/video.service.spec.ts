@@ -1,0 +1,212 @@
+import 'reflect-metadata';
+import type { FastifyReply } from 'fastify';
+import { describe, expect, it } from 'vitest';
+import { PlatformError } from '#common';
+import { DownloadUrls, type JobRunner, MediaArtifacts, RequestPipeline, StoreBudgets } from '#gateway';
+import type { ApiConfig } from '#platform/config';
+import { validateWire } from '#platform/http';
+import { exampleManifest } from '#test/example-manifest';
+import type { Pricing } from '#model-registry/manifest';
+import { QueueVideoRequest, QuoteVideoRequest } from '../contract/video.request.js';
+import { VideoService } from './video.service.js';
+
+const families = {
+  upscaler: { family: 'esrgan', kindMembers: { supported_inputs: ['video_url'] } },
+  interpolator: { family: 'rife', kindMembers: { supported_inputs: ['image_url', 'end_image_url', 'video_url'] } },
+  generator: { family: 'text-to-video-sd', kindMembers: {} },
+} as const;
+
+const source = { video_url: 'https://example.org/film.mp4' };
+const price = { usd: 0.01, diem: 0.01 };
+const usualPricing = { per_second: price, upscale: { '2x': price } };
+
+interface QuoteCircumstances {
+  offline?: boolean;
+  limited?: boolean;
+  pricing?: Pricing | null;
+}
+
+function manifestOf(kind: keyof typeof families, members: object = {}) {
+  const constraints = {
+    aspect_ratios: [],
+    resolutions: kind === 'upscaler' ? [] : ['480p', '720p'],
+    durations: ['5s', 'auto'],
+    audio_configurable: true,
+  };
+  const { family, kindMembers } = families[kind];
+  const own = { id: 'm', type: 'video' as const, family, kindMembers: { ...kindMembers, ...members }, constraints };
+  return { ...exampleManifest(), ...own };
+}
+
+interface Circumstances {
+  manifest: ReturnType<typeof manifestOf>;
+  pricing: Pricing | null;
+  offline?: boolean;
+  limited?: boolean;
+  /** What was done: a request counted, a source fetched. */
+  done?: string[];
+  /** Lifetimes of the reserved results. */
+  lifetimes?: (number | undefined)[];
+}
+
+/** Runs one request through the pipeline; answers what was sent, or the error. */
+async function run(
+  { manifest, pricing, offline = false, limited = false, done = [], lifetimes = [] }: Circumstances,
+  work: (videos: VideoService, http: Parameters<VideoService['quote']>[0]) => Promise<object>,
+) {
+  const config = { mediaDeadlineMs: 1_000, storageLifetimeMs: 5_000, publicUrl: 'https://example.org' } as ApiConfig;
+  const resolved = { manifest, offline, resolvedBy: 'id', suffix: {}, deprecation: null, disabled: false };
+  const admitModel = () => {
+    done.push('counted');
+    const refusal = limited ? new PlatformError('RATE_LIMIT_EXCEEDED', 'Too many.') : null;
+    return Promise.resolve({ headers: {}, refusal, tokens: 0, reservation: null });
+  };
+  const egress = {
+    open: () => {
+      done.push('fetched');
+      return Promise.reject(new PlatformError('PAYLOAD_TOO_LARGE', 'Too large.', 'video_url'));
+    },
+  };
+  const tools = { require: () => undefined } as never;
+  const artifacts = {
+    reserve: (_kind: string, lifetimeMs?: number) => `r${lifetimes.push(lifetimeMs)}`,
+    delete: () => Promise.resolve(),
+  } as never;
+  const pipeline = new RequestPipeline(
+    { resolve: () => Promise.resolve(resolved) } as never,
+    { admitModel } as never,
+    { current: () => Promise.resolve({ pricing }) } as never,
+    { admit: () => Promise.resolve() } as unknown as JobRunner,
+    new StoreBudgets(60_000),
+    config,
+  );
+  const links = { tokenFor: (id: string) => id };
+  const media = new MediaArtifacts(artifacts, egress as never, tools);
+  const videos = new VideoService(pipeline, media, tools, new DownloadUrls(links, artifacts, config), config);
+  let sent: unknown;
+  const reply = {
+    request: { headers: {}, id: 'r', caller: { accountId: 'a' } },
+    headers: () => reply,
+    status: () => reply,
+    send: (body: unknown) => void (sent = body),
+    raw: { destroyed: false, socket: null, once: () => reply.raw },
+  } as unknown as FastifyReply;
+  try {
+    await pipeline.handle(reply, (http) => work(videos, http));
+    return sent as object;
+  } catch (error) {
+    if (!(error instanceof PlatformError)) throw error;
+    return { code: error.code, param: error.param };
+  }
+}
+
+/** Asks for a quote; answers it, or the code and the field of what is wrong, and what had been done until then. */
+async function quote(
+  kind: keyof typeof families,
+  wire: object,
+  { pricing = usualPricing, ...more }: QuoteCircumstances = {},
+) {
+  const done: string[] = [];
+  const body = { model: 'm', duration: 'auto', ...wire };
+  const answer = await run({ manifest: manifestOf(kind), pricing, done, ...more }, async (videos, http) =>
+    videos.quote(http, validateWire(QuoteVideoRequest, body)),
+  );
+  return { ...answer, done };
+}
+
+describe('a quote', () => {
+  it('fetches a source once it counts as a job', async () => {
+    const done = ['counted', 'fetched'];
+    expect(await quote('upscaler', source)).toMatchObject({ code: 'PAYLOAD_TOO_LARGE', done });
+    expect(await quote('interpolator', source)).toMatchObject({ code: 'PAYLOAD_TOO_LARGE', done });
+  });
+
+  it('fetches nothing beyond the limit, and nothing for a model that is offline', async () => {
+    const limited = await quote('upscaler', source, { limited: true });
+    expect(limited).toMatchObject({ code: 'RATE_LIMIT_EXCEEDED', done: ['counted'] });
+    expect(await quote('upscaler', source, { offline: true })).toMatchObject({ code: 'MODEL_OFFLINE', done: [] });
+  });
+
+  it.each([
+    ['generator', {}, 'video_url'],
+    ['interpolator', { upscale_factor: 2 }, 'upscale_factor'],
+    ['interpolator', { duration: '7s' }, 'duration'],
+    ['upscaler', { upscale_factor: 4 }, 'upscale_factor'],
+  ] as const)('fetches nothing for a request that is refused: %s, %j', async (kind, more, param) => {
+    expect(await quote(kind, { ...source, ...more })).toEqual({ code: 'INVALID_REQUEST', param, done: [] });
+  });
+
+  it('of a length that is named fetches and counts nothing, also while the model is offline', async () => {
+    const named = { ...source, reference_video_total_duration: 10 };
+    expect(await quote('upscaler', named, { offline: true })).toEqual({ quote: 0.1, done: [] });
+    expect(await quote('interpolator', named)).toEqual({ quote: 0.1, done: [] });
+  });
+
+  it('is for a day of source at most', async () => {
+    const param = 'reference_video_total_duration';
+    const named = (seconds: number) => quote('upscaler', { [param]: seconds });
+    for (const seconds of [86_401, 1e306]) {
+      expect(await named(seconds)).toEqual({ code: 'INVALID_REQUEST', param, done: [] });
+    }
+  });
+
+  it('is for as long a source as the model takes', async () => {
+    const param = 'reference_video_total_duration';
+    for (const kind of ['upscaler', 'interpolator'] as const) {
+      expect(await quote(kind, { [param]: 300 })).toEqual({ quote: 3, done: [] });
+      expect(await quote(kind, { [param]: 301 })).toEqual({ code: 'VIDEO_DURATION_TOO_LONG', param, done: [] });
+    }
+  });
+
+  it('of a model that takes no video is for what it makes, whatever is said of a source', async () => {
+    const wire = { duration: '5s', reference_video_total_duration: 1 };
+    expect(await quote('generator', wire)).toEqual({ quote: 0.05, done: [] });
+  });
+
+  it.each([
+    ['interpolator', { ...source, resolution: '720p' }],
+    ['interpolator', { reference_video_total_duration: 2, resolution: '720p' }],
+    ['upscaler', { ...source, resolution: '720p' }],
+  ] as const)('for a source is for its own size: %s, %j', async (kind, wire) => {
+    expect(await quote(kind, wire)).toEqual({ code: 'INVALID_REQUEST', param: 'resolution', done: [] });
+  });
+
+  it('is none where a model has prices, but not for this', async () => {
+    const pricing = { resolutions: { '720p': price } };
+    const refused = (param: string) => ({ code: 'INVALID_REQUEST', param, done: [] });
+    const made = (resolution: string) => quote('interpolator', { duration: '5s', resolution }, { pricing });
+    expect(await made('720p')).toEqual({ quote: 0.05, done: [] });
+    expect(await made('480p')).toEqual(refused('resolution'));
+    expect(await quote('interpolator', source, { pricing })).toEqual(refused('video_url'));
+    expect(await quote('upscaler', source, { pricing: { upscale: { '4x': price } } })).toEqual(
+      refused('upscale_factor'),
+    );
+    for (const free of [null, {}]) {
+      expect(await quote('interpolator', { duration: '5s' }, { pricing: free })).toEqual({ quote: 0, done: [] });
+    }
+  });
+});
+
+describe('a video that is delivered by link', () => {
+  /** Queues one; answers how long the place of its result is reserved, and the code of what was wrong. */
+  async function queue(pricing: Pricing) {
+    const lifetimes: (number | undefined)[] = [];
+    const manifest = manifestOf('generator', { private_delivery: true });
+    const body = { model: 'm', duration: '5s', resolution: '480p', prompt: 'A boat.' };
+    const answer = await run({ manifest, pricing, lifetimes }, async (videos, http) =>
+      videos.queue(http, validateWire(QueueVideoRequest, body)),
+    );
+    return { answer, lifetimes };
+  }
+
+  it('has all of its time left when it is done at the last moment', async () => {
+    const { answer, lifetimes } = await queue({ per_second: price });
+    expect(answer).toMatchObject({ model: 'm', download_url: 'https://example.org/api/v1/media/r1' });
+    expect(lifetimes).toEqual([6_000]);
+  });
+
+  it('is not made for nothing where its model has prices, but not for this', async () => {
+    const { answer } = await queue({ resolutions: { '720p': price } });
+    expect(answer).toMatchObject({ code: 'INVALID_REQUEST', param: 'resolution' });
+  });
+});

@@ -1,0 +1,83 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { displayNanos } from '#common';
+import { DownloadUrls, type HttpExchange, MediaArtifacts, type ModelRequest, RequestPipeline } from '#gateway';
+import { MediaTools } from '#media';
+import { ApiConfig } from '#platform/config';
+import { isGiven } from '#platform/http';
+import { quoteVideo, videoJob } from '../contract/index.js';
+import type { QueueVideoRequest, QuoteVideoRequest } from '../contract/video.request.js';
+import type { VideoQuoteResponse } from '../contract/video.response.js';
+import { quotedUnits } from './video-quote.js';
+import { readVideo } from './video.inputs.js';
+import { type VideoModel, videoModel } from './video.model.js';
+import { normalizeVideo } from './video.normalizer.js';
+import { videoPayload } from './video-payload.js';
+import { presentNeededConsent, presentQueuedVideo } from './video.presenter.js';
+
+/** How long after the deadline of its job an input is kept, in ms, should no process be left to delete it. */
+const marginMs = 600_000;
+
+/** Quotes and queues videos. */
+@Injectable()
+export class VideoService {
+  constructor(
+    @Inject(RequestPipeline) private readonly pipeline: RequestPipeline,
+    @Inject(MediaArtifacts) private readonly artifacts: MediaArtifacts,
+    @Inject(MediaTools) private readonly tools: MediaTools,
+    @Inject(DownloadUrls) private readonly urls: DownloadUrls,
+    @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'mediaDeadlineMs'>,
+  ) {}
+
+  async quote(http: HttpExchange, wire: QuoteVideoRequest): Promise<VideoQuoteResponse> {
+    const opened = await this.pipeline.open(http, { name: wire.model, type: 'video' });
+    const model = videoModel(opened.manifest);
+    const pricing = (await opened.price()).pricing;
+    const units = await quotedUnits(wire, { model, pricing, measure: (url) => this.measure(opened, model, url) });
+    return { quote: displayNanos(quoteVideo(units, pricing)) };
+  }
+
+  async queue(http: HttpExchange, wire: QueueVideoRequest): Promise<object> {
+    const opened = await this.pipeline.open(http, { name: wire.model, type: 'video' });
+    const model = videoModel(opened.manifest);
+    const plan = normalizeVideo(wire, model);
+    if (model.consent !== null && !isGiven(wire.consents?.[model.consent.flow])) {
+      void http.reply.status(409).header('x-should-retry', 'false');
+      return presentNeededConsent(wire, model.consent);
+    }
+    opened.requireServed();
+    // Before anything is fetched for a result that could not be written.
+    this.tools.require();
+    const limited = await opened.limit();
+    const pricing = limited.price.pricing;
+    const inputReader = this.readerOf(http);
+    const made = await videoPayload(plan, { model, inputReader, pricing });
+    const resultId = model.privateDelivery ? this.urls.reserveResult() : null;
+    const queueId = await limited.queue(
+      {
+        definition: videoJob,
+        deadlineMs: this.config.mediaDeadlineMs,
+        payload: { ...made, resultId },
+        amountNano: quoteVideo(made.units, pricing),
+      },
+      { delivery: resultId === null ? 'inline' : 'link', inputArtifacts: [...inputReader.artifactIds] },
+    );
+    inputReader.handOver();
+    const response = presentQueuedVideo({ modelId: model.id, queueId });
+    return resultId === null ? response : { ...response, download_url: this.urls.of(resultId, http.request) };
+  }
+
+  /**
+   * How long a video is, in seconds. Fetching one is unpaid work: it counts like a job of the model, which a quote without
+   * a source does not.
+   */
+  private async measure(opened: ModelRequest, model: VideoModel, url: string): Promise<number> {
+    opened.requireServed();
+    this.tools.require();
+    await opened.limit();
+    return (await readVideo(this.readerOf(opened.http), url, model.maxSourceSeconds)).probe.durationSeconds;
+  }
+
+  private readerOf(http: HttpExchange) {
+    return this.artifacts.inputsOf(http, this.config.mediaDeadlineMs + marginMs);
+  }
+}

@@ -1,0 +1,1 @@
+export { ModelRegistryModule } from './model-registry.module.js';

@@ -1,0 +1,10 @@
+import { Module } from '@nestjs/common';
+import { PlacementRepository } from '../placement/placement.repository.js';
+import { ModelRegistryService } from '../registry/model-registry.service.js';
+
+/** The table of models. The process provides `OnlineModels`. */
+@Module({
+  providers: [ModelRegistryService, PlacementRepository],
+  exports: [ModelRegistryService, PlacementRepository],
+})
+export class ModelRegistryModule {}

@@ -1,0 +1,2 @@
+export { PlatformModule, type PlatformModuleOptions } from './platform.module.js';
+export { stopSignal } from './stop-signal.js';

@@ -1,0 +1,1 @@
+export { JobResultsModule } from './job-results.module.js';

@@ -1,0 +1,33 @@
+import { BullModule } from '@nestjs/bullmq';
+import { type DynamicModule, Module, type ModuleMetadata } from '@nestjs/common';
+import { BullTransport } from '../../backends/bull-transport.js';
+import { jobResultQueueName } from '../../jobs/job-result-queue.js';
+import { QueueTransport } from '../../transport.js';
+import { JobResultsConsumer } from './job-results.consumer.js';
+import { StoreQueue, StoreWorker } from './store-backed.js';
+
+BullModule.queueClass = StoreQueue;
+BullModule.workerClass = StoreWorker;
+
+/** Consumes the queue of job results with the `JobResultHandler` that one of `imports` exports. */
+@Module({})
+export class JobResultsModule {
+  static register({ imports }: Required<Pick<ModuleMetadata, 'imports'>>): DynamicModule {
+    return {
+      module: JobResultsModule,
+      imports: [
+        ...imports,
+        BullModule.forRootAsync({ inject: [QueueTransport], useFactory: optionsOf }),
+        BullModule.registerQueue({ name: jobResultQueueName }),
+      ],
+      providers: [JobResultsConsumer],
+    };
+  }
+}
+
+function optionsOf(transport: QueueTransport) {
+  if (!(transport instanceof BullTransport))
+    throw new TypeError('Job results are consumed over a BullMQ transport only.');
+  // BullMQ's types know its own connections; `StoreQueue` and `StoreWorker` read this one.
+  return transport.bullOptions as never;
+}

@@ -1,0 +1,2 @@
+export { LimitStoreModule } from './limit-store.module.js';
+export { RateLimitModule } from './rate-limit.module.js';

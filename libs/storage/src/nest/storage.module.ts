@@ -1,0 +1,29 @@
+import { Inject, Module, type OnApplicationShutdown } from '@nestjs/common';
+import { DatabaseConfig } from '#platform/config';
+import { ArtifactStore } from '../artifact-store.js';
+import { createArtifactStore } from '../create-store.js';
+import { DownloadLinks } from '../download-links.js';
+
+/** The store of inputs and results of media jobs, and the links to them. */
+@Module({
+  providers: [
+    {
+      provide: ArtifactStore,
+      inject: [DatabaseConfig],
+      useFactory: ({ storage }: DatabaseConfig) => createArtifactStore(storage),
+    },
+    {
+      provide: DownloadLinks,
+      inject: [DatabaseConfig],
+      useFactory: ({ secretKey }: DatabaseConfig) => new DownloadLinks(secretKey),
+    },
+  ],
+  exports: [ArtifactStore, DownloadLinks],
+})
+export class StorageModule implements OnApplicationShutdown {
+  constructor(@Inject(ArtifactStore) private readonly artifacts: ArtifactStore) {}
+
+  async onApplicationShutdown(): Promise<void> {
+    await this.artifacts.close();
+  }
+}
