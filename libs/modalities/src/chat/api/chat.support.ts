@@ -91,10 +91,8 @@ export function formatOf(request: ChatCompletionRequest): ChatJobFormat | undefi
 
 function checkFormat(request: ChatCompletionRequest, model: ChatModelLimits): void {
   const format = formatOf(request);
-  if (format !== undefined && request.response_schema && request.response_format?.type !== 'text') {
-    if ((request.response_format ?? null) !== null) {
-      throw refusal('response_schema and response_format exclude each other.', 'response_schema');
-    }
+  if (request.response_schema && format?.param !== 'response_schema') {
+    throw refusal('response_schema and response_format exclude each other.', 'response_schema');
   }
   if (format?.schema !== undefined && JSON.stringify(format.schema).length > maxSchemaLength) {
     throw refusal(`${format.param} must not be longer than ${maxSchemaLength} characters.`, format.param, 'too_big');
