@@ -1,11 +1,11 @@
 import type { GrammarNode } from '../grammar.js';
-import type { SchemaCompiler } from './schema-compiler.js';
+import type { SchemaContext } from './schema-context.js';
 import type { SchemaNode } from './schema-document.js';
 import type { SchemaFacts } from './schema-facts.js';
 
 /** Lists: the items of `prefixItems` one by one, then any number of others. */
 export class ListCompiler {
-  constructor(private readonly compiler: SchemaCompiler) {}
+  constructor(private readonly compiler: SchemaContext) {}
 
   compile(facts: SchemaFacts): GrammarNode {
     const { grammar, json } = this.compiler;

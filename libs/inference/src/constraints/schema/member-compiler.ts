@@ -1,7 +1,7 @@
 import type { GrammarNode } from '../grammar.js';
 import { ConstraintRefusal } from '../refusal.js';
 import type { Regex } from '../regex.js';
-import type { SchemaCompiler } from './schema-compiler.js';
+import type { SchemaContext } from './schema-context.js';
 import type { SchemaNode } from './schema-document.js';
 import { placeOfPattern, type SchemaFacts, schemasOfMember } from './schema-facts.js';
 
@@ -20,7 +20,7 @@ const maxPatterns = 5;
  * `additionalProperties` allows.
  */
 export class MemberCompiler {
-  constructor(private readonly compiler: SchemaCompiler) {}
+  constructor(private readonly compiler: SchemaContext) {}
 
   compile(facts: SchemaFacts): GrammarNode {
     const { grammar, json } = this.compiler;

@@ -9,6 +9,7 @@ import { type FlatSchema, flatten, keyOf, type SchemaPart } from './flat-schema.
 import { ListCompiler } from './list-compiler.js';
 import { MemberCompiler } from './member-compiler.js';
 import { numberLanguage } from './number-language.js';
+import type { SchemaContext } from './schema-context.js';
 import { SchemaDocument, type SchemaNode } from './schema-document.js';
 import { collectFacts, type SchemaFacts } from './schema-facts.js';
 
@@ -28,7 +29,7 @@ export function* compileSchema(schema: unknown): Generator<string, StartedGramma
 }
 
 /** A rule for each set of schemas that one value must satisfy together. */
-export class SchemaCompiler {
+class SchemaCompiler implements SchemaContext {
   readonly grammar = new Grammar();
   readonly json = new JsonGrammar(this.grammar);
   private readonly rules = new Map<string, GrammarRule>();
@@ -52,7 +53,6 @@ export class SchemaCompiler {
     return { grammar, start };
   }
 
-  /** The values that satisfy all of these schemas; null for any value. */
   valueOf(schemas: readonly SchemaNode[]): GrammarNode {
     const kept = schemas.filter(({ value }) => value !== true);
     if (kept.some(({ value }) => value === false)) return this.grammar.nothing;
@@ -60,7 +60,6 @@ export class SchemaCompiler {
     return this.ruleFor(kept.map((node) => ({ kind: 'whole', node })));
   }
 
-  /** Strings, between their quotes, in which a pattern is found. */
   stringPattern(pattern: string, place: string): Regex {
     const known = this.patterns.get(pattern);
     if (known !== undefined) return known;

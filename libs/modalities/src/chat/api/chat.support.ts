@@ -84,7 +84,11 @@ export function formatOf(request: ChatCompletionRequest): ChatJobFormat | undefi
   const { response_format: format, response_schema: schema } = request;
   if (format?.type === 'json_object') return { type: 'json-object', param: 'response_format' };
   if (format?.type === 'json_schema') {
-    return { type: 'json-schema', schema: format.json_schema?.schema ?? {}, param: 'response_format.json_schema.schema' };
+    return {
+      type: 'json-schema',
+      schema: format.json_schema?.schema ?? {},
+      param: 'response_format.json_schema.schema',
+    };
   }
   return schema ? { type: 'json-schema', schema, param: 'response_schema' } : undefined;
 }
