@@ -1,6 +1,7 @@
 import { PlatformError } from '#common';
 import type { AllowedTokens, TokenConstraint } from '../sampling/token-constraint.js';
 import type { Automaton, State } from './automaton.js';
+import { ConstraintRefusal } from './refusal.js';
 import type { TokenTrie } from './token-trie.js';
 
 /** How long one mask may take, in ms: it is computed between two steps, and every other request waits. */
@@ -36,7 +37,7 @@ export class MaskCache {
       this.known.set(key, known);
       return known;
     }
-    const made = this.compute(automaton, key);
+    const made = withinLimits(() => this.compute(automaton, key));
     this.known.set(key, made);
     if (this.known.size > this.maxEntries) {
       const [oldest] = this.known.keys();
@@ -114,7 +115,7 @@ export class TokenMatcher implements TokenConstraint {
 
   accept(tokenId: number): void {
     for (const byte of this.masks.trie.tokenBytes[tokenId] ?? []) {
-      const next = this.automaton.next(this.state, byte);
+      const next = withinLimits(() => this.automaton.next(this.state, byte));
       if (next === null) throw new PlatformError('INFERENCE_FAILED', 'A token outside of the grammar was chosen.');
       this.state = next;
     }
@@ -123,6 +124,16 @@ export class TokenMatcher implements TokenConstraint {
 
 function wordsOf({ vocabularySize }: TokenTrie): number {
   return (vocabularySize + 31) >> 5;
+}
+
+/** A state may turn out too large only when a text has reached it; then the request fails, and it alone. */
+function withinLimits<Result>(work: () => Result): Result {
+  try {
+    return work();
+  } catch (error) {
+    if (!(error instanceof ConstraintRefusal)) throw error;
+    throw new PlatformError('INVALID_REQUEST', `The schema is too large for this output: ${error.reason}.`);
+  }
 }
 
 function tooSlow(): PlatformError {

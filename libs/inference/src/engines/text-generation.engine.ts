@@ -174,7 +174,12 @@ export class SchedulerTextEngine implements TextGenerationEngine {
       // Cancelled meanwhile, and told so.
       if (this.compiling.get(request.id) !== done) return;
       this.compiling.delete(request.id);
-      goOn();
+      try {
+        goOn();
+      } catch (error) {
+        this.active.delete(request.id);
+        this.refuse(request.id, error);
+      }
     });
     this.compiling.set(request.id, done);
   }
